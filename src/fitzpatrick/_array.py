@@ -1,0 +1,142 @@
+"""Plumbing between the formulas and the array libraries.
+
+Every formula of the package is written once against the array-API standard. The few questions
+that the standard leaves open are answered here: which namespace an input belongs to, which
+precision to compute in, and whether Python may look at the values (it may not while JAX or
+``torch.compile`` traces the code).
+"""
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import array_api_compat
+import array_api_compat.numpy
+import numpy as np
+
+# NumPy, PyTorch and JAX arrays have no common static type.
+Array = Any
+Namespace = Any
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_HALF = ("float16", "bfloat16")
+_FULL = ("float32", "float64")
+
+
+def is_numpy(x: Any) -> bool:
+    """Whether ``x`` is a NumPy array or scalar."""
+    return isinstance(x, (np.ndarray, np.generic))
+
+
+def is_torch(x: Any) -> bool:
+    """Whether ``x`` is a PyTorch tensor; never imports PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_jax(x: Any) -> bool:
+    """Whether ``x`` is a JAX array or tracer; never imports JAX."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def namespace(*arrays: Array) -> Namespace:
+    """Array-API namespace shared by ``arrays``.
+
+    The three libraries that are tested are told apart by hand, which ``torch.compile`` can trace;
+    whatever else follows the standard goes through array-api-compat.
+    """
+    if all(is_numpy(x) for x in arrays):
+        return array_api_compat.numpy
+    if all(is_torch(x) for x in arrays):
+        import array_api_compat.torch as torch_namespace
+
+        return torch_namespace
+    if all(is_jax(x) for x in arrays):
+        import jax.numpy as jax_namespace
+
+        return jax_namespace
+    return array_api_compat.array_namespace(*arrays)
+
+
+def quiet(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn NumPy's floating-point warnings off: ±∞ and NaN are handled, or passed on, on purpose.
+
+    PyTorch calls go through untouched, since ``torch.compile`` cannot trace NumPy's settings.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        if any(is_torch(x) for x in args):
+            return function(*args, **kwargs)
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def dtype_name(x: Array) -> str:
+    """Name of the dtype of ``x`` without its library: ``"float32"``."""
+    return str(x.dtype).rsplit(".", 1)[-1]
+
+
+def is_supported_float(x: Array) -> bool:
+    return dtype_name(x) in _HALF + _FULL
+
+
+def working_precision(x: Array) -> Array:
+    """``x`` itself, or its float32 copy where it is half precision."""
+    if dtype_name(x) in _HALF:
+        xp = namespace(x)
+        return xp.astype(x, xp.float32)
+    return x
+
+
+def eps(x: Array) -> float:
+    """Spacing of the floating-point numbers of ``x`` at 1."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def precision_bits(x: Array) -> int:
+    """Bits of the significand: 24 for float32, 53 for float64."""
+    return 1 - round(math.log2(eps(x)))
+
+
+def is_concrete(x: Array) -> bool:
+    """Whether Python may branch on the values of ``x``: not while a compiler traces."""
+    if is_numpy(x):
+        return True
+    if is_jax(x):
+        return not isinstance(x, sys.modules["jax"].core.Tracer)
+    if is_torch(x):
+        return not sys.modules["torch"].compiler.is_compiling()
+    return False
+
+
+def may_stop_early(x: Array) -> bool:
+    """Whether an iteration on ``x`` may end when it has converged.
+
+    NumPy alone: the other libraries always run the fixed number of steps, so that the code they
+    run eagerly is the code they trace.
+    """
+    return is_numpy(x)
+
+
+def row_sum(x: Array) -> Array:
+    """Sum over the last axis, which is kept."""
+    return namespace(x).sum(x, axis=-1, keepdims=True)
+
+
+def row_max(x: Array) -> Array:
+    """Maximum over the last axis, which is kept."""
+    return namespace(x).max(x, axis=-1, keepdims=True)
+
+
+def inner(x: Array, theta: Array) -> Array:
+    """Inner product ⟨x, θ⟩ over the last axis, where 0 · ±∞ counts as 0."""
+    xp = namespace(x, theta)
+    return xp.sum(xp.where(x == 0, xp.zeros_like(x), x * theta), axis=-1)

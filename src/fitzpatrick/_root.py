@@ -1,0 +1,66 @@
+r"""The root that couples the entries of a row on the simplex.
+
+On the simplex a maximiser is elementwise up to one number per row,
+:math:`p_i = p(\theta_i - \tau)`, where :math:`\tau` solves
+:math:`g(\tau) = \sum_i p(\theta_i - \tau) = 1`. For every loss of the package :math:`g^\beta` (:math:`\log g` for :math:`\beta = 0`) is convex and decreasing for the
+potential's own power :math:`\beta`, so that Newton's method started on the left of the root
+increases to it and needs no safeguard.
+"""
+
+import math
+from collections.abc import Callable
+
+from ._array import Array, eps, may_stop_early, namespace, precision_bits, row_sum
+
+
+def newton_steps(theta: Array) -> int:
+    """Number of Newton steps that reach the precision of ``theta`` on any input.
+
+    Newton on a convex decreasing function at least halves either its value or its slope in each
+    step, so that their product falls by four. From the left end of the bracket to the root the
+    value falls from k to rounding and the slope from k to 1.
+    """
+    return math.ceil(precision_bits(theta) / 2 + math.log2(max(theta.shape[-1], 2)))
+
+
+def solve_tau(
+    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: float, steps: int
+) -> Array:
+    r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, from the left.
+
+    Args:
+        point: τ ↦ (p, −∂p/∂τ), entry by entry.
+        tau: starting point, shape (…, 1), not above the root.
+        power: β; 0 means log g.
+        steps: how many steps to take; NumPy arrays stop once every row has converged.
+    """
+    xp = namespace(tau)
+    tolerance = eps(tau)
+    early = may_stop_early(tau)
+    for _ in range(steps):
+        p, slope = point(tau)
+        total = row_sum(p)
+        if power == 0:
+            excess = total * xp.log(total)
+        elif power == 1:
+            excess = total - 1
+        else:
+            excess = -total * xp.expm1(-power * xp.log(total)) / power
+        step = excess / row_sum(slope)
+        tau = tau + step
+        if early and not xp.any(step > tolerance * xp.abs(tau)):
+            break
+    return tau
+
+
+def simplex_threshold(x: Array) -> Array:
+    """τ such that Σ (x − τ)₊ = 1, for rows whose maximum is 0: no entry below −1 takes part."""
+    xp = namespace(x)
+
+    def point(tau: Array) -> tuple[Array, Array]:
+        active = x > tau
+        zero = xp.zeros_like(x)
+        return xp.where(active, x - tau, zero), xp.astype(active, x.dtype)
+
+    start = -xp.ones_like(x[..., :1])
+    return solve_tau(point, start, power=1.0, steps=newton_steps(x))

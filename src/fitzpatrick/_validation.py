@@ -1,0 +1,159 @@
+"""Checks at the public edge: what comes in, in which form, and what to say when it is wrong.
+
+The formulas behind the edge trust their inputs: floating-point arrays of one library, dtype and
+shape (…, k), with targets in the domain. Values are looked at only where that is possible, which
+it is not while a compiler traces the call.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from scipy import sparse
+
+from ._array import (
+    Array,
+    is_concrete,
+    is_jax,
+    is_numpy,
+    is_supported_float,
+    is_torch,
+    namespace,
+    working_precision,
+)
+from .sets import ConvexSet, Simplex
+
+Restore = Callable[[Array], Array]
+
+
+def as_array(x: Any, name: str) -> Array:
+    """``x`` as an array with at least one axis; lists and tuples become NumPy arrays."""
+    if isinstance(x, (list, tuple, int, float, np.generic)):
+        x = np.asarray(x)
+    if sparse.issparse(x):
+        raise TypeError(f"{name} is a SciPy sparse array; only targets y may be sparse")
+    if not (is_numpy(x) or is_torch(x) or is_jax(x) or array_api_compat.is_array_api_obj(x)):
+        raise TypeError(
+            f"{name} must be a NumPy, PyTorch or JAX array (or a list of numbers), "
+            f"got {type(x).__name__}"
+        )
+    return x
+
+
+def is_integer(x: Array) -> bool:
+    return bool(namespace(x).isdtype(x.dtype, "integral"))
+
+
+def as_float(x: Array, name: str) -> Array:
+    """``x`` in a floating-point dtype; integers are cast, anything else raises."""
+    if is_supported_float(x):
+        return x
+    xp = namespace(x)
+    if is_integer(x):
+        return xp.astype(x, xp.asarray(0.0).dtype)
+    raise TypeError(f"{name} must be real numbers in float16 to float64, got dtype {x.dtype}")
+
+
+def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
+    """Scores in working precision, and the cast back to their own dtype."""
+    theta = as_float(as_array(theta, name), name)
+    if theta.ndim == 0 or theta.shape[-1] == 0:
+        raise ValueError(
+            f"{name} must have shape (k,) or (n, k) with k >= 1, got {tuple(theta.shape)}"
+        )
+    dtype = theta.dtype
+
+    def restore(out: Array) -> Array:
+        out = namespace(out).astype(out, dtype, copy=False)
+        return out[()] if is_numpy(out) and out.ndim == 0 else out
+
+    return working_precision(theta), restore
+
+
+def as_points(y: Any, domain: ConvexSet, name: str) -> tuple[Array, Restore]:
+    """Points of a set in working precision, checked, and the cast back."""
+    y, restore = as_scores(y, name)
+    check_membership(y, domain, name)
+    return y, restore
+
+
+def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restore]:
+    """Targets and scores as two arrays of one shape, library, device and dtype.
+
+    Targets come as dense rows, as a SciPy sparse array, or, on the simplex, as integer labels.
+    """
+    theta, restore = as_scores(theta)
+    if sparse.issparse(y):
+        if not isinstance(theta, np.ndarray):
+            raise TypeError(
+                f"sparse targets go with NumPy scores, got theta of type {type(theta).__name__}"
+            )
+        y = y.toarray()
+    y = as_array(y, "y")
+    try:
+        xp = namespace(y, theta)
+    except TypeError as error:
+        raise TypeError(
+            "y and theta must come from one array library, "
+            f"got {type(y).__name__} and {type(theta).__name__}"
+        ) from error
+    if y.ndim == theta.ndim - 1 and is_integer(y):
+        return _one_hot(y, theta, domain), theta, restore
+    if tuple(y.shape) != tuple(theta.shape):
+        raise ValueError(
+            f"y and theta must have the same shape, got {tuple(y.shape)} and {tuple(theta.shape)}"
+            + ("; integer labels have the shape of theta without its last axis" * is_integer(y))
+        )
+    y = xp.astype(as_float(y, "y"), theta.dtype, copy=False)
+    check_membership(y, domain, "y")
+    return y, theta, restore
+
+
+def _one_hot(labels: Array, theta: Array, domain: ConvexSet) -> Array:
+    if not isinstance(domain, Simplex):
+        raise ValueError(
+            f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
+            f"give y with the shape of theta, {tuple(theta.shape)}"
+        )
+    if tuple(labels.shape) != tuple(theta.shape[:-1]):
+        raise ValueError(
+            f"labels must have shape {tuple(theta.shape[:-1])} to go with theta of shape "
+            f"{tuple(theta.shape)}, got {tuple(labels.shape)}"
+        )
+    xp = namespace(labels)
+    k = theta.shape[-1]
+    if is_concrete(labels):
+        outside = (labels < 0) | (labels >= k)
+        if bool(xp.any(outside)):
+            at = _first(outside)
+            value = int(labels[at])
+            raise ValueError(f"label {value} {_where(at)} is out of range: theta has {k} classes")
+    classes = xp.arange(k, dtype=labels.dtype, device=labels.device)
+    return xp.astype(classes == labels[..., None], theta.dtype)
+
+
+def check_membership(y: Array, domain: ConvexSet, name: str) -> None:
+    """Raise with the first row that is not in the domain, and what is wrong with it."""
+    if not is_concrete(y) or y.size == 0:
+        return
+    inside = domain.contains(y)
+    if bool(namespace(y).all(inside)):
+        return
+    at = _first(~inside)
+    raise ValueError(
+        f"{name} is not in the domain {domain!r}: {_where(at)}{domain.violation(y[at])}"
+    )
+
+
+def _first(mask: Array) -> tuple[int, ...]:
+    """Index of the first true entry."""
+    flat = namespace(mask).reshape(mask, (-1,))
+    position = int(namespace(mask).argmax(namespace(mask).astype(flat, namespace(mask).int64)))
+    return tuple(int(i) for i in np.unravel_index(position, tuple(mask.shape)))
+
+
+def _where(at: tuple[int, ...]) -> str:
+    if not at:
+        return ""
+    return f"in row {at[0] if len(at) == 1 else at}"

@@ -1,0 +1,24 @@
+"""Regularisers Ω = Ψ + ι_C, each with its value, conjugate, link and two maximisers."""
+
+from ._base import Regularizer, Solution
+from .bernoulli import Bernoulli
+from .indicator import Indicator
+from .negentropy import Negentropy
+from .quadratic import Quadratic
+from .squared_norm import SquaredNorm
+from .tsallis import Tsallis
+from .twice_differentiable import ConvergenceError, NewtonStatus, TwiceDifferentiable
+
+__all__ = [
+    "Bernoulli",
+    "ConvergenceError",
+    "Indicator",
+    "Negentropy",
+    "NewtonStatus",
+    "Quadratic",
+    "Regularizer",
+    "Solution",
+    "SquaredNorm",
+    "Tsallis",
+    "TwiceDifferentiable",
+]

@@ -1,0 +1,140 @@
+r"""What the losses ask of a convex set.
+
+A set :math:`C` is known by its Euclidean projection and its linear oracle. To use a set of your own
+with ``SquaredNorm(domain=...)`` (sparseMAP) and ``Indicator(...)`` (the perceptron), subclass
+:class:`ConvexSet` and write ``project`` and ``maximize``; everything else has a default.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+from .._array import Array, eps, inner, namespace
+
+
+class ConvexSet(ABC):
+    """A closed convex set of vectors, along the last axis of an array.
+
+    Example:
+        A half-line in each coordinate, x ≥ 1, by its projection and its oracle:
+
+        >>> import numpy as np
+        >>> import fitzpatrick as fp
+        >>> class AtLeastOne(fp.sets.ConvexSet):
+        ...     def project(self, x):
+        ...         return np.maximum(x, 1.0)
+        ...     def maximize(self, theta):
+        ...         return np.where(theta > 0, np.inf, 1.0)
+        >>> loss = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(domain=AtLeastOne()))
+        >>> loss.link(np.asarray([0.5, 3.0]))
+        array([1., 3.])
+        >>> loss.value(np.asarray([1.0, 2.0]), np.asarray([0.5, 3.0]))
+        np.float64(0.25)
+    """
+
+    @abstractmethod
+    def project(self, x: Array) -> Array:
+        """Nearest point of the set, argmin over p ∈ C of ‖p − x‖."""
+
+    @abstractmethod
+    def maximize(self, theta: Array) -> Array:
+        """Linear oracle: some argmax over p ∈ C of ⟨p, θ⟩."""
+
+    def contains(self, x: Array) -> Array:
+        """Whether each row belongs to the set, up to the square root of its dtype's precision."""
+        xp = namespace(x)
+        scale = 1 + xp.max(xp.abs(x), axis=-1, keepdims=True)
+        return xp.all(xp.abs(self.project(x) - x) <= membership_tolerance(x) * scale, axis=-1)
+
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        r"""⟨p − y, n⟩ ≥ 0 for y ∈ C and p a maximiser of ⟨·, n⟩ over C.
+
+        The default drops a negative rounding error. A set that can write the gap as a sum of
+        non-negative terms should do so.
+        """
+        xp = namespace(y)
+        gap = inner(p - y, normal)
+        return xp.where(gap < 0, xp.zeros_like(gap), gap)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        """Directional derivative of the projection at x along v, by a central difference."""
+        xp = namespace(x)
+        length = xp.linalg.vector_norm(v, axis=-1, keepdims=True)
+        length = xp.where(length == 0, xp.ones_like(length), length)
+        scale = 1 + xp.linalg.vector_norm(x, axis=-1, keepdims=True)
+        step = eps(x) ** (1 / 3) * scale / length
+        return (self.project(x + step * v) - self.project(x - step * v)) / (2 * step)
+
+    def same_face(self, y: Array, z: Array) -> Array:
+        """Whether y lies in the smallest exposed face that contains z, row by row."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say which face a point lies on; write the method "
+            "same_face(y, z) to use the supremum form of the Fitzpatrick divergence"
+        )
+
+    def violation(self, row: Array) -> str:
+        """A sentence that says why ``row`` is not in the set and what to do about it."""
+        distance = float(namespace(row).max(namespace(row).abs(self.project(row) - row)))
+        return f"it is {distance:.3g} away from the set {self!r}; project it with .project(y)"
+
+
+def membership_tolerance(x: Array) -> float:
+    """Slack of ``contains``: the square root of the spacing of the dtype at 1."""
+    return math.sqrt(eps(x))
+
+
+class ProductSet(ConvexSet):
+    """A set that constrains each coordinate by itself, to [lower, upper]."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> tuple[float, float]:
+        """The interval of each coordinate; either end may be infinite."""
+
+    def project(self, x: Array) -> Array:
+        xp = namespace(x)
+        lower, upper = self.bounds
+        x = xp.where(x < lower, xp.full_like(x, lower), x)
+        return xp.where(x > upper, xp.full_like(x, upper), x)
+
+    def maximize(self, theta: Array) -> Array:
+        xp = namespace(theta)
+        lower, upper = self.bounds
+        at_zero = min(max(0.0, lower), upper)
+        p = xp.where(theta > 0, xp.full_like(theta, upper), xp.full_like(theta, at_zero))
+        p = xp.where(theta < 0, xp.full_like(theta, lower), p)
+        return xp.where(xp.isnan(theta), theta, p)
+
+    def is_interior(self, x: Array) -> Array:
+        """Which coordinates lie strictly inside their interval."""
+        lower, upper = self.bounds
+        return (x > lower) & (x < upper)
+
+    def contains(self, x: Array) -> Array:
+        lower, upper = self.bounds
+        slack = membership_tolerance(x)
+        return namespace(x).all((x >= lower - slack) & (x <= upper + slack), axis=-1)
+
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        return namespace(y).sum(elementwise_gap(p, y, normal), axis=-1)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        return namespace(x).where(self.is_interior(x), v, namespace(x).zeros_like(v))
+
+    def same_face(self, y: Array, z: Array) -> Array:
+        return namespace(y).all(self.is_interior(z) | (y == z), axis=-1)
+
+    def violation(self, row: Array) -> str:
+        xp = namespace(row)
+        lower, upper = self.bounds
+        slack = membership_tolerance(row)
+        for i in range(row.shape[0]):
+            if not bool((row[i] >= lower - slack) & (row[i] <= upper + slack)):
+                value = "NaN" if bool(xp.isnan(row[i])) else f"{float(row[i]):g}"
+                return f"entry {i} is {value}, outside [{lower:g}, {upper:g}]"
+        return "it is valid"
+
+
+def elementwise_gap(p: Array, y: Array, normal: Array) -> Array:
+    """(p − y) · n entry by entry, where 0 · ±∞ counts as 0."""
+    xp = namespace(p)
+    return xp.where((p == y) | (normal == 0), xp.zeros_like(p), (p - y) * normal)

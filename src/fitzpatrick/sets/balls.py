@@ -1,0 +1,121 @@
+"""Balls around the origin in the Euclidean and the absolute-value norm."""
+
+from dataclasses import dataclass
+
+from .._array import Array, inner, namespace, row_sum
+from ._base import ConvexSet, membership_tolerance
+from .simplex import Simplex
+
+
+def _check_radius(radius: float) -> None:
+    if not radius > 0:
+        raise ValueError(f"a ball needs a positive radius, got {radius}")
+
+
+@dataclass(frozen=True)
+class L2Ball(ConvexSet):
+    r"""Euclidean ball, :math:`\{p : \|p\|_2 \le r\}`.
+
+    Example:
+        >>> import numpy as np
+        >>> L2Ball().project(np.asarray([3.0, 4.0]))
+        array([0.6, 0.8])
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_radius(self.radius)
+
+    def _norm(self, x: Array) -> Array:
+        return namespace(x).linalg.vector_norm(x, axis=-1, keepdims=True)
+
+    def project(self, x: Array) -> Array:
+        xp = namespace(x)
+        norm = self._norm(x)
+        return xp.where(norm > self.radius, x * (self.radius / norm), x)
+
+    def maximize(self, theta: Array) -> Array:
+        xp = namespace(theta)
+        norm = self._norm(theta)
+        return theta * (self.radius / xp.where(norm == 0, xp.ones_like(norm), norm))
+
+    def contains(self, x: Array) -> Array:
+        slack = 1 + membership_tolerance(x)
+        return self._norm(x)[..., 0] <= self.radius * slack
+
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        # r‖n‖ − ⟨y, n⟩ = ‖n‖/(2r) (‖p − y‖² + r² − ‖y‖²) where ‖p‖ = r
+        xp = namespace(y)
+        distance = p - y
+        slack = self.radius**2 - inner(y, y)
+        slack = xp.where(slack < 0, xp.zeros_like(slack), slack)  # y may sit on the sphere
+        return self._norm(normal)[..., 0] / (2 * self.radius) * (inner(distance, distance) + slack)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        xp = namespace(x)
+        norm = self._norm(x)
+        outside = norm > self.radius
+        unit = x / xp.where(outside, norm, xp.ones_like(norm))
+        tangent = (v - unit * row_sum(unit * v)) * (self.radius / norm)
+        return xp.where(outside, tangent, v)
+
+    def same_face(self, y: Array, z: Array) -> Array:
+        inside = self._norm(z)[..., 0] < self.radius * (1 - membership_tolerance(z))
+        return inside | namespace(y).all(y == z, axis=-1)
+
+
+@dataclass(frozen=True)
+class L1Ball(ConvexSet):
+    r"""Cross-polytope, :math:`\{p : \|p\|_1 \le r\}`.
+
+    Example:
+        >>> import numpy as np
+        >>> L1Ball().project(np.asarray([-2.0, 1.5]))
+        array([-0.75,  0.25])
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_radius(self.radius)
+
+    def _is_outside(self, x: Array) -> Array:
+        return row_sum(namespace(x).abs(x)) > self.radius
+
+    def project(self, x: Array) -> Array:
+        xp = namespace(x)
+        magnitude = self.radius * Simplex().project(xp.abs(x) / self.radius)
+        return xp.where(self._is_outside(x), xp.sign(x) * magnitude, x)
+
+    def maximize(self, theta: Array) -> Array:
+        xp = namespace(theta)
+        return self.radius * xp.sign(theta) * Simplex().maximize(xp.abs(theta))
+
+    def contains(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.sum(xp.abs(x), axis=-1) <= self.radius * (1 + membership_tolerance(x))
+
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        # r max|n| − ⟨y, n⟩ = max|n| (r − ‖y‖₁) + Σ (max|n| |y_i| − n_i y_i)
+        xp = namespace(y)
+        top = xp.max(xp.abs(normal), axis=-1, keepdims=True)
+        slack = self.radius - row_sum(xp.abs(y))
+        slack = xp.where(slack < 0, xp.zeros_like(slack), slack)
+        gaps = xp.abs(y) * (top - xp.sign(y) * normal)
+        return (top * slack)[..., 0] + xp.sum(xp.where(y == 0, xp.zeros_like(y), gaps), axis=-1)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        xp = namespace(x)
+        outside = self._is_outside(x)
+        sign = xp.sign(self.project(x))
+        active = row_sum(xp.abs(sign))
+        mean = row_sum(sign * v) / xp.where(active == 0, xp.ones_like(active), active)
+        return xp.where(outside, xp.abs(sign) * v - sign * mean, v)
+
+    def same_face(self, y: Array, z: Array) -> Array:
+        xp = namespace(y)
+        slack = membership_tolerance(z)
+        inside = xp.sum(xp.abs(z), axis=-1) < self.radius * (1 - slack)
+        on_face = xp.abs(xp.sum(y * xp.sign(z), axis=-1) - self.radius) <= self.radius * slack
+        return inside | on_face

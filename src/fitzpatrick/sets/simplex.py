@@ -1,0 +1,73 @@
+"""The probability simplex."""
+
+from dataclasses import dataclass
+
+from .._array import Array, namespace, row_max
+from .._root import simplex_threshold
+from ._base import ConvexSet, elementwise_gap, membership_tolerance
+
+
+@dataclass(frozen=True)
+class Simplex(ConvexSet):
+    r"""Probability vectors, :math:`\triangle^k = \{p \ge 0, \sum_i p_i = 1\}`.
+
+    The projection is :math:`(x - \tau)_+`. It is found without a sort: scores are shifted by their
+    maximum, only those above −1 can be active, and Newton's method on the piecewise linear
+    equation for τ ends after finitely many steps.
+
+    Example:
+        >>> import numpy as np
+        >>> Simplex().project(np.asarray([1.0, 0.5, -3.0]))
+        array([0.75, 0.25, 0.  ])
+        >>> Simplex().maximize(np.asarray([1.0, 0.5, -3.0]))
+        array([1., 0., 0.])
+        >>> Simplex().contains(np.asarray([[0.75, 0.25, 0.0], [1.0, 1.0, 1.0]]))
+        array([ True, False])
+    """
+
+    def project(self, x: Array) -> Array:
+        xp = namespace(x)
+        shifted = x - row_max(x)
+        p = shifted - simplex_threshold(shifted)
+        return xp.where(p < 0, xp.zeros_like(p), p)
+
+    def maximize(self, theta: Array) -> Array:
+        xp = namespace(theta)
+        best = xp.argmax(theta, axis=-1, keepdims=True)
+        classes = xp.arange(theta.shape[-1], device=theta.device, dtype=best.dtype)
+        p = xp.astype(classes == best, theta.dtype)
+        return xp.where(xp.isnan(row_max(theta)), xp.full_like(p, xp.nan), p)
+
+    def contains(self, x: Array) -> Array:
+        xp = namespace(x)
+        slack = membership_tolerance(x)
+        return xp.all(x >= 0, axis=-1) & (xp.abs(xp.sum(x, axis=-1) - 1) <= slack)
+
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        xp = namespace(y)
+        # Σ y_i (max n − n_i), without p
+        return xp.sum(elementwise_gap(xp.zeros_like(y), y, normal - row_max(normal)), axis=-1)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        xp = namespace(x)
+        active = xp.astype(self.project(x) > 0, v.dtype)
+        mean = xp.sum(active * v, axis=-1, keepdims=True) / xp.sum(active, axis=-1, keepdims=True)
+        return active * (v - mean)
+
+    def same_face(self, y: Array, z: Array) -> Array:
+        return namespace(y).all((z > 0) | (y == 0), axis=-1)
+
+    def violation(self, row: Array) -> str:
+        xp = namespace(row)
+        for i in range(row.shape[0]):
+            if bool(xp.isnan(row[i])):
+                return f"entry {i} is NaN"
+            if not bool(row[i] >= 0):
+                return f"entry {i} is {float(row[i]):g}, but proportions are non-negative"
+        total = float(xp.sum(row))
+        if total == 0:
+            return "it sums to 0, so that it has no proportions; drop it or give it a target"
+        return (
+            f"it sums to {total:g}, not 1; divide each row by its sum, "
+            "y / y.sum(axis=-1, keepdims=True)"
+        )
