@@ -1,0 +1,204 @@
+r"""The figures: both losses of a pair with the lower bound, as gaps, and as level sets.
+
+Every curve comes from the public losses and divergences; nothing is computed here but grids. Lines
+differ in dash pattern and in lightness as well as in colour, so that a print in black and white can
+be read.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import divergences
+from .._array import Array
+from ..losses import FenchelYoungLoss, FitzpatrickLoss, get_loss
+from ..regularizers import Regularizer
+from ._files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+
+# dark, middle and light: three greys once the colour is gone
+FENCHEL_YOUNG = {"color": "#08306b", "linestyle": "-", "linewidth": 2.0}
+FITZPATRICK = {"color": "#d94801", "linestyle": (0, (6, 2)), "linewidth": 2.0}
+BOUND = {"color": "#111111", "linestyle": (0, (1, 1.6)), "linewidth": 2.6}
+FAINT = {"color": "#9a9a9a", "linewidth": 0.8}
+
+_PAIRS = ("logistic", "sparsemax")
+
+
+def _new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple["Figure", Array]:
+    """A figure that needs no display and no global state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def lower_bound_figure() -> "Figure":
+    """Figure 1: both pairs and the lower bound, for y = e_1 and θ = (s, 0)."""
+    figure, axes = _new_figure(1, len(_PAIRS), (9.0, 3.6))
+    s = np.linspace(-6.0, 6.0, 601)
+    theta = np.stack([s, np.zeros_like(s)], axis=-1)
+    y = np.zeros(s.size, dtype=np.int64)
+    e_1 = np.stack([np.ones_like(s), np.zeros_like(s)], axis=-1)
+    for ax, name in zip(axes[0], _PAIRS, strict=True):
+        loss = get_loss(name)
+        ax.plot(s, loss.value(y, theta), label=name, **FENCHEL_YOUNG)
+        fitzpatrick = FitzpatrickLoss(loss.regularizer)
+        ax.plot(s, fitzpatrick.value(y, theta), label=f"Fitzpatrick {name}", **FITZPATRICK)
+        bound = divergences.lower_bound(loss.regularizer, e_1, theta)
+        ax.plot(s, bound, label="lower bound", **BOUND)
+        ax.set(xlabel="s", ylabel="L(e₁, (s, 0))", ylim=(-0.1, 4.1), title=f"{name} pair")
+        ax.grid(**FAINT, alpha=0.4)
+        ax.legend(frameon=False)
+    return figure
+
+
+def geometry_figure() -> "Figure":
+    """Figure 2: each loss is the gap at y between a convex function and its tangent of slope θ.
+
+    For the Fenchel-Young loss the function is Ω; for the Fitzpatrick loss it is
+    Ω_y = Ω + D_Ω(y, ·), which lies above Ω and touches it at y, so that its gap is smaller.
+    """
+    figure, axes = _new_figure(1, 2, (9.0, 4.0))
+    omega = get_loss("logistic").regularizer
+    y, theta = np.asarray([0.2, 0.8]), np.asarray([1.4, 0.0])
+    # away from the corners, where D_Ω(y, ·) is infinite
+    p = np.linspace(0.02, 0.98, 481)
+    points = np.stack([p, 1.0 - p], axis=-1)
+    omega_y = divergences.TargetDependent(omega, np.broadcast_to(y, points.shape))
+    at_y = divergences.TargetDependent(omega, y)
+    curves: tuple[tuple[str, str, Regularizer, Regularizer, dict[str, object]], ...] = (
+        ("Fenchel-Young loss", "Ω", omega, omega, FENCHEL_YOUNG),
+        (
+            "Fitzpatrick loss",
+            r"$\Omega_y = \Omega + D_\Omega(y, \cdot)$",
+            omega_y,
+            at_y,
+            FITZPATRICK,
+        ),
+    )
+    for ax, (title, label, curve, single, style) in zip(axes[0], curves, strict=True):
+        if curve is not omega:
+            ax.plot(p, omega.value(points), label="Ω", **{**FENCHEL_YOUNG, "linewidth": 1.0})
+        ax.plot(p, curve.value(points), label=label, **style)
+        tangent = points @ theta - float(single.conjugate(theta))
+        ax.plot(p, tangent, label="tangent of slope θ", **BOUND)
+        touch = single.link(theta)
+        ax.plot(touch[0], single.value(touch), "o", color="white", markeredgecolor="black")
+        name = "ŷ(θ)" if curve is omega else "y*(y, θ)"
+        ax.annotate(name, (touch[0], float(single.value(touch))), (4, -16), **_OFFSET)
+        top, bottom = float(single.value(y)), float(y @ theta - single.conjugate(theta))
+        ax.annotate("", (y[0], top), (y[0], bottom), arrowprops=_GAP)
+        ax.annotate(
+            f"L = {top - bottom:.3f}", (y[0], (top + bottom) / 2), (-8, -4), ha="right", **_OFFSET
+        )
+        ax.plot([y[0], y[0]], [top, bottom], "s", color="black", markersize=4)
+        ax.annotate("y", (y[0], top), (-4, 8), **_OFFSET)
+        ax.set(title=title, xlabel="first class of y′ = (p, 1 − p)", ylim=(-1.75, 0.65))
+        ax.grid(**FAINT, alpha=0.4)
+        ax.legend(frameon=False, loc="upper center", fontsize="small")
+    return figure
+
+
+_OFFSET: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
+_GAP = {"arrowstyle": "<->", "color": "black", "shrinkA": 3, "shrinkB": 3}
+
+
+def level_set_figure() -> "Figure":
+    """Figure 3: level sets in y of both pairs on the three-class simplex, θ fixed."""
+    figure, axes = _new_figure(len(_PAIRS), 2, (8.4, 7.6))
+    scores = {"logistic": np.asarray([1.6, 0.6, -0.8]), "sparsemax": np.asarray([1.0, 0.5, -0.6])}
+    levels = np.asarray([0.02, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+    y = _simplex_grid(120)
+    for row, name in zip(axes, _PAIRS, strict=True):
+        omega = get_loss(name).regularizer
+        theta = scores[name]
+        rows = np.broadcast_to(theta, y.shape)
+        for ax, loss in zip(row, (FenchelYoungLoss(omega), FitzpatrickLoss(omega)), strict=True):
+            title = name if isinstance(loss, FenchelYoungLoss) else f"Fitzpatrick {name}"
+            _draw_levels(ax, y, loss.value(y, rows), levels)
+            link = _to_plane(loss.link(theta))
+            ax.plot(*link, "o", color="white", markeredgecolor="black", clip_on=False, zorder=5)
+            ax.annotate("ŷ(θ)", link, (9, 5), **_OFFSET)
+            ax.set_title(
+                f"{title},  θ = ({', '.join(f'{t:g}' for t in theta)})", fontsize=11, pad=16
+            )
+    return figure
+
+
+def _simplex_grid(steps: int) -> Array:
+    """The points of the three-class simplex whose entries are multiples of 1/steps."""
+    i, j = np.triu_indices(steps + 1)
+    return np.stack([i, j - i, steps - j], axis=-1) / steps
+
+
+def _to_plane(y: Array) -> Array:
+    """Corners e_1, e_2, e_3 at the left, the right and the top of a triangle."""
+    corners = np.asarray([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    return np.asarray(y @ corners)
+
+
+def _draw_levels(ax: "Axes", y: Array, value: Array, levels: Array) -> None:
+    from matplotlib.tri import Triangulation
+
+    plane = _to_plane(y)
+    mesh = Triangulation(plane[:, 0], plane[:, 1])
+    filled = [0.0, *levels, 10.0]
+    ax.tricontourf(mesh, value, levels=filled, cmap="Greys", vmin=-0.5, vmax=5.0)
+    lines = ax.tricontour(mesh, value, levels=levels, colors="black", linewidths=0.8)
+    ax.clabel(lines, levels=[level for level in lines.levels if level >= 0.1], fmt="%g", fontsize=8)
+    ax.plot(*_to_plane(np.eye(3)[[0, 1, 2, 0]]).T, color="black", linewidth=1.2)
+    for corner, (label, shift) in zip(
+        _to_plane(np.eye(3)),
+        (("e₁", (-12, -12)), ("e₂", (4, -12)), ("e₃", (-5, 6))),
+        strict=True,
+    ):
+        ax.annotate(label, corner, shift, **_OFFSET)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.margins(0.08)
+
+
+FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "figure1": lower_bound_figure,
+    "figure2": geometry_figure,
+    "level_sets": level_set_figure,
+}
+
+
+def write_figures(
+    folder: Path, formats: tuple[str, ...] = ("png",), names: tuple[str, ...] = tuple(FIGURES)
+) -> list[Path]:
+    """Write the named figures into ``folder`` in each format, and return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in names:
+        figure = FIGURES[name]()
+        for suffix in formats:
+            path = folder / f"{name}.{suffix}"
+            save_figure(figure, path)
+            paths.append(path)
+    return paths
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write one figure; the bytes are the same every time."""
+    import matplotlib as mpl
+
+    suffix = path.suffix.lstrip(".")
+    if suffix not in FORMATS:
+        raise ValueError(f"{path}: figures are written as {', '.join(FORMATS)}, not {suffix!r}")
+    # no date and no random identifiers: a figure changes only when its content does
+    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
+    with (
+        mpl.rc_context({"svg.hashsalt": "fitzpatrick", "svg.fonttype": "none"}),
+        atomic_path(path) as temporary,
+    ):
+        figure.savefig(temporary, format=suffix, dpi=160, metadata=metadata)
