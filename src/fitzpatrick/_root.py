@@ -2,9 +2,10 @@ r"""The root that couples the entries of a row on the simplex.
 
 On the simplex a maximiser is elementwise up to one number per row,
 :math:`p_i = p(\theta_i - \tau)`, where :math:`\tau` solves
-:math:`g(\tau) = \sum_i p(\theta_i - \tau) = 1`. For every loss of the package :math:`g^\beta` (:math:`\log g` for :math:`\beta = 0`) is convex and decreasing for the
-potential's own power :math:`\beta`, so that Newton's method started on the left of the root
-increases to it and needs no safeguard.
+:math:`g(\tau) = \sum_i p(\theta_i - \tau) = 1`. For every loss of the package :math:`g^\beta`
+(:math:`\log g` for :math:`\beta = 0`) is convex and decreasing for the potential's own power
+:math:`\beta`, so that Newton's method started on the left of the root increases to it and needs no
+safeguard.
 """
 
 import math
@@ -16,11 +17,22 @@ from ._array import Array, eps, may_stop_early, namespace, precision_bits, row_s
 def newton_steps(theta: Array) -> int:
     """Number of Newton steps that reach the precision of ``theta`` on any input.
 
-    Newton on a convex decreasing function at least halves either its value or its slope in each
-    step, so that their product falls by four. From the left end of the bracket to the root the
-    value falls from k to rounding and the slope from k to 1.
+    In a Newton step on a convex decreasing function the value falls by a factor v and the slope by
+    a factor w with v + w <= 1. From the left end of the bracket to the root the slope falls by k
+    at most and the value by k over the precision, so that n steps can be needed only while
+    k^(-1/n) + (eps/k)^(1/n) < 1. Two more steps cover rounding.
     """
-    return math.ceil(precision_bits(theta) / 2 + math.log2(max(theta.shape[-1], 2)))
+    slope_bits = math.log2(theta.shape[-1])
+    value_bits = slope_bits + precision_bits(theta)
+    n = 1
+    while 2 ** (-slope_bits / n) + 2 ** (-value_bits / n) < 1:
+        n += 1
+    return n + 2
+
+
+def piecewise_linear_steps(theta: Array) -> int:
+    """The same for a piecewise linear function: each step drops an entry, or is the last."""
+    return min(theta.shape[-1] + 1, newton_steps(theta))
 
 
 def solve_tau(
@@ -63,4 +75,4 @@ def simplex_threshold(x: Array) -> Array:
         return xp.where(active, x - tau, zero), xp.astype(active, x.dtype)
 
     start = -xp.ones_like(x[..., :1])
-    return solve_tau(point, start, power=1.0, steps=newton_steps(x))
+    return solve_tau(point, start, power=1.0, steps=piecewise_linear_steps(x))

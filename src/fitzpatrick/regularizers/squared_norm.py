@@ -15,6 +15,7 @@ two non-negative terms: m − p is normal to C at p.
 from dataclasses import dataclass
 
 from .._array import Array, inner, namespace, row_max
+from .._root import piecewise_linear_steps
 from ..sets import ConvexSet, Orthant, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
 from ._base import Elementwise, Regularizer, Solution, solve_separable
@@ -39,6 +40,9 @@ class SquaredKernel(Elementwise):
         # there the largest entry of the projection alone is one
         return (row_max(self._mixture(theta)) - 1) / (1 - self.mix)
 
+    def steps(self, theta: Array) -> int:
+        return piecewise_linear_steps(theta)
+
     def point(self, s: Array) -> tuple[Array, Array]:
         m = self._mixture(s)
         inside = namespace(s).astype(self.domain.is_interior(m), s.dtype)
@@ -48,7 +52,8 @@ class SquaredKernel(Elementwise):
         xp = namespace(s)
         m = self._mixture(s)
         p = self.domain.project(m)
-        distance = self.y - p
+        # in the interior y − p is a multiple of y − s, without the rounding of their mixture
+        distance = xp.where(m == p, (1 - self.mix) * (self.y - s), self.y - p)
         normal = xp.where(m == p, xp.zeros_like(m), m - p)  # even where both are infinite
         return (distance * distance / 2 + elementwise_gap(p, self.y, normal)) / (1 - self.mix)
 
