@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+from scipy import sparse
 
 # NumPy, PyTorch and JAX arrays have no common static type.
 Array = Any
@@ -86,6 +87,40 @@ def dtype_name(x: Array) -> str:
 
 def is_supported_float(x: Array) -> bool:
     return dtype_name(x) in _HALF + _FULL
+
+
+def as_array(x: Any, name: str) -> Array:
+    """``x`` as an array; numbers, lists and tuples become NumPy arrays."""
+    if isinstance(x, (list, tuple, int, float, np.generic)):
+        x = np.asarray(x)
+    if sparse.issparse(x):
+        raise TypeError(f"{name} is a SciPy sparse array; only targets y may be sparse")
+    if not (is_numpy(x) or is_torch(x) or is_jax(x) or array_api_compat.is_array_api_obj(x)):
+        raise TypeError(
+            f"{name} must be a NumPy, PyTorch or JAX array (or a list of numbers), "
+            f"got {type(x).__name__}"
+        )
+    return x
+
+
+def is_integer(x: Array) -> bool:
+    """Whether the dtype of ``x`` is an integer type."""
+    return bool(namespace(x).isdtype(x.dtype, "integral"))
+
+
+def as_float(x: Array, name: str) -> Array:
+    """``x`` in a floating-point dtype; integers are cast, anything else raises."""
+    if is_supported_float(x):
+        return x
+    xp = namespace(x)
+    if is_integer(x):
+        return xp.astype(x, xp.asarray(0.0).dtype)
+    raise TypeError(f"{name} must be real numbers in float16 to float64, got dtype {x.dtype}")
+
+
+def as_real(x: Any, name: str) -> Array:
+    """``x`` as a floating-point array, from an array or a list of numbers."""
+    return as_float(as_array(x, name), name)
 
 
 def working_precision(x: Array) -> Array:

@@ -8,17 +8,17 @@ it is not while a compiler traces the call.
 from collections.abc import Callable
 from typing import Any
 
-import array_api_compat
 import numpy as np
 from scipy import sparse
 
 from ._array import (
     Array,
+    as_array,
+    as_float,
+    as_real,
     is_concrete,
-    is_jax,
+    is_integer,
     is_numpy,
-    is_supported_float,
-    is_torch,
     namespace,
     working_precision,
 )
@@ -27,37 +27,9 @@ from .sets import ConvexSet, Simplex
 Restore = Callable[[Array], Array]
 
 
-def as_array(x: Any, name: str) -> Array:
-    """``x`` as an array with at least one axis; lists and tuples become NumPy arrays."""
-    if isinstance(x, (list, tuple, int, float, np.generic)):
-        x = np.asarray(x)
-    if sparse.issparse(x):
-        raise TypeError(f"{name} is a SciPy sparse array; only targets y may be sparse")
-    if not (is_numpy(x) or is_torch(x) or is_jax(x) or array_api_compat.is_array_api_obj(x)):
-        raise TypeError(
-            f"{name} must be a NumPy, PyTorch or JAX array (or a list of numbers), "
-            f"got {type(x).__name__}"
-        )
-    return x
-
-
-def is_integer(x: Array) -> bool:
-    return bool(namespace(x).isdtype(x.dtype, "integral"))
-
-
-def as_float(x: Array, name: str) -> Array:
-    """``x`` in a floating-point dtype; integers are cast, anything else raises."""
-    if is_supported_float(x):
-        return x
-    xp = namespace(x)
-    if is_integer(x):
-        return xp.astype(x, xp.asarray(0.0).dtype)
-    raise TypeError(f"{name} must be real numbers in float16 to float64, got dtype {x.dtype}")
-
-
 def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
     """Scores in working precision, and the cast back to their own dtype."""
-    theta = as_float(as_array(theta, name), name)
+    theta = as_real(theta, name)
     if theta.ndim == 0 or theta.shape[-1] == 0:
         raise ValueError(
             f"{name} must have shape (k,) or (n, k) with k >= 1, got {tuple(theta.shape)}"

@@ -5,7 +5,7 @@ The Fitzpatrick losses of the entropies need one special function, the Wright om
 :math:`\omega(z) = W(e^z)`, without the overflow.
 """
 
-from ._array import Array, is_supported_float, namespace, quiet
+from ._array import Array, as_real, namespace, quiet
 
 __all__ = ["expm1_minus_x", "logsumexp", "sigmoid", "softplus", "wright_omega"]
 
@@ -27,7 +27,7 @@ def wright_omega(z: Array) -> Array:
     :math:`z \to -\infty` and :math:`\omega(z) \sim z - \log z` for :math:`z \to \infty`.
 
     Args:
-        z: real array, float32 or float64, of any array-API library.
+        z: real array, float32 or float64, of any array-API library, or a number.
 
     Returns:
         ω(z), within 4 ulp, with gradual underflow; 0 at −∞, +∞ at +∞, NaN at NaN.
@@ -43,9 +43,8 @@ def wright_omega(z: Array) -> Array:
         >>> wright_omega(np.asarray([-np.inf, 1.0, 800.0]))
         array([  0.        ,   1.        , 793.32376858])
     """
+    z = as_real(z, "z")
     xp = namespace(z)
-    if not is_supported_float(z):
-        raise TypeError(f"wright_omega needs a real floating-point array, got dtype {z.dtype}")
     one = xp.ones_like(z)
     exponential = xp.exp(xp.where(z < 1, z, one))  # of use, and without overflow, below 1 only
     start = softplus(z)

@@ -8,7 +8,7 @@ with ``SquaredNorm(domain=...)`` (sparseMAP) and ``Indicator(...)`` (the percept
 import math
 from abc import ABC, abstractmethod
 
-from .._array import Array, eps, inner, namespace
+from .._array import Array, as_real, eps, inner, namespace
 
 
 class ConvexSet(ABC):
@@ -91,12 +91,14 @@ class ProductSet(ConvexSet):
         """The interval of each coordinate; either end may be infinite."""
 
     def project(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         lower, upper = self.bounds
         x = xp.where(x < lower, xp.full_like(x, lower), x)
         return xp.where(x > upper, xp.full_like(x, upper), x)
 
     def maximize(self, theta: Array) -> Array:
+        theta = as_real(theta, "theta")
         xp = namespace(theta)
         lower, upper = self.bounds
         at_zero = min(max(0.0, lower), upper)
@@ -110,6 +112,7 @@ class ProductSet(ConvexSet):
         return (x > lower) & (x < upper)
 
     def contains(self, x: Array) -> Array:
+        x = as_real(x, "x")
         lower, upper = self.bounds
         slack = membership_tolerance(x)
         return namespace(x).all((x >= lower - slack) & (x <= upper + slack), axis=-1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, row_sum
+from .._array import Array, as_real, inner, namespace, row_sum
 from ._base import ConvexSet, membership_tolerance
 from .simplex import Simplex
 
@@ -31,16 +31,19 @@ class L2Ball(ConvexSet):
         return namespace(x).linalg.vector_norm(x, axis=-1, keepdims=True)
 
     def project(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         norm = self._norm(x)
         return xp.where(norm > self.radius, x * (self.radius / norm), x)
 
     def maximize(self, theta: Array) -> Array:
+        theta = as_real(theta, "theta")
         xp = namespace(theta)
         norm = self._norm(theta)
         return theta * (self.radius / xp.where(norm == 0, xp.ones_like(norm), norm))
 
     def contains(self, x: Array) -> Array:
+        x = as_real(x, "x")
         slack = 1 + membership_tolerance(x)
         return self._norm(x)[..., 0] <= self.radius * slack
 
@@ -84,15 +87,18 @@ class L1Ball(ConvexSet):
         return row_sum(namespace(x).abs(x)) > self.radius
 
     def project(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         magnitude = self.radius * Simplex().project(xp.abs(x) / self.radius)
         return xp.where(self._is_outside(x), xp.sign(x) * magnitude, x)
 
     def maximize(self, theta: Array) -> Array:
+        theta = as_real(theta, "theta")
         xp = namespace(theta)
         return self.radius * xp.sign(theta) * Simplex().maximize(xp.abs(theta))
 
     def contains(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         return xp.sum(xp.abs(x), axis=-1) <= self.radius * (1 + membership_tolerance(x))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, namespace, row_max
+from .._array import Array, as_real, namespace, row_max
 from .._root import simplex_threshold
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 
@@ -26,12 +26,14 @@ class Simplex(ConvexSet):
     """
 
     def project(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         shifted = x - row_max(x)
         p = shifted - simplex_threshold(shifted)
         return xp.where(p < 0, xp.zeros_like(p), p)
 
     def maximize(self, theta: Array) -> Array:
+        theta = as_real(theta, "theta")
         xp = namespace(theta)
         best = xp.argmax(theta, axis=-1, keepdims=True)
         classes = xp.arange(theta.shape[-1], device=theta.device, dtype=best.dtype)
@@ -39,6 +41,7 @@ class Simplex(ConvexSet):
         return xp.where(xp.isnan(row_max(theta)), xp.full_like(p, xp.nan), p)
 
     def contains(self, x: Array) -> Array:
+        x = as_real(x, "x")
         xp = namespace(x)
         slack = membership_tolerance(x)
         return xp.all(x >= 0, axis=-1) & (xp.abs(xp.sum(x, axis=-1) - 1) <= slack)
