@@ -72,41 +72,57 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
         ) from error
     if y.ndim == theta.ndim - 1 and is_integer(y):
         return _one_hot(y, theta, domain), theta, restore
-    if tuple(y.shape) != tuple(theta.shape):
-        raise ValueError(
-            f"y and theta must have the same shape, got {tuple(y.shape)} and {tuple(theta.shape)}"
-            + ("; integer labels have the shape of theta without its last axis" * is_integer(y))
-        )
+    check_shape(y, tuple(theta.shape))
     y = xp.astype(as_float(y, "y"), theta.dtype, copy=False)
     check_membership(y, domain, "y")
     return y, theta, restore
 
 
-def _one_hot(labels: Array, theta: Array, domain: ConvexSet) -> Array:
+def check_shape(y: Array, shape: tuple[int, ...]) -> None:
+    """Raise unless the dense or sparse targets ``y`` have the shape of the scores."""
+    if tuple(y.shape) == shape:
+        return
+    labels = not sparse.issparse(y) and is_integer(y)
+    raise ValueError(
+        f"y and theta must have the same shape, got {tuple(y.shape)} and {shape}"
+        + ("; integer labels have the shape of theta without its last axis" * labels)
+    )
+
+
+def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> None:
+    """Raise unless ``labels`` are classes of scores of that shape, on the simplex."""
     if not isinstance(domain, Simplex):
         raise ValueError(
             f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
-            f"give y with the shape of theta, {tuple(theta.shape)}"
+            f"give y with the shape of theta, {shape}"
         )
-    if tuple(labels.shape) != tuple(theta.shape[:-1]):
+    if tuple(labels.shape) != shape[:-1]:
         raise ValueError(
-            f"labels must have shape {tuple(theta.shape[:-1])} to go with theta of shape "
-            f"{tuple(theta.shape)}, got {tuple(labels.shape)}"
+            f"labels must have shape {shape[:-1]} to go with theta of shape {shape}, "
+            f"got {tuple(labels.shape)}"
         )
+    if not is_concrete(labels):
+        return
+    k = shape[-1]
+    outside = (labels < 0) | (labels >= k)
+    if bool(namespace(labels).any(outside)):
+        at = _first(outside)
+        value = int(labels[at])
+        raise ValueError(f"label {value} {_where(at)}is out of range: theta has {k} classes")
+
+
+def _one_hot(labels: Array, theta: Array, domain: ConvexSet) -> Array:
+    check_labels(labels, tuple(theta.shape), domain)
     xp = namespace(labels)
-    k = theta.shape[-1]
-    if is_concrete(labels):
-        outside = (labels < 0) | (labels >= k)
-        if bool(xp.any(outside)):
-            at = _first(outside)
-            value = int(labels[at])
-            raise ValueError(f"label {value} {_where(at)} is out of range: theta has {k} classes")
-    classes = xp.arange(k, dtype=labels.dtype, device=labels.device)
+    classes = xp.arange(theta.shape[-1], dtype=labels.dtype, device=labels.device)
     return xp.astype(classes == labels[..., None], theta.dtype)
 
 
-def check_membership(y: Array, domain: ConvexSet, name: str) -> None:
-    """Raise with the first row that is not in the domain, and what is wrong with it."""
+def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0) -> None:
+    """Raise with the first row that is not in the domain, and what is wrong with it.
+
+    Where ``y`` is a block of rows of a larger array, ``first_row`` is the number of its first row.
+    """
     if not is_concrete(y) or y.size == 0:
         return
     inside = domain.contains(y)
@@ -114,7 +130,7 @@ def check_membership(y: Array, domain: ConvexSet, name: str) -> None:
         return
     at = _first(~inside)
     raise ValueError(
-        f"{name} is not in the domain {domain!r}: {_where(at)}{domain.violation(y[at])}"
+        f"{name} is not in the domain {domain!r}: {_where(at, first_row)}{domain.violation(y[at])}"
     )
 
 
@@ -125,7 +141,8 @@ def _first(mask: Array) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(position, tuple(mask.shape)))
 
 
-def _where(at: tuple[int, ...]) -> str:
+def _where(at: tuple[int, ...], first_row: int = 0) -> str:
     if not at:
         return ""
-    return f"in row {at[0] if len(at) == 1 else at}"
+    at = (first_row + at[0], *at[1:])
+    return f"in row {at[0] if len(at) == 1 else at} "
