@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .._array import Array, quiet
 from .._validation import as_pair, as_scores
-from ..regularizers import Regularizer, Solution
+from ..regularizers import LabelSolution, Regularizer, Solution
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Loss(ABC):
     @abstractmethod
     def solve(self, y: Array, theta: Array) -> Solution:
         """The maximiser at arrays that have been checked; for code that brings its own checks."""
+
+    @abstractmethod
+    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        """The same at the hard labels of a simplex, of shape (…), without writing out y."""
 
     @quiet
     def value(self, y: Array, theta: Array) -> Array:
@@ -98,6 +102,9 @@ class FenchelYoungLoss(Loss):
     def solve(self, y: Array, theta: Array) -> Solution:
         return self.regularizer.solve_fenchel_young(y, theta)
 
+    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return self.regularizer.solve_fenchel_young_labels(labels, theta)
+
 
 @dataclass(frozen=True)
 class FitzpatrickLoss(Loss):
@@ -127,3 +134,6 @@ class FitzpatrickLoss(Loss):
 
     def solve(self, y: Array, theta: Array) -> Solution:
         return self.regularizer.solve_fitzpatrick(y, theta)
+
+    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return self.regularizer.solve_fitzpatrick_labels(labels, theta)

@@ -1,6 +1,6 @@
 """Regularisers Ω = Ψ + ι_C, each with its value, conjugate, link and two maximisers."""
 
-from ._base import Regularizer, Solution
+from ._base import LabelSolution, Regularizer, Solution
 from .bernoulli import Bernoulli
 from .indicator import Indicator
 from .negentropy import Negentropy
@@ -13,6 +13,7 @@ __all__ = [
     "Bernoulli",
     "ConvergenceError",
     "Indicator",
+    "LabelSolution",
     "Negentropy",
     "NewtonStatus",
     "Quadratic",

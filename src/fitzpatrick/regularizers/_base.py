@@ -17,6 +17,7 @@ maximiser and computes the rest on demand.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._array import Array, inner, namespace, quiet, row_max, row_sum
@@ -40,6 +41,48 @@ class Solution(ABC):
     @abstractmethod
     def hessian_product(self, v: Array) -> Array:
         """Jacobian of the maximiser in θ, applied to v."""
+
+
+class LabelSolution(Solution):
+    """A solution at a hard label j: y = e_j, which is never written out."""
+
+    @abstractmethod
+    def gradient(self) -> Array:
+        """Gradient of the loss in θ, y_star − e_j, shape (…, k)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedSolution(LabelSolution):
+    """Any solution at y = e_j, with the mask that marks the entry j of each row."""
+
+    solution: Solution
+    is_label: Array
+
+    @property
+    def y_star(self) -> Array:
+        return self.solution.y_star
+
+    def value(self) -> Array:
+        return self.solution.value()
+
+    def gradient(self) -> Array:
+        p = self.y_star
+        return namespace(p).where(self.is_label, p - 1, p)
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.solution.hessian_product(v)
+
+
+def mark_labels(labels: Array, theta: Array) -> Array:
+    """The mask of shape (…, k) that is true at the label of each row."""
+    xp = namespace(labels)
+    classes = xp.arange(theta.shape[-1], dtype=labels.dtype, device=labels.device)
+    return classes == labels[..., None]
+
+
+def at_labels(x: Array, labels: Array) -> Array:
+    """The entry of each row at its label, shape (…, 1)."""
+    return namespace(x).take_along_axis(x, labels[..., None], axis=-1)
 
 
 class Regularizer(ABC):
@@ -78,6 +121,21 @@ class Regularizer(ABC):
     @abstractmethod
     def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
         """Maximise ⟨y − y', θ'⟩ + ⟨y', θ⟩ over θ' ∈ ∂Ω(y')."""
+
+    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        """The same as ``solve_fenchel_young`` at y = e_label, for labels of shape (…).
+
+        By default through that y; a regulariser that can do without it should.
+        """
+        is_label = mark_labels(labels, theta)
+        y = namespace(theta).astype(is_label, theta.dtype)
+        return MarkedSolution(self.solve_fenchel_young(y, theta), is_label)
+
+    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        """The same as ``solve_fitzpatrick`` at y = e_label, for labels of shape (…)."""
+        is_label = mark_labels(labels, theta)
+        y = namespace(theta).astype(is_label, theta.dtype)
+        return MarkedSolution(self.solve_fitzpatrick(y, theta), is_label)
 
     def solve_link(self, theta: Array) -> Array:
         """∇Ω*(θ), trusting θ."""
@@ -172,6 +230,47 @@ def solve_separable(kernel: Elementwise, theta: Array, domain: ConvexSet) -> Sep
     return SeparableSolution(kernel, theta - tau, coupled=True)
 
 
+@dataclass(frozen=True, eq=False)
+class LabelKernel(Elementwise):
+    """The formulas at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
+
+    labels: Array
+    is_label: Array
+    one: Elementwise
+    zero: Elementwise
+
+    @property
+    def power(self) -> float:
+        return self.zero.power
+
+    def start(self, theta: Array) -> Array:
+        # p increases with y, so that a lower bound for y = 0 is one for y = e_j
+        return self.zero.start(theta)
+
+    def steps(self, theta: Array) -> int:
+        return self.zero.steps(theta)
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        xp = namespace(s)
+        p_one, d_one = self.one.point(at_labels(s, self.labels))
+        p, d = self.zero.point(s)
+        return xp.where(self.is_label, p_one, p), xp.where(self.is_label, d_one, d)
+
+    def terms(self, s: Array) -> Array:
+        at_label = self.one.terms(at_labels(s, self.labels))
+        return namespace(s).where(self.is_label, at_label, self.zero.terms(s))
+
+
+def solve_separable_labels(
+    kernel: Callable[[Array], Elementwise], labels: Array, theta: Array
+) -> LabelSolution:
+    """Solve on the simplex at y = e_label, for the kernel of given targets."""
+    is_label = mark_labels(labels, theta)
+    zero = namespace(theta).zeros_like(theta[..., :1])
+    both = LabelKernel(labels, is_label, kernel(zero + 1), kernel(zero))
+    return MarkedSolution(solve_separable(both, theta, Simplex()), is_label)
+
+
 class SeparableRegularizer(Regularizer):
     """Ψ(y) = Σ ψ(y_i) on a product set or the simplex: two kernels and ψ' say it all."""
 
@@ -194,6 +293,12 @@ class SeparableRegularizer(Regularizer):
     def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
         return solve_separable(self.fitzpatrick_kernel(y), theta, self.domain)
 
+    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return solve_separable_labels(self.fenchel_young_kernel, labels, theta)
+
+    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return solve_separable_labels(self.fitzpatrick_kernel, labels, theta)
+
 
 def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], ...]) -> None:
     """Raise unless ``domain`` is one of the sets that a regulariser is defined on."""
@@ -204,9 +309,12 @@ def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], 
 
 __all__ = [
     "Elementwise",
+    "LabelSolution",
     "Regularizer",
     "SeparableRegularizer",
     "Simplex",
     "Solution",
+    "at_labels",
     "check_domain",
+    "mark_labels",
 ]

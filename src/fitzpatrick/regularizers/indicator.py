@@ -2,9 +2,9 @@ r"""The indicator of a set, :math:`\Omega = \iota_C`: perceptron and Fitzpatrick
 
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace
+from .._array import Array, inner, namespace, row_max
 from ..sets import ConvexSet, Simplex
-from ._base import Regularizer, Solution
+from ._base import LabelSolution, Regularizer, Solution, at_labels, mark_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,28 @@ class OracleSolution(Solution):
 
     def value(self) -> Array:
         return self.domain.normal_gap(self.y, self.y_star, self.theta)
+
+    def hessian_product(self, v: Array) -> Array:
+        return namespace(v).zeros_like(v)
+
+
+@dataclass(frozen=True, eq=False)
+class OracleLabelSolution(LabelSolution):
+    """The same on the simplex at a hard label j: max θ − θ_j."""
+
+    labels: Array
+    theta: Array
+
+    @property
+    def y_star(self) -> Array:
+        return Simplex().maximize(self.theta)
+
+    def value(self) -> Array:
+        return (row_max(self.theta) - at_labels(self.theta, self.labels))[..., 0]
+
+    def gradient(self) -> Array:
+        p = self.y_star
+        return namespace(p).where(mark_labels(self.labels, self.theta), p - 1, p)
 
     def hessian_product(self, v: Array) -> Array:
         return namespace(v).zeros_like(v)
@@ -68,3 +90,9 @@ class Indicator(Regularizer):
 
     def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
         return OracleSolution(y, theta, self.domain)
+
+    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return OracleLabelSolution(labels, theta)
+
+    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return OracleLabelSolution(labels, theta)

@@ -13,12 +13,20 @@ two non-negative terms: m − p is normal to C at p.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
 from ..sets import ConvexSet, Orthant, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Elementwise, Regularizer, Solution, solve_separable
+from ._base import (
+    Elementwise,
+    LabelSolution,
+    Regularizer,
+    Solution,
+    solve_separable,
+    solve_separable_labels,
+)
 
 _FENCHEL_YOUNG, _FITZPATRICK = 0.0, 0.5
 
@@ -131,3 +139,11 @@ class SquaredNorm(Regularizer):
 
     def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
         return self._solve(y, theta, _FITZPATRICK)
+
+    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        kernel = partial(SquaredKernel, domain=Orthant(), mix=_FENCHEL_YOUNG)
+        return solve_separable_labels(kernel, labels, theta)
+
+    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        kernel = partial(SquaredKernel, domain=Orthant(), mix=_FITZPATRICK)
+        return solve_separable_labels(kernel, labels, theta)
