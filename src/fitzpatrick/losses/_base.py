@@ -10,9 +10,10 @@ their maximiser minus y.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .._array import Array, quiet
-from .._validation import as_pair, as_scores
+from ..engines import evaluate
 from ..regularizers import LabelSolution, Regularizer, Solution
 
 
@@ -27,6 +28,9 @@ class Loss(ABC):
 
     regularizer: Regularizer
 
+    # Which of the two losses of Ω a class is, so that an engine may know its formulas.
+    is_fitzpatrick: ClassVar[bool | None] = None
+
     @abstractmethod
     def solve(self, y: Array, theta: Array) -> Solution:
         """The maximiser at arrays that have been checked; for code that brings its own checks."""
@@ -36,44 +40,64 @@ class Loss(ABC):
         """The same at the hard labels of a simplex, of shape (…), without writing out y."""
 
     @quiet
-    def value(self, y: Array, theta: Array) -> Array:
+    def value(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The loss of each row, shape (n,); non-negative, 0 exactly at y = link(θ)."""
-        y, theta, restore = as_pair(y, theta, self.regularizer.domain)
-        return restore(self.solve(y, theta).value())
+        return evaluate(self, y, theta, n_threads).value()
 
     def __call__(self, y: Array, theta: Array) -> Array:
         """The same as :meth:`value`."""
         return self.value(y, theta)
 
     @quiet
-    def gradient(self, y: Array, theta: Array) -> Array:
+    def gradient(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """Gradient in θ, shape (n, k): y_star(y, θ) − y."""
-        y, theta, restore = as_pair(y, theta, self.regularizer.domain)
-        return restore(self.solve(y, theta).y_star - y)
+        return evaluate(self, y, theta, n_threads).gradient()
 
     @quiet
-    def value_and_gradient(self, y: Array, theta: Array) -> tuple[Array, Array]:
-        """The loss of each row and its gradient in θ."""
-        y, theta, restore = as_pair(y, theta, self.regularizer.domain)
-        solution = self.solve(y, theta)
-        return restore(solution.value()), restore(solution.y_star - y)
+    def value_and_gradient(
+        self,
+        y: Array,
+        theta: Array,
+        *,
+        out: tuple[Array, Array] | None = None,
+        n_threads: int | None = None,
+    ) -> tuple[Array, Array]:
+        """The loss of each row and its gradient in θ.
+
+        Args:
+            y: targets.
+            theta: scores.
+            out: NumPy arrays of shapes (n,) and (n, k) to write the two results into.
+            n_threads: how many threads to use for NumPy scores, by default one per core. The
+                results do not depend on it.
+        """
+        return evaluate(self, y, theta, n_threads).value_and_gradient(out)
 
     @quiet
-    def hessian_product(self, y: Array, theta: Array, v: Array) -> Array:
-        """Hessian of the loss in θ, applied to the rows of ``v``, shape (n, k)."""
-        y, theta, restore = as_pair(y, theta, self.regularizer.domain)
-        v, _ = as_scores(v, "v")
-        if tuple(v.shape) != tuple(theta.shape):
-            raise ValueError(
-                f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(theta.shape)}"
-            )
-        return restore(self.solve(y, theta).hessian_product(v))
+    def hessian_product(
+        self,
+        y: Array,
+        theta: Array,
+        v: Array,
+        *,
+        out: Array | None = None,
+        n_threads: int | None = None,
+    ) -> Array:
+        """Hessian of the loss in θ, applied to the rows of ``v``, shape (n, k).
+
+        Args:
+            y: targets.
+            theta: scores.
+            v: what the Hessian is applied to.
+            out: NumPy array of shape (n, k) to write the result into; it may be ``v`` itself.
+            n_threads: how many threads to use for NumPy scores, by default one per core.
+        """
+        return evaluate(self, y, theta, n_threads).hessian_product(v, out)
 
     @quiet
-    def y_star(self, y: Array, theta: Array) -> Array:
+    def y_star(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The maximiser that the gradient is made of, shape (n, k)."""
-        y, theta, restore = as_pair(y, theta, self.regularizer.domain)
-        return restore(self.solve(y, theta).y_star)
+        return evaluate(self, y, theta, n_threads).y_star()
 
     def link(self, theta: Array) -> Array:
         """The predictions ŷ(θ) that belong to the scores, shape (n, k)."""
@@ -98,6 +122,8 @@ class FenchelYoungLoss(Loss):
         >>> loss.value(np.asarray([0, 1]), np.zeros((2, 4)))  # integer labels: log 4
         array([1.38629436, 1.38629436])
     """
+
+    is_fitzpatrick: ClassVar[bool | None] = False
 
     def solve(self, y: Array, theta: Array) -> Solution:
         return self.regularizer.solve_fenchel_young(y, theta)
@@ -131,6 +157,8 @@ class FitzpatrickLoss(Loss):
         >>> fp.FenchelYoungLoss(loss.regularizer).value(y, theta)
         np.float64(0.25)
     """
+
+    is_fitzpatrick: ClassVar[bool | None] = True
 
     def solve(self, y: Array, theta: Array) -> Solution:
         return self.regularizer.solve_fitzpatrick(y, theta)

@@ -1,0 +1,19 @@
+"""How rows are computed fast on a CPU: cache-sized blocks, sparse targets, threads.
+
+The formulas are those of the core; an engine changes the order of the work and what it need not
+do at all. Targets are bound once, in their own form, and evaluated at many scores:
+
+Example:
+    >>> import numpy as np
+    >>> import fitzpatrick as fp
+    >>> bound = bind(fp.get_loss("fitzpatrick_logistic"), np.asarray([2, 0]), n_classes=3)
+    >>> value, gradient = bound.value_and_gradient(np.zeros((2, 3)))
+    >>> value.round(4), gradient.shape
+    (array([0.4631, 0.4631]), (2, 3))
+"""
+
+from ._bind import bind
+from ._bound import BoundLoss, HessianOperator
+from ._evaluation import evaluate
+
+__all__ = ["BoundLoss", "HessianOperator", "bind", "evaluate"]

@@ -1,0 +1,109 @@
+"""Where the path is chosen: from the loss and the form of its targets, never by the user."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy import sparse
+
+from .._array import is_numpy
+from ..regularizers import Bernoulli, Indicator, Negentropy, Regularizer, SquaredNorm, Tsallis
+from ..sets import ProductSet, Simplex
+from ._blocks import resolve_threads
+from ._bound import BlockedLoss, BoundLoss, CoreLoss
+from ._rows import CoreRows, Rows
+from ._targets import Targets, as_targets
+
+if TYPE_CHECKING:
+    from ..losses import Loss
+
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def choose_rows(loss: "Loss", targets: Targets) -> Rows[Any] | None:
+    """The rows that compute a loss on targets of this form; None leaves it to the core."""
+    omega = loss.regularizer
+    if loss.is_fitzpatrick is None or not _is_blocked(omega):
+        return None
+    return CoreRows(targets, loss)
+
+
+def _is_blocked(omega: Regularizer) -> bool:
+    """Whether the core's formulas for Ω may run on blocks of rows, several at a time."""
+    if isinstance(omega, (Negentropy, Bernoulli, Tsallis)):
+        return True
+    if isinstance(omega, SquaredNorm):
+        return isinstance(omega.domain, (Simplex, ProductSet))
+    return isinstance(omega, Indicator) and isinstance(omega.domain, Simplex)
+
+
+def _is_coupled(omega: Regularizer) -> bool:
+    """Whether the Hessian couples the entries of a row; the perceptron's is zero."""
+    return isinstance(omega.domain, Simplex) and not isinstance(omega, Indicator)
+
+
+def bind(
+    loss: "Loss",
+    y: Any,
+    n_classes: int,
+    dtype: DTypeLike = np.float64,
+    n_threads: int | None = None,
+) -> BoundLoss:
+    """Check the targets once and prepare them for many evaluations.
+
+    Args:
+        loss: any loss of the package, or one of your own.
+        y: targets: dense (n, k), a SciPy sparse array of that shape, which is never densified as a
+            whole, or (n,) integer labels, which are never one-hot encoded.
+        n_classes: k.
+        dtype: float32 or float64, that of the scores to come.
+        n_threads: how many threads to use, by default one per core that the process may use. The
+            results do not depend on it.
+
+    Example:
+        >>> import fitzpatrick as fp
+        >>> bound = bind(fp.get_loss("sparsemax"), np.asarray([[0.5, 0.5], [1.0, 0.0]]), 2)
+        >>> bound.value(np.zeros((2, 2)))
+        array([0.  , 0.25])
+        >>> hessian = bound.hessian_operator(np.zeros((2, 2)))
+        >>> hessian(np.asarray([[1.0, 0.0], [0.0, 0.0]]))
+        array([[ 0.5, -0.5],
+               [ 0. ,  0. ]])
+    """
+    dtype = np.dtype(dtype)
+    if dtype not in _DTYPES:
+        raise TypeError(f"scores must be float32 or float64 to bind a loss, got dtype {dtype}")
+    if n_classes < 1:
+        raise ValueError(f"n_classes must be at least 1, got {n_classes}")
+    if not sparse.issparse(y) and not is_numpy(y):
+        y = np.asarray(y)
+    if y.ndim == 0:
+        raise ValueError("y must have shape (n,) or (n, k), got a single number")
+    return _bind(loss, y, (y.shape[0], n_classes), dtype, n_threads)
+
+
+def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss | None:
+    """The loss bound to y for the scores θ, or None where the core serves them better.
+
+    That is: other array libraries, half precision, one pair or more than one batch axis, and
+    regularisers and sets beyond those that the engine has rows for.
+    """
+    if not isinstance(theta, np.ndarray) or theta.ndim != 2 or theta.dtype not in _DTYPES:
+        return None
+    if not (sparse.issparse(y) or isinstance(y, (np.ndarray, list, tuple))):
+        return None
+    if loss.is_fitzpatrick is None or not _is_blocked(loss.regularizer):
+        return None
+    n, k = theta.shape
+    return _bind(loss, y, (n, k), theta.dtype, n_threads)
+
+
+def _bind(
+    loss: "Loss", y: Any, shape: tuple[int, int], dtype: np.dtype[Any], n_threads: int | None
+) -> BoundLoss:
+    threads = resolve_threads(n_threads)
+    targets = as_targets(y, shape, loss.regularizer.domain, dtype)
+    rows = choose_rows(loss, targets)
+    if rows is None:
+        return CoreLoss(loss, targets)
+    return BlockedLoss(rows, _is_coupled(loss.regularizer), threads)
