@@ -18,11 +18,11 @@ def newton_steps(theta: Array) -> int:
     """Number of Newton steps that reach the precision of ``theta`` on any input.
 
     In a Newton step on a convex decreasing function the value falls by a factor v and the slope by
-    a factor w with v + w <= 1. From the left end of the bracket to the root the slope falls by k
-    at most and the value by k over the precision, so that n steps can be needed only while
-    k^(-1/n) + (eps/k)^(1/n) < 1. Two more steps cover rounding.
+    a factor w with v + w <= 1. From the left end of the bracket to the root the slope falls by 2k
+    at most (a maximiser's own slope changes, too) and the value by k over the precision, so that n
+    steps can be needed only while (2k)^(-1/n) + (eps/k)^(1/n) < 1. Two more steps cover rounding.
     """
-    slope_bits = math.log2(theta.shape[-1])
+    slope_bits = 1 + math.log2(theta.shape[-1])
     value_bits = slope_bits + precision_bits(theta)
     n = 1
     while 2 ** (-slope_bits / n) + 2 ** (-value_bits / n) < 1:

@@ -61,7 +61,7 @@ class FitzpatrickSigmoidKernel(_CubeKernel):
         xp = namespace(s)
         y, zero = self.y, xp.zeros_like(s)
         shift = (xp.log1p(-y) - xp.log(y)) / 2
-        reflect = s - (1 - 2 * y) + shift < 0
+        reflect = (y == 1) | (s - (1 - 2 * y) + shift < 0)  # y = 1 has δ = −∞, even at s = +∞
         a = xp.where(reflect, y, 1 - y)
         b = xp.where(reflect, 1 - y, y)
         c = xp.where(reflect, -s, s) - (a - b)

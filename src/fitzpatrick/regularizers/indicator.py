@@ -9,7 +9,7 @@ from ._base import LabelSolution, Regularizer, Solution, at_labels, mark_labels
 
 @dataclass(frozen=True, eq=False)
 class OracleSolution(Solution):
-    """A maximiser of ⟨·, θ⟩ over C: locally constant in θ, so that the Hessian is zero."""
+    """A maximiser of ⟨·, θ⟩ over C; where it is locally constant in θ the Hessian is zero."""
 
     y: Array
     theta: Array
@@ -23,7 +23,7 @@ class OracleSolution(Solution):
         return self.domain.normal_gap(self.y, self.y_star, self.theta)
 
     def hessian_product(self, v: Array) -> Array:
-        return namespace(v).zeros_like(v)
+        return self.domain.maximize_derivative(self.theta, v)
 
 
 @dataclass(frozen=True, eq=False)

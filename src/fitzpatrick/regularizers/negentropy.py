@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from .._array import Array, namespace, precision_bits
 from ..sets import ConvexSet, Orthant, Simplex
 from ..special import expm1_minus_x, logsumexp, wright_omega
-from ._base import Elementwise, SeparableRegularizer, check_domain
+from ._base import Elementwise, LabelSolution, SeparableRegularizer, check_domain
+from .negentropy_labels import solve_fitzpatrick_logistic_labels, solve_logistic_labels
 
 # Newton steps for τ, by bits of precision: one more than was ever needed in a search over
 # supports, sizes and score scales.
@@ -26,14 +27,14 @@ _STEPS = {53: 6, 24: 4}
 
 
 def kl_terms(y: Array, log_p: Array, p: Array) -> Array:
-    """Entries y log(y/p) − y + p ≥ 0; p at y = 0, +∞ where p = 0 < y."""
+    """Entries y log(y/p) − y + p ≥ 0; p where y = 0 or p = ∞, and +∞ where p = 0 < y."""
     xp = namespace(y)
     one = xp.ones_like(y)
     ratio = log_p - xp.log(xp.where(y > 0, y, one))  # log(p/y)
     near = xp.abs(ratio) < 0.5
     close = y * expm1_minus_x(xp.where(near, ratio, xp.zeros_like(ratio)))
     apart = p - y - y * ratio
-    return xp.where(y > 0, xp.where(near, close, apart), p)
+    return xp.where((y > 0) & (p < xp.inf), xp.where(near, close, apart), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,3 +155,9 @@ class Negentropy(SeparableRegularizer):
     def fitzpatrick_kernel(self, y: Array) -> Elementwise:
         offset = 0.0 if self._is_simplex else 1.0
         return FitzpatrickLogisticKernel(y, namespace(y).log(y), offset)
+
+    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return solve_logistic_labels(labels, theta)
+
+    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        return solve_fitzpatrick_logistic_labels(labels, theta)

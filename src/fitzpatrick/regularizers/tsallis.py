@@ -29,6 +29,11 @@ def _relu(x: Array) -> Array:
     return xp.where(x < 0, xp.zeros_like(x), x)
 
 
+def _power(q: Array, beta: float) -> Array:
+    """p = q^(1/β)."""
+    return q * q if beta == 0.5 else q ** (1 / beta)
+
+
 def _masked_gap(y: Array, s: Array) -> Array:
     """Product y (−s)₊, where 0 · ∞ counts as 0."""
     xp = namespace(y)
@@ -50,31 +55,32 @@ class EntmaxKernel(Elementwise):
         # there the largest entry alone is one
         return row_max(theta) - 1 / self.beta
 
-    def _link(self, s: Array) -> Array:
-        base = _relu(self.beta * s)
-        return base * base if self.beta == 0.5 else base ** (1 / self.beta)
+    def _root_and_link(self, s: Array) -> tuple[Array, Array]:
+        """q = p^β, which keeps its digits where p underflows, and p."""
+        q = _relu(self.beta * s)
+        return q, _power(q, self.beta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        p = self._link(s)
+        _, p = self._root_and_link(s)
         return p, p ** (1 - self.beta)
 
     def terms(self, s: Array) -> Array:
-        return self._divergence(self._link(s)) + _masked_gap(self.y, s)
+        return self._divergence(*self._root_and_link(s)) + _masked_gap(self.y, s)
 
-    def _divergence(self, p: Array) -> Array:
+    def _divergence(self, q: Array, p: Array) -> Array:
         """D_ψ(y, p) = (y^α + β p^α − α p^β y)/(α β)."""
         xp = namespace(p)
         y, alpha, beta = self.y, 1 + self.beta, self.beta
         if beta == 0.5:
-            a, b = xp.sqrt(y), xp.sqrt(p)
-            return (a - b) * (a - b) * (2 * a + b) * (2 / 3)
+            a = xp.sqrt(y)
+            return (a - q) * (a - q) * (2 * a + q) * (2 / 3)
         both = (y > 0) & (p > 0)
         one = xp.ones_like(y)
         ratio = xp.log(xp.where(both, y, one)) - xp.log(xp.where(both, p, one))
         near = both & (xp.abs(ratio) < 0.5)
         ratio = xp.where(near, ratio, xp.zeros_like(ratio))
-        close = p**alpha * (expm1_minus_x(alpha * ratio) - alpha * expm1_minus_x(ratio))
-        apart = y**alpha + beta * p**alpha - alpha * p**beta * y
+        close = p * q * (expm1_minus_x(alpha * ratio) - alpha * expm1_minus_x(ratio))
+        apart = y**alpha + beta * p * q - alpha * q * y
         return xp.where(near, close, apart) / (alpha * beta)
 
 
@@ -95,21 +101,24 @@ class FitzpatrickEntmaxKernel(Elementwise):
 
     def point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
-        p = self._maximizer(s)
-        positive = p > 0
-        w = self.y / xp.where(positive, p, xp.ones_like(p))
+        p = _power(self._root(s), self.beta)
+        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
         slope = p ** (1 - self.beta) / (1 + self.beta + (1 - self.beta) * w)
-        return p, xp.where(positive, slope, xp.zeros_like(p))
+        return p, xp.where(p == 0, xp.zeros_like(p), slope)
 
     def terms(self, s: Array) -> Array:
+        # (p − y)² p^(β−1) in two forms that stay exact where p underflows: q (p − y)(1 − y/p),
+        # and (y − p)(q/β − s) by the equation of p, whose terms have one sign for s < 0
         xp = namespace(s)
-        p = self._maximizer(s)
-        positive = p > 0
-        distance = p - self.y
-        curved = distance * distance * xp.where(positive, p, xp.ones_like(p)) ** (self.beta - 1)
-        return xp.where(positive, curved, _masked_gap(self.y, s))
+        q = self._root(s)
+        p = _power(q, self.beta)
+        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
+        rising = xp.where(p == 0, xp.zeros_like(p), q * (p - self.y) * (1 - w))
+        falling = (self.y - p) * (q / self.beta + _relu(-s))
+        return xp.where(s < 0, xp.where(self.y > 0, falling, xp.zeros_like(p)), rising)
 
-    def _maximizer(self, s: Array) -> Array:
+    def _root(self, s: Array) -> Array:
+        """q = p^β, which keeps its digits where p underflows."""
         return self._quadratic_root(s) if self.beta == 0.5 else self._newton_root(s)
 
     def _quadratic_root(self, s: Array) -> Array:
@@ -119,8 +128,7 @@ class FitzpatrickEntmaxKernel(Elementwise):
         length = xp.hypot(s, xp.sqrt(12 * self.y))
         larger = (size + length) / 6
         smaller = xp.where(self.y > 0, self.y / (3 * larger), _relu(s))
-        root = xp.where(s > 0, larger, smaller)
-        return root * root
+        return xp.where(s > 0, larger, smaller)
 
     def _newton_root(self, s: Array) -> Array:
         """Newton's method on q = p^β, where the equation a q − y q^(−c) = s is concave.
@@ -148,7 +156,7 @@ class FitzpatrickEntmaxKernel(Elementwise):
             pull = xp.exp(log_y - c * xp.log(safe))
             step = (s + pull - a * safe) / (a + c * pull / safe)
             q = xp.where(positive & (q > 0), safe + step, q)
-        return q ** (1 / beta)
+        return q
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,13 @@ class ConvexSet(ABC):
         step = eps(x) ** (1 / 3) * scale / length
         return (self.project(x + step * v) - self.project(x - step * v)) / (2 * step)
 
+    def maximize_derivative(self, theta: Array, v: Array) -> Array:
+        """Directional derivative of the oracle at θ along v.
+
+        The default, zero, is right for polytopes, where the maximiser is locally constant.
+        """
+        return namespace(v).zeros_like(v)
+
     def same_face(self, y: Array, z: Array) -> Array:
         """Whether y lies in the smallest exposed face that contains z, row by row."""
         raise NotImplementedError(

@@ -63,6 +63,14 @@ class L2Ball(ConvexSet):
         tangent = (v - unit * row_sum(unit * v)) * (self.radius / norm)
         return xp.where(outside, tangent, v)
 
+    def maximize_derivative(self, theta: Array, v: Array) -> Array:
+        xp = namespace(theta)
+        norm = self._norm(theta)
+        length = xp.where(norm == 0, xp.ones_like(norm), norm)
+        unit = theta / length
+        tangent = (v - unit * row_sum(unit * v)) * (self.radius / length)
+        return xp.where(norm == 0, xp.zeros_like(v), tangent)  # a kink: every point is a maximiser
+
     def same_face(self, y: Array, z: Array) -> Array:
         inside = self._norm(z)[..., 0] < self.radius * (1 - membership_tolerance(z))
         return inside | namespace(y).all(y == z, axis=-1)

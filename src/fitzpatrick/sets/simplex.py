@@ -71,6 +71,6 @@ class Simplex(ConvexSet):
         if total == 0:
             return "it sums to 0, so that it has no proportions; drop it or give it a target"
         return (
-            f"it sums to {total:g}, not 1; divide each row by its sum, "
+            f"it sums to {total:.10g}, not 1; divide each row by its sum, "
             "y / y.sum(axis=-1, keepdims=True)"
         )

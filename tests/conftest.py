@@ -1,0 +1,40 @@
+"""Fixtures of the whole suite: the array libraries, the dtypes, and how hypothesis draws."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import pytest
+from hypothesis import HealthCheck, settings
+
+from .helpers import DTYPES, LIBRARIES, Library
+
+# JAX computes in float32 unless told otherwise; the promises are for both precisions.
+jax.config.update("jax_enable_x64", True)
+
+settings.register_profile(
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+# HYPOTHESIS_PROFILE=search looks for new counterexamples, with other draws at every run
+settings.register_profile(
+    "search", settings.get_profile("repeatable"), derandomize=False, max_examples=300
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(params=list(LIBRARIES))
+def xp(request: pytest.FixtureRequest) -> Library:
+    """Each array library in turn."""
+    return LIBRARIES[request.param]
+
+
+@pytest.fixture(params=DTYPES)
+def dtype(request: pytest.FixtureRequest) -> str:
+    """Each working precision in turn."""
+    return str(request.param)

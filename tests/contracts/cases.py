@@ -1,0 +1,112 @@
+"""The regularisers that every contract runs over: all of the registry, and more.
+
+A registry line is covered as soon as it is there. The others are what users build themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import array_api_compat
+import numpy as np
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import (
+    Indicator,
+    Quadratic,
+    Regularizer,
+    SquaredNorm,
+    Tsallis,
+    TwiceDifferentiable,
+)
+from fitzpatrick.sets import Box, ConvexSet, L1Ball, L2Ball, Orthant, Simplex
+from tests.helpers import Library
+
+
+@dataclass(frozen=True)
+class Case:
+    """A regulariser for arrays of a library with k columns."""
+
+    name: str
+    build: Callable[[Library, int], Regularizer]
+    # how much less exact than the promise: iterative or differenced answers
+    slack: float = 1.0
+    # whether permuting the classes permutes the answers
+    symmetric: bool = True
+    # whether derivatives of a projection come from differences
+    differenced: bool = False
+
+    def losses(self, xp: Library, k: int) -> tuple[fp.FenchelYoungLoss, fp.FitzpatrickLoss]:
+        omega = self.build(xp, k)
+        return fp.FenchelYoungLoss(omega), fp.FitzpatrickLoss(omega)
+
+
+@dataclass(frozen=True)
+class Corner(ConvexSet):
+    """A user's own set, {x >= 0, Σ x <= 1}: a projection and an oracle, nothing else."""
+
+    def project(self, x):
+        xp = array_api_compat.array_namespace(x)
+        positive = xp.where(x < 0, xp.zeros_like(x), x)
+        inside = xp.sum(positive, axis=-1, keepdims=True) <= 1
+        return xp.where(inside, positive, Simplex().project(x))
+
+    def maximize(self, theta):
+        xp = array_api_compat.array_namespace(theta)
+        top = xp.max(theta, axis=-1, keepdims=True)
+        return xp.where(top > 0, Simplex().maximize(theta), xp.zeros_like(theta))
+
+
+def _quadratic(xp: Library, k: int) -> Quadratic:
+    factor = np.random.default_rng(5).normal(size=(k, k)) / np.sqrt(k)
+    return Quadratic(xp.asarray(factor @ factor.T + np.eye(k), "float64"))
+
+
+def _cosh(xp: Library, k: int) -> TwiceDifferentiable:
+    del xp, k
+
+    def function(y):
+        ns = array_api_compat.array_namespace(y)
+        return ns.sum(ns.cosh(y) + y * y / 2, axis=-1)
+
+    def gradient(y):
+        return array_api_compat.array_namespace(y).sinh(y) + y
+
+    def hessian(y):
+        ns = array_api_compat.array_namespace(y)
+        return (ns.cosh(y) + 1)[..., None] * ns.eye(y.shape[-1], dtype=y.dtype)
+
+    return TwiceDifferentiable(function, gradient, hessian)
+
+
+def _constant(omega: Regularizer) -> Callable[[Library, int], Regularizer]:
+    return lambda *_: omega
+
+
+def _registry_cases() -> list[Case]:
+    """One case for each regulariser of the registry, under its shortest name."""
+    found: dict[Regularizer, str] = {}
+    for name in sorted(fp.loss_names(), key=len):
+        found.setdefault(fp.get_loss(name).regularizer, name)
+    return [Case(name, _constant(omega)) for omega, name in found.items()]
+
+
+REGISTRY = _registry_cases()
+SMOOTH = Case("twice differentiable", _cosh, slack=1e5)
+OTHERS = [
+    *(Case(f"tsallis {alpha}", _constant(Tsallis(alpha))) for alpha in (1.0, 1.75, 2.0)),
+    # results lose about 1/(α − 1) ulp as α approaches 1
+    Case("tsallis 1.25", _constant(Tsallis(1.25)), slack=4),
+    Case("tsallis 1.01", _constant(Tsallis(1.01)), slack=100),
+    Case("sparsemap orthant", _constant(SquaredNorm(Orthant()))),
+    Case("sparsemap l2 ball", _constant(SquaredNorm(L2Ball(0.75))), slack=10),
+    Case("sparsemap l1 ball", _constant(SquaredNorm(L1Ball(2.0))), slack=10),
+    Case("sparsemap user set", _constant(SquaredNorm(Corner())), slack=100, differenced=True),
+    Case("perceptron box", _constant(Indicator(Box(-1.0, 2.0)))),
+    Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),
+    Case("perceptron l1 ball", _constant(Indicator(L1Ball(0.5)))),
+    Case("perceptron user set", _constant(Indicator(Corner())), slack=10),
+    Case("quadratic", _quadratic, slack=100, symmetric=False),
+]
+CASES = [*REGISTRY, *OTHERS]
