@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import divergences
 from .._array import Array
+from ..datasets._files import atomic_path
 from ..losses import FenchelYoungLoss, FitzpatrickLoss, get_loss
 from ..regularizers import Regularizer
-from ._files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

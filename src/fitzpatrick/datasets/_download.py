@@ -1,0 +1,185 @@
+"""Downloads into the cache: checked, whole or not there, taken up where they broke off.
+
+pooch does the checksum and the move into place; the transfer itself is ours, because it keeps what
+has arrived in ``NAME.part`` and asks only for the rest the next time. The server's validator (ETag
+or Last-Modified) lies beside it, so that two versions of a file are never joined. Where no checksum
+is known, the first one seen is written to ``checksums.json`` and enforced from then on.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._errors import UnavailableError
+from ._files import write_atomically
+from ._registry import Remote
+
+MAX_DOWNLOAD_BYTES = 1 << 30
+_CHUNK = 1 << 16
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How downloads behave: time-out of connection and read, attempts, wait, size cap."""
+
+    timeout: float = 30.0
+    attempts: int = 3
+    wait: float = 1.0
+    max_bytes: int = MAX_DOWNLOAD_BYTES
+
+
+DEFAULT_TRANSFER = Transfer()
+
+
+def fetch(
+    remote: Remote,
+    name: str,
+    folder: Path,
+    transfer: Transfer = DEFAULT_TRANSFER,
+    progress: Progress | None = None,
+) -> Path:
+    """The file in the cache, downloaded if it is not there; its checksum is verified either way.
+
+    Raises:
+        UnavailableError: with the address and the reason.
+    """
+    import pooch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    expected = remote.sha256 or _recorded(folder).get(name)
+    path = folder / name
+    if path.is_file():
+        found = pooch.file_hash(str(path))
+        if expected and found != expected:
+            raise UnavailableError(
+                f"{path} has the SHA-256 {found}, expected {expected}; delete the file to have it "
+                "downloaded again"
+            )
+    else:
+        _retrieve(remote.url, name, folder, expected, transfer, progress)
+        found = pooch.file_hash(str(path))
+    if expected is None:
+        write_atomically(
+            folder / "checksums.json",
+            json.dumps({**_recorded(folder), name: found}, indent=1, sort_keys=True) + "\n",
+        )
+    return path
+
+
+def _recorded(folder: Path) -> dict[str, str]:
+    path = folder / "checksums.json"
+    if not path.is_file():
+        return {}
+    try:
+        recorded = json.loads(path.read_text())
+        return {str(name): str(value) for name, value in recorded.items()}
+    except (ValueError, AttributeError) as error:
+        raise UnavailableError(f"{path} is not a list of checksums ({error}); delete it") from None
+
+
+def _retrieve(
+    url: str,
+    name: str,
+    folder: Path,
+    expected: str | None,
+    transfer: Transfer,
+    progress: Progress | None,
+) -> None:
+    import pooch
+    import requests
+
+    part = folder / f"{name}.part"
+    pooch.get_logger().setLevel("ERROR")  # progress and errors are told here
+
+    def download(url: str, output: str, _: Any) -> None:
+        _resume(url, part, transfer, progress)
+        part.replace(output)
+
+    reason = ""
+    for attempt in range(transfer.attempts):
+        if attempt:
+            time.sleep(transfer.wait * 2 ** (attempt - 1))
+        try:
+            pooch.retrieve(
+                url,
+                known_hash=f"sha256:{expected}" if expected else None,
+                fname=name,
+                path=str(folder),
+                downloader=download,
+            )
+        except requests.HTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            reason = f"the server answered {status}"
+            if status < 500:
+                break  # asking again gives the same answer
+        except requests.RequestException as error:
+            reason = _root_cause(error)
+        except (_TooLargeError, ValueError) as error:  # pooch reports a wrong checksum so
+            reason = " ".join(str(error).split())
+            _forget(part)
+            break
+        else:
+            _forget(part)
+            return
+    raise UnavailableError(f"{url} cannot be downloaded: {reason}")
+
+
+def _root_cause(error: Exception) -> str:
+    """The last sentence of the chain that requests and urllib3 wrap around a failure."""
+    inner = error.args[0] if error.args else error
+    text = str(getattr(inner, "reason", inner))
+    return text.rpartition(": ")[2] if len(text) > 120 else text
+
+
+class _TooLargeError(Exception):
+    """The server sends more than the cap."""
+
+
+def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None) -> None:
+    """Bring ``part`` to its full length; what has arrived stays if the connection breaks."""
+    import requests
+
+    note = part.with_name(part.name + ".json")
+    validator = note.read_text() if note.is_file() and part.is_file() else ""
+    have = part.stat().st_size if validator else 0
+    headers = {"Range": f"bytes={have}-", "If-Range": validator} if have else {}
+    # identity: the length that is announced is then the length of the file
+    headers["Accept-Encoding"] = "identity"
+    with requests.get(url, stream=True, timeout=transfer.timeout, headers=headers) as response:
+        if have and response.status_code == 416:  # the part is no part of what is there now
+            _forget(part)
+            raise requests.ConnectionError("the partial download does not fit the file")
+        response.raise_for_status()
+        if response.status_code != 206:
+            have = 0
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length and length.isdigit() else None
+        if total is not None and total > transfer.max_bytes:
+            raise _TooLargeError(_too_large(total, transfer))
+        tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        # a weak ETag does not promise the same bytes
+        note.write_text("" if tag.startswith("W/") else tag)
+        with part.open("ab" if have else "wb") as file:
+            for chunk in response.iter_content(_CHUNK):
+                have += len(chunk)
+                if have > transfer.max_bytes:
+                    raise _TooLargeError(_too_large(have, transfer))
+                file.write(chunk)
+                if progress:
+                    progress(have, total)
+    if total is not None and have != total:
+        raise requests.ConnectionError(f"{have} of {total} bytes arrived")
+
+
+def _too_large(size: int, transfer: Transfer) -> str:
+    return f"{size} bytes are more than the cap of {transfer.max_bytes}"
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    part.with_name(part.name + ".json").unlink(missing_ok=True)

@@ -1,0 +1,244 @@
+"""``load_dataset``: from the data folder, the cache, the package or the network, and checked."""
+
+import hashlib
+import os
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ._download import DEFAULT_TRANSFER, Progress, Transfer, fetch
+from ._errors import DataError, UnavailableError
+from ._registry import DATASETS, DatasetInfo
+from ._table import Matrix, Table
+from .arff import read_arff
+from .embedded import yeast
+from .libsvm import read_libsvm
+from .readers import format_of
+
+FOLDER_VARIABLE = "FITZPATRICK_DATA"
+_SUFFIXES = tuple(
+    f"{suffix}{packed}" for suffix in (".svm", ".arff") for packed in ("", ".gz", ".bz2", ".xz")
+)
+
+
+class DatasetMismatchWarning(UserWarning):
+    """A data set that is not as the paper's Table 2 describes it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One official part of a data set: features (n, d) and 0/1 indicators (n, k)."""
+
+    X: Matrix
+    Y: np.ndarray
+
+    def labelled(self) -> "Split":
+        """The samples with at least one label."""
+        rows = self.Y.any(axis=1)
+        return self if rows.all() else Split(self.X[rows], self.Y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set with its official split.
+
+    Attributes:
+        info: its line in the registry.
+        train: the official training part, samples without a label included.
+        test: the official test part.
+        feature_names: one per column of X.
+        label_names: one per column of Y.
+        source: where this copy came from.
+        checksums: SHA-256 of each file it was read from.
+        mismatches: where it differs from the paper's statistics, in words.
+    """
+
+    info: DatasetInfo
+    train: Split
+    test: Split
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
+    source: str
+    checksums: dict[str, str]
+    mismatches: tuple[str, ...]
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``FITZPATRICK_CACHE``, or the user's cache folder."""
+    import pooch
+
+    return Path(os.environ.get("FITZPATRICK_CACHE") or pooch.os_cache("fitzpatrick"))
+
+
+def dataset_names() -> list[str]:
+    """The names that :func:`load_dataset` knows.
+
+    Example:
+        >>> dataset_names()[:3]
+        ['birds', 'cal500', 'delicious']
+    """
+    return list(DATASETS)
+
+
+def load_dataset(
+    name: str, *, transfer: Transfer = DEFAULT_TRANSFER, progress: Progress | None = None
+) -> Dataset:
+    """A data set of the paper, with its official split.
+
+    It is taken from the folder that the environment variable ``FITZPATRICK_DATA`` names (files
+    ``NAME_train.svm.gz`` and ``NAME_test.svm.gz``, or .arff, plain or compressed; verified against
+    ``SHA256SUMS`` if that is there), else from the package (yeast), else from the cache, else it is
+    downloaded.
+
+    Args:
+        name: one of :func:`dataset_names`.
+        transfer: time-outs, attempts and size cap of downloads.
+        progress: called with bytes so far and in all while a download runs.
+
+    Raises:
+        ValueError: if no data set has that name.
+        UnavailableError: if it cannot be had, with the reason.
+        DataError: if a file of it is damaged.
+
+    Warns:
+        DatasetMismatchWarning: if it is not as the paper's statistics say.
+
+    Example:
+        >>> data = load_dataset("yeast")
+        >>> data.train.X.shape, data.train.Y.shape, data.test.X.shape
+        ((1500, 103), (1500, 14), (917, 103))
+    """
+    if name not in DATASETS:
+        raise ValueError(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}")
+    info = DATASETS[name]
+    found = _in_folder(info)
+    if found is None and info.format == "embedded":
+        return _checked(_embedded(info))
+    if found is None:
+        paths = _downloaded(info, transfer, progress)
+        source = f"downloaded from {info.source}"
+    else:
+        paths, source = found, f"{FOLDER_VARIABLE}: {info.source}"
+    train, test = (_read(path, info) for path in paths)
+    if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
+        raise DataError(
+            f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, "
+            f"where {paths[0].name} has {train.X.shape[1]} and {train.Y.shape[1]}",
+            paths[1],
+        )
+    return _checked(
+        Dataset(
+            info=info,
+            train=Split(train.X, train.Y),
+            test=Split(test.X, test.Y),
+            feature_names=train.feature_names,
+            label_names=train.target_names,
+            source=source,
+            checksums={path.name: _sha256(path) for path in paths},
+            mismatches=_mismatches(info, train, test),
+        )
+    )
+
+
+def _checked(data: Dataset) -> Dataset:
+    for mismatch in data.mismatches:
+        warnings.warn(f"{data.info.name}: {mismatch}", DatasetMismatchWarning, stacklevel=3)
+    return data
+
+
+def _embedded(info: DatasetInfo) -> Dataset:
+    X, Y, feature_names, label_names = yeast.load()
+    test, train = slice(None, yeast.TEST_ROWS), slice(yeast.TEST_ROWS, None)
+    return Dataset(
+        info=info,
+        train=Split(X[train], Y[train]),
+        test=Split(X[test], Y[test]),
+        feature_names=feature_names,
+        label_names=label_names,
+        source=info.source,
+        checksums={yeast.FILE: _sha256(Path(yeast.__file__).with_name(yeast.FILE))},
+        mismatches=(),
+    )
+
+
+def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
+    """Both files in the data folder; none if neither is there, an error if only one is."""
+    variable = os.environ.get(FOLDER_VARIABLE)
+    if not variable:
+        return None
+    folder = Path(variable)
+    if not folder.is_dir():
+        raise UnavailableError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
+    train, test = (_find(folder, info.name, part) for part in ("train", "test"))
+    if train is None and test is None:
+        return None
+    if train is None or test is None:
+        present, missing = ("train", "test") if test is None else ("test", "train")
+        raise UnavailableError(f"{folder} has the {present} part of {info.name}, not the {missing}")
+    sums = _read_sums(folder / "SHA256SUMS")
+    for path in (train, test):
+        if path.name in sums and _sha256(path) != sums[path.name]:
+            raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
+    return train, test
+
+
+def _find(folder: Path, name: str, part: str) -> Path | None:
+    candidates = [
+        folder / f"{name}{separator}{part}{suffix}"
+        for suffix in _SUFFIXES
+        for separator in ("_", "-")
+    ]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read_sums(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    pairs = re.findall(r"^([0-9a-f]{64})\s+\*?(\S+)$", path.read_text(), flags=re.MULTILINE)
+    return {name: digest for digest, name in pairs}
+
+
+def _downloaded(
+    info: DatasetInfo, transfer: Transfer, progress: Progress | None
+) -> tuple[Path, Path]:
+    if info.train is None or info.test is None:
+        raise UnavailableError(
+            f"{info.name} is not in the folder {FOLDER_VARIABLE} names, and no address to download "
+            f"it from is known. Source: {info.source}. Put {info.name}_train and {info.name}_test "
+            f"(.svm or .arff, plain or compressed) into that folder"
+        )
+    folder = cache_folder()
+    train, test = (
+        fetch(remote, f"{info.name}_{part}.svm.bz2", folder, transfer, progress)
+        for part, remote in (("train", info.train), ("test", info.test))
+    )
+    return train, test
+
+
+def _read(path: Path, info: DatasetInfo) -> Table:
+    if format_of(path) == "arff":
+        return read_arff(path)
+    return read_libsvm(path, n_features=info.features, n_classes=info.classes)
+
+
+def _mismatches(info: DatasetInfo, train: Table, test: Table) -> tuple[str, ...]:
+    said = info.published
+    pairs = (
+        ("training samples with a label", int(train.Y.any(axis=1).sum()), said.train + said.dev),
+        ("test samples with a label", int(test.Y.any(axis=1).sum()), said.test),
+        ("features", train.X.shape[1], said.features),
+        ("classes", train.Y.shape[1], said.classes),
+    )
+    return tuple(
+        f"{found} {what}, where the paper has {expected}"
+        for what, found, expected in pairs
+        if found != expected
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,130 @@
+"""Lines of a text file that may be compressed, within bounds, whatever the file turns out to be.
+
+Nothing is unpacked to the disk and no more than a line is held at a time. A file that is not text,
+is cut short, or grows beyond measure when decompressed ends in a :class:`DataError`.
+"""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from ._errors import DataError
+
+MAX_BYTES = 8 << 30
+MAX_LINE_BYTES = 64 << 20
+# text in these formats shrinks some ten times; what grows more than this is made to fill memory
+MAX_RATIO = 250
+_RATIO_FROM = 64 << 20
+
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
+_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_BOMS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def plain_suffix(path: Path) -> str:
+    """The suffix below a compression suffix: ``.svm`` for ``a.svm.gz``."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of each line, without its end; UTF-8, with or without a byte-order mark."""
+    number = 0
+    total = 0
+    with ExitStack() as stack:
+        file = _open(path, stack)
+        packed = path.stat().st_size
+        while True:
+            try:
+                raw = file.readline(MAX_LINE_BYTES + 1)
+            except _BROKEN as error:
+                problem = f"the compressed data is damaged or cut short ({error})"
+                raise DataError(problem, path, number + 1) from None
+            if not raw:
+                break
+            number += 1
+            total += len(raw)
+            if len(raw) > MAX_LINE_BYTES:
+                raise DataError(f"a line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
+            if total > MAX_BYTES:
+                raise DataError(f"more than {MAX_BYTES >> 30} GiB of text", path, number)
+            if total > _RATIO_FROM and total > MAX_RATIO * packed:
+                problem = (
+                    f"{packed} bytes decompress to more than {total >> 20} MiB: this is no data "
+                    "file in use, it is not read further"
+                )
+                raise DataError(problem, path, number)
+            yield number, _decode(raw, path, number)
+    if total == 0:
+        raise DataError("the file is empty", path)
+
+
+def _open(path: Path, stack: ExitStack) -> IO[bytes]:
+    try:
+        plain = stack.enter_context(path.open("rb"))
+        magic = plain.read(6)
+        plain.seek(0)
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path) from None
+    if magic.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=plain)))
+    if magic.startswith(b"BZh"):
+        return stack.enter_context(bz2.BZ2File(plain))
+    if magic.startswith(b"\xfd7zXZ"):
+        return stack.enter_context(lzma.LZMAFile(plain))
+    if magic.startswith(b"PK\x03\x04"):
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(plain))
+            return stack.enter_context(archive.open(_only_member(archive, path)))
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+    if magic.startswith(b"Rar!"):
+        raise DataError("a RAR archive; unpack it and give the file inside", path)
+    return plain
+
+
+def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    """The single file of an archive, by name and size within bounds."""
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) != 1:
+        names = ", ".join(member.filename for member in members[:5])
+        raise DataError(f"the archive must hold one file, it holds {len(members)} ({names})", path)
+    member = members[0]
+    name = PurePosixPath(member.filename)
+    if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
+        raise DataError(f"the archive's member {member.filename!r} leaves its folder", path)
+    if member.file_size > MAX_BYTES or member.file_size > max(
+        _RATIO_FROM, MAX_RATIO * max(member.compress_size, 1)
+    ):
+        raise DataError(
+            f"the archive's member {member.filename!r} claims {member.file_size} bytes "
+            f"from {member.compress_size}; it is not read",
+            path,
+        )
+    return member
+
+
+def _decode(raw: bytes, path: Path, number: int) -> str:
+    if number == 1:
+        for mark, name in _BOMS:
+            if raw.startswith(mark):
+                raise DataError(f"the text is in {name}; save it as UTF-8", path, 1)
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if b"\x00" in raw:
+        raise DataError("not a text file (it contains a zero byte)", path, number)
+    try:
+        return raw.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        problem = f"byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
+        raise DataError(problem, path, number) from None

@@ -1,0 +1,1 @@
+"""Data inside the package, so that everything works without a network."""
