@@ -1,0 +1,24 @@
+"""The losses in PyTorch: functions, modules, and the links as activation functions.
+
+Example:
+    One line changes, ``CrossEntropyLoss`` → ``FitzpatrickLogisticLoss``:
+
+    >>> import torch
+    >>> from fitzpatrick.torch import FitzpatrickLogisticLoss
+    >>> model = torch.nn.Linear(5, 3)
+    >>> criterion = FitzpatrickLogisticLoss()
+    >>> criterion(model(torch.ones(4, 5)), torch.tensor([0, 1, 2, 2])).backward()
+    >>> model.weight.grad.shape
+    torch.Size([3, 5])
+"""
+
+from typing import TYPE_CHECKING
+
+from . import functional, modules
+from .modules import *  # noqa: F403  # the names are generated from the registry
+
+__all__ = ["functional", *modules.__all__]  # noqa: PLE0604  # all are strings
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[modules.LossModule]: ...

@@ -1,0 +1,110 @@
+"""The losses as PyTorch operators, ``torch.ops.fitzpatrick.*``.
+
+An operator is opaque to compilers: they see its signature and the shapes it returns, never what is
+inside, which may be the core's formulas or a GPU kernel. All operators work on rows: scores (n, k),
+a target of labels (n,) or of rows (n, k), and one scale (n,) that multiplies each row's loss.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import custom_op, register_vmap
+
+from . import _reference
+from ._engine import triton_engine
+
+__all__ = ["gradient", "hessian_product", "link", "value", "value_and_gradient"]
+
+
+def _value_dtype(theta: Tensor) -> torch.dtype:
+    return torch.float64 if theta.dtype == torch.float64 else torch.float32
+
+
+@custom_op("fitzpatrick::value", mutates_args=())
+def value(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+) -> Tensor:
+    """Losses of the rows, shape (n,)."""
+    if engine == "triton":
+        return triton_engine().value(theta, target, scale, loss, ignore_index)
+    return _reference.value(theta, target, scale, loss, ignore_index)
+
+
+@custom_op("fitzpatrick::gradient", mutates_args=())
+def gradient(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+) -> Tensor:
+    """Gradients in θ, shape (n, k)."""
+    if engine == "triton":
+        return triton_engine().gradient(theta, target, scale, loss, ignore_index)
+    return _reference.gradient(theta, target, scale, loss, ignore_index)
+
+
+@custom_op("fitzpatrick::value_and_gradient", mutates_args=())
+def value_and_gradient(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Both in one pass."""
+    if engine == "triton":
+        return triton_engine().value_and_gradient(theta, target, scale, loss, ignore_index)
+    return _reference.value_and_gradient(theta, target, scale, loss, ignore_index)
+
+
+@custom_op("fitzpatrick::hessian_product", mutates_args=())
+def hessian_product(
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, loss: str, ignore_index: int
+) -> Tensor:
+    """Hessians in θ, applied to the rows of v, shape (n, k)."""
+    return _reference.hessian_product(theta, target, scale, v, loss, ignore_index)
+
+
+@custom_op("fitzpatrick::link", mutates_args=())
+def link(theta: Tensor, loss: str) -> Tensor:
+    """The predictions ŷ(θ), shape (n, k)."""
+    return _reference.link(theta, loss)
+
+
+@value.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return theta.new_empty(theta.shape[:1], dtype=_value_dtype(theta))
+
+
+@gradient.register_fake
+@hessian_product.register_fake
+@link.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return theta.new_empty(theta.shape)
+
+
+@value_and_gradient.register_fake
+def _(theta: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return theta.new_empty(theta.shape[:1], dtype=_value_dtype(theta)), theta.new_empty(theta.shape)
+
+
+def _register_vmap(operator: Callable[..., Any]) -> None:
+    """A batch of rows is more rows: fold the mapped axis into the first one and unfold after."""
+
+    def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        size = info.batch_size
+
+        def fold(x: Any, dim: int | None) -> Any:
+            if not isinstance(x, Tensor):
+                return x
+            x = x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
+            return x.flatten(0, 1)
+
+        def unfold(x: Tensor) -> Tensor:
+            return x.unflatten(0, (size, -1)) if x.shape[0] else x.reshape(size, 0, *x.shape[1:])
+
+        out = operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))
+        if isinstance(out, tuple):
+            return tuple(map(unfold, out)), (0,) * len(out)
+        return unfold(out), 0
+
+    register_vmap(operator, rule)  # type: ignore[arg-type]  # takes an operator or its name
+
+
+for _operator in (value, gradient, value_and_gradient, hessian_product, link):
+    _register_vmap(_operator)

@@ -1,0 +1,149 @@
+"""Losses as ``torch.nn.Module``, one class for every name of the registry.
+
+Example:
+    >>> import torch
+    >>> from fitzpatrick.torch import FitzpatrickLogisticLoss
+    >>> criterion = FitzpatrickLogisticLoss(label_smoothing=0.1)
+    >>> criterion
+    FitzpatrickLogisticLoss(label_smoothing=0.1)
+    >>> criterion(torch.zeros(2, 3), torch.tensor([0, 2])).shape
+    torch.Size([])
+"""
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from .. import losses as core
+from ..regularizers import Regularizer
+from . import functional
+from ._handles import handle_of
+from ._losses import kind_of
+
+_BUFFERS = ("weight", "pos_weight")
+
+
+class LossModule(nn.Module):
+    """A loss of the core as a module; its options are those of its function.
+
+    Weights are buffers: they move and are saved with the module.
+
+    Args:
+        loss: a loss of the core.
+        **options: keyword arguments of ``functional.loss_function(loss)``.
+    """
+
+    def __init__(self, loss: core.Loss, **options: Any) -> None:
+        super().__init__()
+        known = [*inspect.signature(functional.loss_function(loss)).parameters][2:]
+        for option in options:
+            if option not in known:
+                raise TypeError(
+                    f"{type(self).__name__} of {loss!r} has no option {option!r}; "
+                    f"its options are {', '.join(known)}"
+                )
+        self.loss = loss
+        self._options = {name: x for name, x in options.items() if name not in _BUFFERS}
+        for name in _BUFFERS:
+            if name in known:
+                self.register_buffer(name, options.get(name))
+        self._resolve()
+
+    def _resolve(self) -> None:
+        self._handle, self._kind = handle_of(self.loss), kind_of(self.loss)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
+        self._resolve()  # another process has handles of its own
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        """The loss of scores ``input`` and ``target``."""
+        buffers = dict(self.named_buffers(recurse=False))
+        return functional.apply_loss(
+            self._handle, self._kind, input, target, **buffers, **self._options
+        )
+
+    def link(self, input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
+        """The predictions ŷ(input) that belong to the scores."""
+        return functional.link_function(self.loss)(input, dim)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+
+
+class FenchelYoungLoss(LossModule):
+    r"""Fenchel-Young loss of any regulariser: Ω(y) + Ω*(θ) − ⟨y, θ⟩.
+
+    Args:
+        regularizer: Ω, from ``fitzpatrick.regularizers`` or your own.
+        **options: keyword arguments of the loss's function: those of ``cross_entropy`` on the
+            simplex, of ``binary_cross_entropy_with_logits`` for separate entries, ``reduction`` and
+            ``dim`` on other sets; everywhere ``engine`` and ``validate``.
+
+    Example:
+        >>> import torch, fitzpatrick as fp
+        >>> criterion = FenchelYoungLoss(fp.regularizers.Tsallis(1.25), reduction="sum")
+        >>> criterion(torch.zeros(1, 4), torch.tensor([3])).item()
+        0.93...
+    """
+
+    def __init__(self, regularizer: Regularizer, **options: Any) -> None:
+        super().__init__(core.FenchelYoungLoss(regularizer), **options)
+
+
+class FitzpatrickLoss(LossModule):
+    r"""Fitzpatrick loss of any regulariser: F[∂Ω](y, θ) − ⟨y, θ⟩.
+
+    Args:
+        regularizer: Ω, from ``fitzpatrick.regularizers`` or your own.
+        **options: as for :class:`FenchelYoungLoss`.
+
+    Example:
+        >>> import torch, fitzpatrick as fp
+        >>> criterion = FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
+        >>> criterion(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
+        1.236...
+    """
+
+    def __init__(self, regularizer: Regularizer, **options: Any) -> None:
+        super().__init__(core.FitzpatrickLoss(regularizer), **options)
+
+
+def module_name(name: str) -> str:
+    """The class of a registry name.
+
+    Example:
+        >>> module_name("fitzpatrick_sparse_sigmoid")
+        'FitzpatrickSparseSigmoidLoss'
+    """
+    return "".join(word.capitalize() for word in name.split("_")) + "Loss"
+
+
+def _module_class(name: str) -> type[LossModule]:
+    loss = core.get_loss(name)
+    signature = inspect.signature(functional.loss_function(loss))
+    options = [*signature.parameters.values()][2:]
+
+    def __init__(self: LossModule, *args: Any, **options: Any) -> None:  # noqa: N807
+        bound = constructor.bind(*args, **options)
+        LossModule.__init__(self, loss, **bound.arguments)
+
+    constructor = inspect.Signature(options, return_annotation=None)
+    members = {
+        "__init__": __init__,
+        "__doc__": functional.describe(loss, name),
+        "__signature__": constructor,
+        "__module__": __name__,
+    }
+    return type(module_name(name), (LossModule,), members)
+
+
+_GENERATED = {module_name(name): _module_class(name) for name in core.loss_names()}
+globals().update(_GENERATED)
+
+__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", *_GENERATED]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[LossModule]: ...
