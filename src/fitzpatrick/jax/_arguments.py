@@ -1,0 +1,143 @@
+"""What users pass in: shapes and dtypes are checked while JAX traces, in terms of the arguments.
+
+Values are never looked at, so that a function does the same under ``jit`` and without it. Behind
+this edge the classes are the last axis, in float32 or float64, and masked classes have the score
+that removes them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from .._array import is_supported_float, working_precision
+from ..regularizers import Regularizer, SquaredNorm
+from ..sets import ProductSet, Simplex
+
+__all__ = ["Scores", "as_labels", "as_scores", "as_targets"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores as they came, and as the core takes them."""
+
+    given: jax.Array
+    axis: int
+    theta: jax.Array  # classes last, in working precision, masked
+    mask: jax.Array | None  # the classes that count, of the shape of theta
+
+    def restore(self, out: jax.Array) -> jax.Array:
+        """The result in the dtype that the scores came in."""
+        return out.astype(self.given.dtype)
+
+
+def _as_array(x: Any, name: str) -> jax.Array:
+    try:
+        return jnp.asarray(x)
+    except TypeError as error:
+        raise TypeError(f"{name} must be an array of numbers, got {type(x).__name__}") from error
+
+
+def _is_integer(x: jax.Array) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.integer))
+
+
+def _as_axis(axis: int, scores: jax.Array) -> int:
+    if not isinstance(axis, int):
+        raise TypeError(f"axis must be an integer, the axis of the classes, got {axis!r}")
+    if scores.ndim == 0:
+        raise ValueError("scores must have at least one axis, the classes, got a scalar")
+    if not -scores.ndim <= axis < scores.ndim:
+        raise ValueError(f"axis={axis} is not an axis of scores, which have shape {scores.shape}")
+    axis %= scores.ndim
+    if scores.shape[axis] == 0:
+        raise ValueError(f"scores have no classes along axis {axis}: their shape is {scores.shape}")
+    return axis
+
+
+def _as_mask(where: ArrayLike, shape: tuple[int, ...]) -> jax.Array:
+    mask = _as_array(where, "where")
+    if mask.dtype != jnp.bool_:
+        raise TypeError(f"where must be boolean, True for the classes to keep, got {mask.dtype}")
+    try:
+        return jnp.broadcast_to(mask, shape)
+    except ValueError as error:
+        raise ValueError(
+            f"where of shape {mask.shape} does not broadcast to scores of shape {shape}"
+        ) from error
+
+
+def _masking_score(regularizer: Regularizer) -> float:
+    """The score that keeps a class with target 0 out of the loss.
+
+    It is −∞ where predictions are non-negative and a class can be absent, and 0 for squared
+    distances on a box around 0, whose entries do not depend on each other.
+    """
+    domain = regularizer.domain
+    if isinstance(domain, Simplex):
+        return -math.inf
+    if isinstance(domain, ProductSet):
+        lower, upper = domain.bounds
+        if lower == 0:
+            return -math.inf
+        if isinstance(regularizer, SquaredNorm) and lower <= 0 <= upper:
+            return 0.0
+    raise ValueError(
+        f"where is not defined for {regularizer!r}: there a class that is left out would change "
+        "the others; drop it from scores and targets instead"
+    )
+
+
+def as_scores(
+    scores: ArrayLike, axis: int, where: ArrayLike | None, regularizer: Regularizer
+) -> Scores:
+    """Checked scores, with the classes that ``where`` leaves out removed."""
+    given = _as_array(scores, "scores")
+    if not is_supported_float(given):
+        raise TypeError(
+            "scores must be floating-point numbers (float16, bfloat16, float32 or float64), "
+            f"got {given.dtype}; convert them with scores.astype(jnp.float32)"
+        )
+    axis = _as_axis(axis, given)
+    theta = jnp.moveaxis(working_precision(given), axis, -1)
+    if where is None:
+        return Scores(given, axis, theta, None)
+    mask = jnp.moveaxis(_as_mask(where, given.shape), axis, -1)
+    theta = jnp.where(mask, theta, _masking_score(regularizer))
+    return Scores(given, axis, theta, mask)
+
+
+def as_targets(targets: ArrayLike, scores: Scores) -> jax.Array:
+    """Targets in the form of ``scores.theta``."""
+    y = _as_array(targets, "targets")
+    shape = scores.given.shape
+    if y.shape != shape:
+        hint = ""
+        if _is_integer(y) and y.ndim == len(shape) - 1:
+            hint = "; for class labels use the function that ends in _with_integer_labels"
+        raise ValueError(f"targets must have the shape of scores, {shape}, got {y.shape}{hint}")
+    if not (is_supported_float(y) or _is_integer(y)):
+        raise TypeError(f"targets must be numbers in float16 to float64 or integers, got {y.dtype}")
+    y = jnp.moveaxis(y.astype(scores.theta.dtype), scores.axis, -1)
+    return y if scores.mask is None else jnp.where(scores.mask, y, 0)
+
+
+def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
+    """Labels brought into range, and which of them were."""
+    array = _as_array(labels, "labels")
+    if not _is_integer(array):
+        raise TypeError(
+            f"labels must be integers, the index of a class, got {array.dtype}; for proportions "
+            "use the function without _with_integer_labels"
+        )
+    expected = scores.theta.shape[:-1]
+    if array.shape != expected:
+        raise ValueError(
+            f"labels must have the shape of scores without the axis of the classes, {expected} "
+            f"for scores of shape {scores.given.shape} and axis {scores.axis}, got {array.shape}"
+        )
+    k = scores.theta.shape[-1]
+    return jnp.clip(array, 0, k - 1), (array >= 0) & (array < k)
