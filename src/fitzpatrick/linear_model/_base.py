@@ -1,0 +1,139 @@
+"""What the four estimators share."""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .. import engines
+from .._array import Array
+from ..losses import Loss
+from ._checks import (
+    check_alpha,
+    check_features,
+    check_not_constant,
+    check_settings,
+    check_weights,
+)
+from ._fitting import Fitted, Problem, Settings
+from ._rows import BinaryRows
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Checked inputs of a fit.
+
+    Args:
+        X: features, dense or sparse.
+        targets: (n, k) dense or CSR, or integer labels (n,).
+        n_classes: k.
+        weights: None for ones.
+        binary: whether two classes share one row of coefficients.
+    """
+
+    X: Array
+    targets: Array
+    n_classes: int
+    weights: Array | None
+    binary: bool
+
+    @property
+    def n_scores(self) -> int:
+        """Rows of coef_."""
+        return 1 if self.binary else self.n_classes
+
+    def take(self, rows: Array) -> "Data":
+        """Some of the samples."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Data(self.X[rows], self.targets[rows], self.n_classes, weights, self.binary)
+
+    def problem(self, settings: Settings) -> Problem:
+        """The loss bound to the targets of all samples of positive weight."""
+        if self.weights is not None and not self.weights.all():
+            return self.take(np.flatnonzero(self.weights)).problem(settings)
+        rows = engines.bind(
+            settings.loss, self.targets, self.n_classes, self.X.dtype, settings.n_threads
+        )
+        return Problem(
+            self.X, BinaryRows(rows) if self.binary else rows, self.n_scores, self.weights, settings
+        )
+
+
+class LinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver."""
+
+    @abstractmethod
+    def _check_targets(self, y: Any, loss: Loss, n_samples: int) -> tuple[Array, int, bool]:
+        """Targets, the number of classes, and whether they share one row of coefficients."""
+
+    @abstractmethod
+    def _class_weights(self, y: Any, weights: Array | None) -> Array | None:
+        """Weights of the samples with those of their classes."""
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: Settings) -> Data:
+        X = check_features(self, X, reset=True)
+        targets, n_classes, binary = self._check_targets(y, settings.loss, X.shape[0])
+        weights = self._class_weights(y, check_weights(sample_weight, X))
+        if settings.standardize:
+            check_not_constant(X)
+        return Data(X, targets, n_classes, weights, binary)
+
+    def _fit_one(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Check everything, fit at alpha and keep the result."""
+        settings = check_settings(self)
+        alpha = check_alpha(self.alpha)
+        data = self._check_data(X, y, sample_weight, settings)
+        start = self._warm_start((data.n_scores, data.X.shape[1]))
+        self._store(data.problem(settings).fit(alpha, start), data.X.dtype)
+
+    def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        if self.coef_.shape != shape:
+            raise ValueError(
+                f"warm_start=True continues from coefficients of shape {self.coef_.shape}, and "
+                f"these data need {shape}; set warm_start=False to begin anew"
+            )
+        return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
+
+    def _keep(self, fitted: Fitted, dtype: Any) -> None:
+        self.coef_ = fitted.coef.astype(dtype)
+        self.intercept_ = fitted.intercept.astype(dtype)
+        self.objective_ = fitted.result.objective
+        self.gradient_norm_ = fitted.result.gradient_norm
+        self.n_iter_ = fitted.result.n_iter
+        self.status_ = fitted.result.status
+
+    def _store(self, fitted: Fitted, dtype: Any) -> None:
+        """Keep the result, and warn where it is not what was asked for."""
+        self._keep(fitted, dtype)
+        if not self.status_.converged:
+            self._warn(
+                f"stopped after {self.n_iter_} iterations at gradient norm "
+                f"{self.gradient_norm_:.3g}: {self.status_.value}"
+            )
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: {what}. Increase max_iter (now {self.max_iter}), standardise "
+            "the features (standardize=True), strengthen the penalty (alpha), or accept less "
+            f"precision with a larger tol (now {self.tol:g}).",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _scores(self, X: Any) -> Array:
+        """θ, with one column per row of coef_."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False)
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,195 @@
+r"""The features as a linear map from parameters to scores.
+
+Parameters are a matrix P of shape (p, k): one row per feature and, with an intercept, a last row of
+ones' coefficients. Features may be centred and scaled,
+
+.. math:: \Theta = (X - 1 \mu^\top) \, \mathrm{diag}(1/\sigma) \, P_{1:d} + 1 \, P_{d+1},
+
+and the map to coefficients of the original X is
+
+.. math:: W = P_{1:d}^\top \mathrm{diag}(1/\sigma), \qquad b = P_{d+1} - W \mu.
+
+With an intercept, which is not penalised, centring changes nothing but the conditioning of the
+problem, for the better. A dense X is centred in a copy. A sparse X never becomes dense: its
+centring is a rank-one correction of the two products.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from .._array import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Shift and scale of each feature; ones and zeros where a feature is left as it is."""
+
+    shift: Array
+    scale: Array
+
+
+def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool) -> Scaling:
+    """Weighted means, and standard deviations with ``standardize``, in float64.
+
+    Constant columns get scale 1; :func:`constant_columns` finds them.
+    """
+    n_features = X.shape[1]
+    shift, scale = np.zeros(n_features), np.ones(n_features)
+    if not center:
+        return Scaling(shift, scale)
+    shift, variance = _moments(X, weights)
+    if standardize:
+        scale = np.sqrt(variance)
+        scale[_is_constant(X, scale)] = 1.0
+    return Scaling(shift, scale)
+
+
+def constant_columns(X: Array) -> Array:
+    """Indices of the columns of X that hold one value only."""
+    _, variance = _moments(X, None)
+    return np.flatnonzero(_is_constant(X, np.sqrt(variance)))
+
+
+def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
+    if sparse.issparse(X):
+        as_64 = X.astype(np.float64)
+        mean, variance = mean_variance_axis(as_64, axis=0, weights=weights)
+        return mean, variance
+    mean = np.average(X, axis=0, weights=weights).astype(np.float64)
+    square = np.square(X - mean)
+    return mean, np.average(square, axis=0, weights=weights).astype(np.float64)
+
+
+def _is_constant(X: Array, deviation: Array) -> Array:
+    """Deviations that are rounding errors of the mean."""
+    largest = abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
+    return deviation <= 100 * np.finfo(np.float64).eps * largest
+
+
+class Design(ABC):
+    """Centred and scaled features, with or without an intercept.
+
+    Attributes:
+        n_features: d.
+        fit_intercept: whether the last row of the parameters is an intercept.
+        scaling: shift and scale of the features.
+    """
+
+    def __init__(self, scaling: Scaling, fit_intercept: bool) -> None:
+        self.scaling = scaling
+        self.fit_intercept = fit_intercept
+        self.n_features = scaling.shift.shape[0]
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters per class, p."""
+        return int(self.n_features + self.fit_intercept)
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """What the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1)."""
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of X."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of the products."""
+        return self.matrix.dtype
+
+    @abstractmethod
+    def scores(self, parameters: Array, out: Array) -> Array:
+        """Θ, shape (n, k), written into ``out``."""
+
+    @abstractmethod
+    def adjoint(self, gradient: Array) -> Array:
+        """The transposed map: (n, k) → (p, k)."""
+
+    def to_original(self, parameters: Array) -> tuple[Array, Array]:
+        """Coefficients (k, d) and intercepts (k,) for the X that the user has."""
+        coef = parameters[: self.n_features].T / self.scaling.scale
+        intercept = parameters[-1] if self.fit_intercept else np.zeros(coef.shape[0])
+        return coef, intercept - coef @ self.scaling.shift
+
+    def from_original(self, coef: Array, intercept: Array) -> Array:
+        """The parameters of given coefficients; without an intercept, b is left behind."""
+        parameters = np.empty((self.n_parameters, coef.shape[0]))
+        parameters[: self.n_features] = (coef * self.scaling.scale).T
+        if self.fit_intercept:
+            parameters[-1] = intercept + coef @ self.scaling.shift
+        return parameters
+
+
+class DenseDesign(Design):
+    """Features in memory as one matrix; a copy only where they are changed."""
+
+    def __init__(self, X: Array, scaling: Scaling, fit_intercept: bool) -> None:
+        super().__init__(scaling, fit_intercept)
+        changed = fit_intercept or scaling.shift.any() or (scaling.scale != 1).any()
+        self._matrix = self._standardized(X) if changed else X
+
+    def _standardized(self, X: Array) -> Array:
+        matrix = np.empty((X.shape[0], self.n_parameters), dtype=X.dtype)
+        features = matrix[:, : self.n_features]
+        np.subtract(X, self.scaling.shift, out=features, casting="same_kind")
+        np.divide(features, self.scaling.scale, out=features, casting="same_kind")
+        if self.fit_intercept:
+            matrix[:, -1] = 1
+        return matrix
+
+    @property
+    def matrix(self) -> Array:
+        return self._matrix
+
+    def scores(self, parameters: Array, out: Array) -> Array:
+        return np.matmul(self.matrix, parameters.astype(self.dtype, copy=False), out=out)
+
+    def adjoint(self, gradient: Array) -> Array:
+        return np.matmul(self.matrix.T, gradient).astype(np.float64, copy=False)
+
+
+class SparseDesign(Design):
+    """Sparse features, scaled in a copy of their non-zeros, centred by a rank-one correction."""
+
+    def __init__(self, X: Array, scaling: Scaling, fit_intercept: bool) -> None:
+        super().__init__(scaling, fit_intercept)
+        self._matrix = X
+        if (scaling.scale != 1).any():
+            self._matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
+        self.shift = scaling.shift / scaling.scale
+
+    @property
+    def matrix(self) -> Array:
+        return self._matrix
+
+    def scores(self, parameters: Array, out: Array) -> Array:
+        features = parameters[: self.n_features]
+        row = -(self.shift @ features)
+        if self.fit_intercept:
+            row += parameters[-1]
+        product = self.matrix @ features.astype(self.dtype, copy=False)
+        return np.add(product, row.astype(self.dtype, copy=False), out=out)
+
+    def adjoint(self, gradient: Array) -> Array:
+        total = gradient.sum(axis=0, dtype=np.float64)
+        product = (self.matrix.T @ gradient).astype(np.float64, copy=False)
+        product -= np.outer(self.shift, total)
+        return np.vstack([product, total]) if self.fit_intercept else product
+
+
+def make_design(
+    X: Array, weights: Array | None, *, fit_intercept: bool, standardize: bool
+) -> Design:
+    """The design of X, dense or sparse."""
+    scaling = measure(X, weights, center=fit_intercept or standardize, standardize=standardize)
+    kind = SparseDesign if sparse.issparse(X) else DenseDesign
+    return kind(X, scaling, fit_intercept)

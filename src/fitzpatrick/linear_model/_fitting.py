@@ -1,0 +1,98 @@
+"""One fit, or a path of fits from strong to weak penalties, on inputs that have been checked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._array import Array
+from ..losses import Loss
+from ..regularizers import Indicator
+from ._design import Design, make_design
+from ._objective import Objective
+from ._rows import Rows
+from ._threads import limited_blas
+from .solvers import Report, Result, Stopping, lbfgs, newton_cg
+
+SOLVERS = {"newton-cg": newton_cg, "lbfgs": lbfgs}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the estimators' parameters of the same names ask for."""
+
+    loss: Loss
+    fit_intercept: bool
+    standardize: bool
+    solver: str
+    tol: float
+    max_iter: int
+    verbose: int
+    n_threads: int | None
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether Newton steps make sense: not for the perceptron."""
+        return not isinstance(self.loss.regularizer, Indicator)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Coefficients (k, d) and intercepts (k,) on the scale of X, and how the solver ended."""
+
+    coef: Array
+    intercept: Array
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything but alpha: rows of positive weight, their targets, and the settings."""
+
+    X: Array
+    rows: Rows
+    n_scores: int
+    weights: Array | None
+    settings: Settings
+
+    def fit(self, alpha: float, start: tuple[Array, Array] | None = None) -> Fitted:
+        """The model of one alpha, from zero or from given coefficients and intercepts."""
+        return self.path([alpha], start)[0]
+
+    def path(
+        self, alphas: Iterable[float], start: tuple[Array, Array] | None = None
+    ) -> list[Fitted]:
+        """The models of several alphas, each started at the one before."""
+        with limited_blas(self.settings.n_threads):
+            design = make_design(
+                self.X,
+                self.weights,
+                fit_intercept=self.settings.fit_intercept,
+                standardize=self.settings.standardize,
+            )
+            objective = Objective(design, self.rows, self.weights, 0.0, self.n_scores)
+            zero = objective.zero()
+            stopping = Stopping(
+                self.settings.tol,
+                objective.evaluate(zero).gradient_norm,
+                self.settings.max_iter,
+                float(np.finfo(design.dtype).eps),
+            )
+            parameters = zero if start is None else design.from_original(*start)
+            fits = []
+            for alpha in alphas:
+                result = self._solve(objective.with_alpha(alpha), parameters, stopping)
+                parameters = result.parameters
+                fits.append(_fitted(design, result))
+        return fits
+
+    def _solve(self, objective: Objective, start: Array, stopping: Stopping) -> Result:
+        name = self.settings.solver
+        if name == "auto":
+            name = "newton-cg" if self.settings.has_curvature else "lbfgs"
+        return SOLVERS[name](objective, start, stopping, Report(self.settings.verbose))
+
+
+def _fitted(design: Design, result: Result) -> Fitted:
+    coef, intercept = design.to_original(result.parameters)
+    return Fitted(coef, intercept, replace(result, parameters=None))

@@ -1,0 +1,119 @@
+"""Regression on proportions and on other targets in the domain of a loss."""
+
+from typing import Any, Self
+
+from sklearn.base import RegressorMixin
+
+from .._array import Array
+from ..losses import Loss, get_loss
+from ..sets import Simplex
+from ._base import LinearModel
+from ._checks import check_proportions, unchanged_on_failure
+
+
+class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
+    """Targets and predictions (n, k) in the domain of the loss."""
+
+    def _check_targets(self, y: Any, loss: Loss, n_samples: int) -> tuple[Array, int, bool]:
+        y = check_proportions(y, loss, n_samples)
+        self._is_single = y.ndim == 1
+        if self._is_single:
+            y = y.reshape(-1, 1)
+        return y, y.shape[1], False
+
+    def _class_weights(self, y: Any, weights: Array | None) -> Array | None:
+        return weights
+
+    def predict_scores(self, X: Any) -> Array:
+        """Scores θ = X Wᵀ + b, shape (n, k)."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
+        prediction = get_loss(self.loss).link(self._scores(X))
+        return prediction[:, 0] if self._is_single else prediction
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        domain = get_loss(self.loss).regularizer.domain
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = not isinstance(domain, Simplex)
+        return tags
+
+
+class ProportionRegressor(ProportionModel):
+    r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
+
+    Minimises :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
+    never penalised.
+
+    Args:
+        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
+            targets live: rows on the simplex for ``logistic``, ``sparsemax``, ``entmax15`` and
+            their Fitzpatrick twins, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
+            non-negative numbers for ``poisson``, all numbers for ``squared``.
+        alpha: strength of the penalty, at least 0.
+        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
+        standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
+            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
+        solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
+            ``"auto"``: the former wherever the loss has curvature.
+        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients.
+        max_iter: most iterations of the solver.
+        warm_start: whether to start from the coefficients of the previous fit.
+        verbose: print the progress every so many iterations; 0 is silent.
+        n_threads: threads for matrix products and rows; None leaves it to the libraries.
+
+    Attributes:
+        coef_: W, shape (k, d), in the dtype of X.
+        intercept_: b, shape (k,).
+        objective_: the objective at the end.
+        gradient_norm_: norm of its gradient there.
+        n_iter_: iterations of the solver.
+        status_: how the solver ended; ``status_.value`` is a sentence.
+        n_features_in_: d.
+        feature_names_in_: names of the features, if X had any.
+
+    Example:
+        >>> import numpy as np
+        >>> from fitzpatrick.linear_model import ProportionRegressor
+        >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
+        >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
+        >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
+        >>> model.predict([[1.5]]).round(2)
+        array([[0.52, 0.48]])
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "fitzpatrick_logistic",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from features X (n, d) and targets y (n, k), each dense or sparse.
+
+        A y of shape (n,) is one column of targets, for losses whose domain is not the simplex.
+        """
+        with unchanged_on_failure(self):
+            self._fit_one(X, y, sample_weight)
+        return self

@@ -1,0 +1,32 @@
+"""How many threads the BLAS libraries use during a fit.
+
+NumPy and SciPy each carry a BLAS with its own pool of threads. Threads of one pool that wait for
+work keep a core busy while the other pool computes, which makes fits many times slower. The matrix
+products here are NumPy's, so that SciPy's pool gets a single thread while a fit runs.
+"""
+
+import functools
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # has no types
+
+
+@functools.cache
+def _pools() -> tuple[ThreadpoolController, ThreadpoolController]:
+    """All BLAS libraries of this process, and among them those that came with SciPy."""
+    blas = ThreadpoolController().select(user_api="blas")
+    paths = [library.filepath for library in blas.lib_controllers]
+    scipy_paths = [path for path in paths if "scipy.libs" in path]
+    return blas, blas.select(filepath=scipy_paths)
+
+
+@contextmanager
+def limited_blas(n_threads: int | None) -> Iterator[None]:
+    """Give SciPy's BLAS one thread, and every other one ``n_threads`` unless that is None."""
+    everything, scipy_only = _pools()
+    with ExitStack() as stack:
+        if n_threads is not None:
+            stack.enter_context(everything.limit(limits=n_threads))
+        stack.enter_context(scipy_only.limit(limits=1))
+        yield

@@ -1,0 +1,59 @@
+"""L-BFGS by SciPy: for losses without curvature, and where Newton steps stall at kinks."""
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from ..._array import Array
+from .._objective import Objective
+from ._progress import Report
+from ._status import Result, Status, Stopping
+
+_MEMORY = 20
+_EVALUATIONS = 50  # in one line search
+
+
+def lbfgs(objective: Objective, start: Array, stopping: Stopping, report: Report) -> Result:
+    """Minimise from ``start``, which has shape (p, k)."""
+    point = objective.evaluate(start)
+    n_iter = 0
+
+    def evaluate(flat: Array) -> tuple[float, Array]:
+        nonlocal point
+        if not np.array_equal(flat, point.parameters.ravel()):
+            point = objective.evaluate(flat.reshape(start.shape).copy())
+        return point.value, point.gradient.ravel()
+
+    def after_iteration(intermediate_result: OptimizeResult) -> None:  # noqa: ARG001  # SciPy looks for this name
+        nonlocal n_iter
+        n_iter += 1
+        report(n_iter, point.value, point.gradient_norm)
+        if stopping.reached(point.value, point.gradient_norm):
+            raise StopIteration
+
+    report(0, point.value, point.gradient_norm)
+    status = stopping.reached(point.value, point.gradient_norm)
+    if status is None and stopping.max_iter > 0:
+        options = {
+            "maxcor": _MEMORY,
+            "ftol": 0.0,  # the callback decides
+            "gtol": 0.0,
+            "maxiter": stopping.max_iter,
+            "maxfun": _EVALUATIONS * stopping.max_iter,
+            "maxls": _EVALUATIONS,
+        }
+        outcome = minimize(
+            evaluate,
+            start.ravel(),
+            method="L-BFGS-B",
+            jac=True,
+            callback=after_iteration,
+            options=options,
+        )
+        evaluate(outcome.x)
+        status = stopping.reached(point.value, point.gradient_norm)
+    if status is None:
+        out_of_iterations = n_iter >= stopping.max_iter
+        status = (
+            Status.MAX_ITER if out_of_iterations else stopping.without_progress(point.gradient_norm)
+        )
+    return Result(point.parameters, point.value, point.gradient_norm, n_iter, status)

@@ -1,0 +1,144 @@
+r"""Trust-region Newton-CG.
+
+Each step minimises the quadratic model :math:`\langle g, s\rangle + \tfrac12\langle s, Hs\rangle`
+within :math:`\|s\|_M \le \Delta` by conjugate gradients preconditioned by M (Steihaug's method):
+it stops where the residual is small against the gradient or the path leaves the region. A step that
+does not lower f enough is shortened along its own direction, which costs no further Hessian
+products, and the region shrinks to the step that worked.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..._array import Array
+from .._objective import Objective, Point
+from ._lbfgs import lbfgs
+from ._progress import Report
+from ._status import Result, Status, Stopping
+
+Map = Callable[[Array], Array]
+
+_SUFFICIENT = 1e-4  # a step is taken if it brings this part of the decrease that the model predicts
+_POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
+_GROWTH = 4.0
+_SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
+_MAX_CG = 200
+
+
+def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Report) -> Result:
+    """Minimise from ``start``, which has shape (p, k)."""
+    point = objective.evaluate(start)
+    radius = math.inf
+    for iteration in range(stopping.max_iter + 1):
+        norm = point.gradient_norm
+        report(iteration, point.value, norm)
+        status = stopping.reached(point.value, norm)
+        if status is None and iteration == stopping.max_iter:
+            status = Status.MAX_ITER
+        if status is not None:
+            return Result(point.parameters, point.value, norm, iteration, status)
+        step, length, at_boundary, predicted = steihaug(
+            point.gradient,
+            objective.hessian_operator(point),
+            objective.preconditioner(point),
+            radius,
+            _forcing(norm, stopping),
+        )
+        slope = float(np.vdot(point.gradient, step))
+        part = 1.0
+        while True:
+            trial = objective.evaluate(point.parameters + part * step)
+            model = -part * slope - part**2 * (-slope - predicted)
+            actual = decrease(point, trial, part * step)
+            if actual >= _SUFFICIENT * model:
+                break
+            part *= _shortening(part * slope, trial.value - point.value)
+            if part < _SHORTEST:
+                return _after_stall(objective, point, iteration, stopping, report)
+        if part < 1:
+            radius = part * length
+        elif actual < _POOR * model:
+            radius = length / 2
+        elif actual > _GOOD * model and at_boundary:
+            radius *= _GROWTH
+        point = trial
+    raise AssertionError("unreachable: the last iteration returns")
+
+
+def _forcing(norm: float, stopping: Stopping) -> float:
+    """How far CG brings its residual down: little at first, superlinear in the end."""
+    return max(min(0.25, math.sqrt(norm / stopping.reference)), 0.5 * stopping.threshold / norm)
+
+
+def decrease(before: Point, after: Point, step: Array) -> float:
+    """f(before) − f(after), by the trapezoid rule on the slopes where the values cancel."""
+    difference = before.value - after.value
+    if not math.isfinite(after.value):
+        return -math.inf
+    if abs(difference) > 1e-9 * abs(before.value):
+        return difference
+    return -0.5 * float(np.vdot(before.gradient + after.gradient, step))
+
+
+def _shortening(slope: float, increase: float) -> float:
+    """Factor to the minimum of the parabola through both values and the slope, safeguarded."""
+    if not math.isfinite(increase):
+        return 0.1
+    curvature = 2 * (increase - slope)
+    return 0.5 if curvature <= 0 else min(0.5, max(0.1, -slope / curvature))
+
+
+def steihaug(
+    gradient: Array, hessian: Map, precondition: Map, radius: float, target: float
+) -> tuple[Array, float, bool, float]:
+    """Step, its M-norm, whether it ends at the boundary, and the decrease the model predicts."""
+    step = np.zeros_like(gradient)
+    residual = gradient.copy()
+    z = precondition(residual)
+    direction = -z
+    residual_z = float(np.vdot(residual, z))
+    goal = target**2 * residual_z
+    step_m, step_direction_m, direction_m = 0.0, 0.0, residual_z
+    predicted = 0.0
+    for _ in range(_MAX_CG):
+        product = hessian(direction)
+        curvature = float(np.vdot(direction, product))
+        a = residual_z / curvature if curvature > 0 else math.inf
+        longer = step_m + 2 * a * step_direction_m + a * a * direction_m
+        if not longer < radius**2:
+            if math.isinf(radius):  # no curvature and no boundary: go one unit of M-length
+                radius = math.sqrt(step_m) + 1.0
+            root = step_direction_m**2 + direction_m * (radius**2 - step_m)
+            a = (math.sqrt(root) - step_direction_m) / direction_m
+            step += a * direction
+            predicted += a * residual_z - a * a * max(curvature, 0.0) / 2
+            return step, radius, True, predicted
+        step += a * direction
+        residual += a * product
+        predicted += a * residual_z / 2
+        z = precondition(residual)
+        residual_z, previous = float(np.vdot(residual, z)), residual_z
+        step_m = longer
+        if residual_z <= goal:
+            break
+        beta = residual_z / previous
+        step_direction_m = beta * (step_direction_m + a * direction_m)
+        direction_m = residual_z + beta**2 * direction_m
+        direction = beta * direction - z
+    return step, math.sqrt(step_m), False, predicted
+
+
+def _after_stall(
+    objective: Objective, point: Point, iteration: int, stopping: Stopping, report: Report
+) -> Result:
+    status = stopping.without_progress(point.gradient_norm)
+    if status is Status.PRECISION:
+        return Result(point.parameters, point.value, point.gradient_norm, iteration, status)
+    report.note("Newton steps stalled; L-BFGS takes over")
+    rest = replace(stopping, max_iter=stopping.max_iter - iteration)
+    result = lbfgs(objective, point.parameters, rest, report)
+    status = Status.SWITCHED if result.status is Status.CONVERGED else result.status
+    return replace(result, n_iter=iteration + result.n_iter, status=status)

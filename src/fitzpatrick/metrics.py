@@ -1,0 +1,238 @@
+r"""Metrics of predicted proportions.
+
+Each takes targets and predictions of shape (n, k), dense or sparse, computes one number per sample
+and averages over the samples, with weights if given; shape (n,) counts as one column.
+``fitzpatrick.metrics.get_scorer(name)`` makes a scorer for scikit-learn's model selection out of
+any of them.
+
+Six of them are the usual ones of label distribution learning: Chebyshev, Clark, Canberra,
+Kullback-Leibler, cosine and intersection.
+"""
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import rel_entr
+from sklearn.metrics import make_scorer
+
+from ._array import Array
+
+__all__ = [
+    "canberra",
+    "chebyshev",
+    "clark",
+    "cosine",
+    "get_scorer",
+    "intersection",
+    "jensen_shannon",
+    "kullback_leibler",
+    "metric_names",
+    "sparsity",
+    "squared_error",
+]
+
+
+def squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Squared error summed over classes, :math:`\|y - \hat y\|^2`: the paper's test error.
+
+    Example:
+        >>> squared_error([[1.0, 0.0]], [[0.5, 0.5]])
+        0.5
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(np.square(y_true - y_pred).sum(axis=1), sample_weight)
+
+
+def jensen_shannon(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Jensen-Shannon divergence
+    :math:`\tfrac12 KL(y, m) + \tfrac12 KL(\hat y, m)`, :math:`m = (y + \hat y)/2`, in nats.
+
+    Between 0 and log 2, and finite where the predictions have zeros.
+
+    Example:
+        >>> round(jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]]), 4)  # log 2
+        0.6931
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    middle = (y_true + y_pred) / 2
+    terms = rel_entr(y_true, middle) + rel_entr(y_pred, middle)
+    return _mean(terms.sum(axis=1) / 2, sample_weight)
+
+
+def kullback_leibler(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Kullback-Leibler divergence :math:`\sum_j y_j \log(y_j / \hat y_j)` in nats.
+
+    Infinite where a prediction is 0 and its target is not, which happens with sparse links;
+    :func:`jensen_shannon` stays finite.
+
+    Example:
+        >>> round(kullback_leibler([[1.0, 0.0]], [[0.5, 0.5]]), 4)
+        0.6931
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(rel_entr(y_true, y_pred).sum(axis=1), sample_weight)
+
+
+def chebyshev(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Chebyshev distance :math:`\max_j |y_j - \hat y_j|`.
+
+    Example:
+        >>> chebyshev([[0.5, 0.5, 0.0]], [[0.25, 0.5, 0.25]])
+        0.25
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(np.abs(y_true - y_pred).max(axis=1), sample_weight)
+
+
+def clark(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Clark distance :math:`\sqrt{\sum_j (y_j - \hat y_j)^2 / (y_j + \hat y_j)^2}`.
+
+    Classes that are zero in both count 0.
+
+    Example:
+        >>> clark([[1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]), clark([[1.0, 0.0]], [[0.5, 0.5]]) > 1
+        (0.0, True)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    ratio = _ratio(y_true - y_pred, y_true + y_pred)
+    return _mean(np.sqrt(np.square(ratio).sum(axis=1)), sample_weight)
+
+
+def canberra(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Canberra distance :math:`\sum_j |y_j - \hat y_j| / (y_j + \hat y_j)`.
+
+    Classes that are zero in both count 0.
+
+    Example:
+        >>> canberra([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]])
+        2.0
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    ratio = _ratio(np.abs(y_true - y_pred), y_true + y_pred)
+    return _mean(ratio.sum(axis=1), sample_weight)
+
+
+def cosine(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Cosine similarity :math:`\langle y, \hat y\rangle / (\|y\| \|\hat y\|)`; higher is better.
+
+    Example:
+        >>> cosine([[1.0, 0.0]], [[0.0, 1.0]])
+        0.0
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    norms = np.linalg.norm(y_true, axis=1) * np.linalg.norm(y_pred, axis=1)
+    return _mean(_ratio((y_true * y_pred).sum(axis=1), norms), sample_weight)
+
+
+def intersection(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Intersection similarity :math:`\sum_j \min(y_j, \hat y_j)`; higher is better.
+
+    Example:
+        >>> intersection([[0.5, 0.5, 0.0]], [[0.25, 0.5, 0.25]])
+        0.75
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(np.minimum(y_true, y_pred).sum(axis=1), sample_weight)
+
+
+def sparsity(y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Share of the classes whose prediction is exactly 0.
+
+    Example:
+        >>> sparsity([[0.5, 0.5, 0.0, 0.0]])
+        0.5
+    """
+    y_pred = _rows(y_pred, "y_pred")
+    return _mean((y_pred == 0).mean(axis=1), sample_weight)
+
+
+def _sparsity_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:  # noqa: ARG001  # scorers pass it
+    """The signature that scikit-learn's scorers call."""
+    return sparsity(y_pred, sample_weight=sample_weight)
+
+
+# name → metric, whether higher is better
+_METRICS: dict[str, tuple[Callable[..., float], bool]] = {
+    "squared_error": (squared_error, False),
+    "jensen_shannon": (jensen_shannon, False),
+    "kullback_leibler": (kullback_leibler, False),
+    "chebyshev": (chebyshev, False),
+    "clark": (clark, False),
+    "canberra": (canberra, False),
+    "cosine": (cosine, True),
+    "intersection": (intersection, True),
+    "sparsity": (_sparsity_score, True),
+}
+
+
+def metric_names() -> list[str]:
+    """Names that :func:`get_scorer` knows, sorted."""
+    return sorted(_METRICS)
+
+
+def get_scorer(name: str) -> Any:
+    """A scikit-learn scorer of a metric; distances are negated, so that higher is better.
+
+    Example:
+        >>> import numpy as np
+        >>> from sklearn.model_selection import cross_val_score
+        >>> from fitzpatrick.linear_model import ProportionRegressor
+        >>> X = np.arange(12.0).reshape(-1, 1) / 6 - 1
+        >>> Y = np.hstack([X**2, 1 - X**2])
+        >>> scores = cross_val_score(ProportionRegressor(), X, Y, scoring=get_scorer("chebyshev"))
+        >>> (scores < 0).all()
+        np.True_
+    """
+    if name not in _METRICS:
+        near = difflib.get_close_matches(str(name), _METRICS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(
+            f"unknown metric {name!r}; {hint}The names are {', '.join(metric_names())}"
+        )
+    metric, higher_is_better = _METRICS[name]
+    return make_scorer(metric, greater_is_better=higher_is_better)
+
+
+def _rows(y: Any, name: str) -> Array:
+    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    if y.ndim == 1:
+        y = y.reshape(-1, 1)
+    if y.ndim != 2 or y.size == 0:
+        raise ValueError(f"{name} must have shape (n, k) with at least one entry, got {y.shape}")
+    y = y.astype(np.float64, copy=False)
+    bad = np.argwhere(~np.isfinite(y))
+    if len(bad):
+        raise ValueError(
+            f"{name} holds {y[tuple(bad[0])]} in row {bad[0][0]}, column {bad[0][1]}; "
+            "metrics need finite numbers"
+        )
+    return y
+
+
+def _pair(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
+    y_true, y_pred = _rows(y_true, "y_true"), _rows(y_pred, "y_pred")
+    if y_true.shape != y_pred.shape:
+        raise ValueError(
+            f"y_true and y_pred must have the same shape, got {y_true.shape} and {y_pred.shape}"
+        )
+    return y_true, y_pred
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """The quotient, 0 where both are 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
+
+
+def _mean(values: Array, sample_weight: Any) -> float:
+    if sample_weight is None:
+        return float(values.mean())
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != values.shape:
+        raise ValueError(
+            f"sample_weight must have shape {values.shape}, one weight per sample, "
+            f"got {weights.shape}"
+        )
+    return float(np.average(values, weights=weights))
