@@ -34,6 +34,11 @@ def _power(q: Array, beta: float) -> Array:
     return q * q if beta == 0.5 else q ** (1 / beta)
 
 
+def _slope(q: Array, beta: float) -> Array:
+    """p^(1−β), from q = p^β so that it is smooth where p = 0 too."""
+    return q if beta == 0.5 else q ** ((1 - beta) / beta)
+
+
 def _masked_gap(y: Array, s: Array) -> Array:
     """Product y (−s)₊, where 0 · ∞ counts as 0."""
     xp = namespace(y)
@@ -61,8 +66,8 @@ class EntmaxKernel(Elementwise):
         return q, _power(q, self.beta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        _, p = self._root_and_link(s)
-        return p, p ** (1 - self.beta)
+        q, p = self._root_and_link(s)
+        return p, _slope(q, self.beta)
 
     def terms(self, s: Array) -> Array:
         return self._divergence(*self._root_and_link(s)) + _masked_gap(self.y, s)
@@ -101,9 +106,10 @@ class FitzpatrickEntmaxKernel(Elementwise):
 
     def point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
-        p = _power(self._root(s), self.beta)
+        q = self._root(s)
+        p = _power(q, self.beta)
         w = self.y / xp.where(p == 0, xp.ones_like(p), p)
-        slope = p ** (1 - self.beta) / (1 + self.beta + (1 - self.beta) * w)
+        slope = _slope(q, self.beta) / (1 + self.beta + (1 - self.beta) * w)
         return p, xp.where(p == 0, xp.zeros_like(p), slope)
 
     def terms(self, s: Array) -> Array:
