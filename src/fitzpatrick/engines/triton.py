@@ -1,0 +1,243 @@
+"""The Triton engine: losses and gradients of PyTorch tensors in one kernel each.
+
+For the logistic, sparsemax and entmax15 pairs, with class indices or proportions, rows of any
+width, float16 to float64 scores. Arithmetic is in float32, or in float64 where the scores are. The
+loss and its gradient come from one pass where both are wanted.
+
+``TRITON_INTERPRET=1`` in the environment runs the same kernels on the CPU, for tests.
+"""
+
+import functools
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .._root import newton_steps
+from ..regularizers.negentropy import _STEPS as _LOGISTIC_STEPS
+from .triton_labels import (
+    logistic_labels,
+    logistic_labels_wide,
+    sparse_labels,
+    sparse_labels_wide,
+)
+from .triton_rows import LOSSES, rows_in_registers, rows_wide
+from .triton_scale import scale_rows
+
+__all__ = [
+    "check",
+    "gradient",
+    "is_interpreted",
+    "scale_rows_",
+    "supports",
+    "value",
+    "value_and_gradient",
+]
+
+_PREFIX = "fitzpatrick_"
+# c and P of the sparse pairs: the others are ((c (θ − τ))₊)^P
+_SPARSE = {
+    "sparsemax": (1.0, 1),
+    "fitzpatrick_sparsemax": (0.5, 1),
+    "entmax15": (0.5, 2),
+    "fitzpatrick_entmax15": (1.0 / 3.0, 2),
+}
+_NAMES = tuple(LOSSES) + tuple(_PREFIX + name for name in LOSSES)
+# the widest row that one program holds in its registers, by what it holds besides the scores
+_LABELS_LIMIT = 32768
+_ROWS_LIMIT = 8192
+
+
+def is_interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter, on the CPU."""
+    return bool(triton.knobs.runtime.interpret)
+
+
+def supports(loss: str) -> bool:
+    """Whether there is a kernel for the loss of that name."""
+    return loss in _NAMES
+
+
+def check(theta: Tensor, loss: str) -> None:
+    """Raise unless the loss of these scores can be computed here."""
+    if not supports(loss):
+        raise ValueError(
+            f"there is no Triton kernel for the loss {loss!r}; there is one for "
+            f'{", ".join(_NAMES)}. Use engine="reference"'
+        )
+    if not theta.is_cuda and not is_interpreted():
+        raise ValueError(
+            f'engine="triton" needs scores on a CUDA device, got {theta.device}. Move them with '
+            '.cuda(), use engine="reference", or set TRITON_INTERPRET=1 to test on the CPU'
+        )
+
+
+def value(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+    """Losses of the rows, shape (n,), in working precision."""
+    return _launch(theta, target, scale, loss, ignore_index, True, False)[0]
+
+
+def gradient(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+    """Gradients of the rows in θ, shape (n, k), in the dtype of θ."""
+    return _launch(theta, target, scale, loss, ignore_index, False, True)[1]
+
+
+def value_and_gradient(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Both, in one kernel."""
+    return _launch(theta, target, scale, loss, ignore_index, True, True)
+
+
+def scale_rows_(rows: Tensor, factors: Tensor) -> None:
+    """Multiply the rows by their factors in place; costs next to nothing where all are one."""
+    n, k = rows.shape
+    if n == 0:
+        return
+    height, block = 128, 4096
+    programs = triton.cdiv(n, height)
+    spread = max(1, min(triton.cdiv(k, block), triton.cdiv(1024, programs)))
+    acc = tl.float64 if rows.dtype == torch.float64 else tl.float32
+    with torch.cuda.device_of(rows):
+        scale_rows[(programs, spread)](
+            rows, factors, n, k, factors.stride(0), ROWS=height, BLOCK=block, ACC=acc, num_warps=4
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _precision(k: int, dtype: torch.dtype, loss: str) -> dict[str, Any]:
+    """Accumulation dtype and iteration counts for rows of k scores."""
+    wide = dtype == torch.float64
+    acc = torch.float64 if wide else torch.float32
+    steps = newton_steps(torch.empty((1, k), dtype=acc))
+    if loss == "fitzpatrick_logistic":
+        steps = _LOGISTIC_STEPS[53 if wide else 24]
+    return {
+        "acc": tl.float64 if wide else tl.float32,
+        "tolerance": 4 * torch.finfo(acc).eps,
+        "newton_steps": steps,
+        "omega_steps": 2 if wide else 1,
+        "omega_floor": -40.0 if wide else -18.0,
+    }
+
+
+def _launch(
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    loss: str,
+    ignore_index: int,
+    with_value: bool,
+    with_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    n, k = theta.shape
+    working = torch.float64 if theta.dtype == torch.float64 else torch.float32
+    values = theta.new_empty(n if with_value else 0, dtype=working)
+    rows = theta.new_empty((n, k) if with_gradient else (0, k))
+    if n == 0:
+        return values, rows
+    if theta.stride(1) != 1:
+        theta = theta.contiguous()
+    precision = _precision(k, theta.dtype, loss)
+    flags = {
+        "FITZPATRICK": loss.startswith(_PREFIX),
+        "WITH_VALUE": with_value,
+        "WITH_GRADIENT": with_gradient,
+        "ACC": precision["acc"],
+    }
+    tensors = theta, target, scale, values, rows
+    with torch.cuda.device_of(theta):
+        if target.is_floating_point():
+            _launch_rows(tensors, loss, precision, flags)
+        elif loss in _SPARSE:
+            _launch_sparse(tensors, ignore_index, *_SPARSE[loss], precision, flags)
+        else:
+            _launch_logistic(tensors, ignore_index, precision, flags)
+    return values, rows
+
+
+def _block_shape(k: int) -> dict[str, int]:
+    """Rows a program, block width and warps for rows that are held in registers."""
+    block = max(triton.next_power_of_2(k), 2)
+    height = max(1, 1024 // block)
+    return {"ROWS": height, "BLOCK": block, "num_warps": min(32, max(1, block // 1024))}
+
+
+def _launch_logistic(
+    tensors: tuple[Tensor, ...], ignore_index: int, precision: dict[str, Any], flags: dict[str, Any]
+) -> None:
+    theta, target, scale, values, rows = tensors
+    n, k = theta.shape
+    args = (theta, target.contiguous(), scale, values, rows, n, k, theta.stride(0))
+    args = (*args, scale.stride(0), ignore_index)
+    flags = {**flags, "STEPS": precision["omega_steps"], "FLOOR": precision["omega_floor"]}
+    limit = _LABELS_LIMIT * 4 // values.element_size()
+    if k <= limit:
+        shape = _block_shape(k)
+        grid = (triton.cdiv(n, shape["ROWS"]),)
+        logistic_labels[grid](*args, **flags, EVEN=k == shape["BLOCK"], **shape)
+    else:
+        lanes = 16 // theta.element_size()
+        groups = 1024
+        logistic_labels_wide[(n,)](
+            *args,
+            **flags,
+            EVEN=k % (lanes * groups) == 0,
+            GROUPS=groups,
+            LANES=lanes,
+            num_warps=16,
+        )
+
+
+def _launch_sparse(
+    tensors: tuple[Tensor, ...],
+    ignore_index: int,
+    share: float,
+    power: int,
+    precision: dict[str, Any],
+    flags: dict[str, Any],
+) -> None:
+    theta, target, scale, values, rows = tensors
+    n, k = theta.shape
+    target = target.contiguous()
+    tail = (k, theta.stride(0), scale.stride(0), ignore_index)
+    tail = (*tail, precision["newton_steps"], precision["tolerance"])
+    flags = {**flags, "SHARE": share, "POWER": power}
+    limit = _LABELS_LIMIT * 4 // values.element_size()
+    if k <= limit:
+        shape = _block_shape(k)
+        grid = (triton.cdiv(n, shape["ROWS"]),)
+        sparse_labels[grid](
+            theta, target, scale, values, rows, n, *tail, **flags, EVEN=k == shape["BLOCK"], **shape
+        )
+    else:
+        chunk, chunks = 512, 16
+        scratch = theta.new_empty(n * triton.cdiv(k, chunk), dtype=values.dtype)
+        sparse_labels_wide[(n,)](
+            theta, target, scale, values, rows, scratch, *tail, **flags,
+            CHUNK=chunk, CHUNKS=chunks, num_warps=8,
+        )  # fmt: skip
+
+
+def _launch_rows(
+    tensors: tuple[Tensor, ...], loss: str, precision: dict[str, Any], flags: dict[str, Any]
+) -> None:
+    theta, target, scale, values, rows = tensors
+    n, k = theta.shape
+    if target.stride(1) != 1:
+        target = target.contiguous()
+    args = (theta, target, scale, values, rows, n, k, theta.stride(0), target.stride(0))
+    args = (*args, scale.stride(0), precision["newton_steps"], precision["tolerance"])
+    flags = {
+        **flags,
+        "LOSS": LOSSES[loss.removeprefix(_PREFIX)],
+        "STEPS": precision["omega_steps"],
+        "FLOOR": precision["omega_floor"],
+    }
+    if k <= _ROWS_LIMIT * 4 // values.element_size():
+        shape = _block_shape(k)
+        rows_in_registers[(triton.cdiv(n, shape["ROWS"]),)](*args, **flags, **shape)
+    else:
+        rows_wide[(n,)](*args, **flags, BLOCK=4096, num_warps=16)

@@ -1,0 +1,477 @@
+r"""Kernels for class indices: the logistic pair, and the sparse pairs (sparsemax and entmax15).
+
+The entry of the label is set apart, and the losses are functions of the other entries:
+
+- Logistic pair. With d = lse over the others − θ_j, the loss is softplus(d) (logistic) or ω(d − 1)
+  (Fitzpatrick), and the others share the mass σ(d) or ω/(1 + ω) as their soft argmax says.
+- Sparse pairs. The others are :math:`p = r^P` with :math:`r = (c(\theta - \tau))_+`: c = 1 and P = 1
+  (sparsemax), c = ½ and P = 1 (its Fitzpatrick twin), c = ½ and P = 2 (entmax15), c = ⅓ and P = 2
+  (its twin). Newton's method finds τ, where they and the label's own p sum to one.
+
+The gradient at the label is minus the mass of the others, which keeps its digits where the label's
+own p rounds to one. A row is read once where it fits into the registers of one program. A wider one
+is read in blocks, twice by the logistic pair; the sparse pairs remember the maximum of each chunk,
+and come back to those chunks alone that reach above τ.
+
+A label equal to ``ignore_index``, or a scale of 0, makes a row of zeros without reading it; a label
+out of range makes it NaN.
+"""
+
+# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# Triton's own language, which is not Python to a type checker
+
+import triton
+import triton.language as tl
+
+from .triton_math import relu, sigmoid, softplus, wright_omega
+
+__all__ = ["logistic_labels", "logistic_labels_wide", "sparse_labels", "sparse_labels_wide"]
+
+
+@triton.jit
+def _logistic_pair(gap, FITZPATRICK: tl.constexpr, STEPS: tl.constexpr, FLOOR: tl.constexpr):
+    """The loss, and the mass of the classes other than the label."""
+    if FITZPATRICK:
+        omega = wright_omega(gap - 1.0, STEPS, FLOOR)
+        return omega, 1.0 / (1.0 + 1.0 / omega)
+    return softplus(gap), sigmoid(gap)
+
+
+@triton.jit
+def _gap(top, total, own):
+    """lse over the others − the label's score; NaN where a score is +∞."""
+    gap = (top - own) + tl.log(total)
+    return tl.where(own == float("inf"), float("nan"), gap)
+
+
+@triton.jit
+def logistic_labels(
+    theta,
+    target,
+    scale,
+    value,
+    gradient,
+    n,
+    k,
+    theta_stride,
+    scale_stride,
+    ignore_index,
+    FITZPATRICK: tl.constexpr,
+    WITH_VALUE: tl.constexpr,
+    WITH_GRADIENT: tl.constexpr,
+    EVEN: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ACC: tl.constexpr,
+    STEPS: tl.constexpr,
+    FLOOR: tl.constexpr,
+):
+    """Rows that fit into one block."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = row < n
+    label = tl.load(target + row, mask=inside, other=ignore_index)
+    weight = tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    valid = (label >= 0) & (label < k)
+    counts = inside & (label != ignore_index) & (weight != 0)
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = inside[:, None]
+    if not EVEN:
+        mask = mask & (cols < k)
+    start = theta + row * theta_stride
+    x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
+    own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
+    at_label = cols == label[:, None]
+    x = tl.where(at_label, float("-inf"), x)
+    top = tl.max(x, axis=1)
+    top = tl.where(top == float("-inf"), 0.0, top)
+    e = tl.exp(x - top[:, None])
+    total = tl.sum(e, axis=1)
+    loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, STEPS, FLOOR)
+    if WITH_VALUE:
+        tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
+    if WITH_GRADIENT:
+        mass = tl.where(counts, mass * weight, 0.0)
+        share = mass / tl.where(total == 0, 1.0, total)
+        out = tl.where(at_label, -mass[:, None], e * share[:, None])
+        out = tl.where(counts[:, None], out, 0.0)
+        at = gradient + row[:, None] * k + cols
+        tl.store(at, out.to(gradient.dtype.element_ty), mask=mask, cache_modifier=".cs")
+
+
+@triton.jit
+def logistic_labels_wide(
+    theta,
+    target,
+    scale,
+    value,
+    gradient,
+    n,
+    k,
+    theta_stride,
+    scale_stride,
+    ignore_index,
+    FITZPATRICK: tl.constexpr,
+    WITH_VALUE: tl.constexpr,
+    WITH_GRADIENT: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    STEPS: tl.constexpr,
+    FLOOR: tl.constexpr,
+):
+    """One row of any width, read twice: each thread keeps a running log-sum-exp of its own."""
+    BLOCK: tl.constexpr = GROUPS * LANES
+    row = tl.program_id(0).to(tl.int64)
+    label = tl.load(target + row)
+    weight = tl.load(scale + row * scale_stride).to(ACC)
+    counts = (label != ignore_index) & (weight != 0)
+    valid = (label >= 0) & (label < k)
+    start = theta + row * theta_stride
+    out = gradient + row * k
+    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
+    blocks = tl.cdiv(k, BLOCK)
+    if counts:
+        own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
+        tops = tl.full((GROUPS,), float("-inf"), ACC)
+        totals = tl.zeros((GROUPS,), ACC)
+        for block in range(0, blocks):
+            cols = block * BLOCK + tile
+            if EVEN:
+                x = tl.load(start + cols, eviction_policy="evict_last").to(ACC)
+            else:
+                x = tl.load(
+                    start + cols,
+                    mask=cols < k,
+                    other=float("-inf"),
+                    eviction_policy="evict_last",
+                ).to(ACC)
+            x = tl.where(cols == label, float("-inf"), x)
+            higher = tl.maximum(tops, tl.max(x, axis=1))
+            base = tl.where(higher == float("-inf"), 0.0, higher)
+            totals = totals * tl.exp(tops - base) + tl.sum(tl.exp(x - base[:, None]), axis=1)
+            tops = higher
+        top = tl.max(tops, axis=0)
+        top = tl.where(top == float("-inf"), 0.0, top)
+        total = tl.sum(totals * tl.exp(tops - top), axis=0)
+        loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, STEPS, FLOOR)
+        if WITH_VALUE:
+            tl.store(value + row, loss * weight)
+        if WITH_GRADIENT:
+            mass = mass * weight
+            share = mass / tl.where(total == 0, 1.0, total)
+            # backwards: the end of the row is what the cache still holds
+            for i in range(0, blocks):
+                cols = (blocks - 1 - i) * BLOCK + tile
+                if EVEN:
+                    x = tl.load(start + cols, eviction_policy="evict_first").to(ACC)
+                else:
+                    x = tl.load(
+                        start + cols,
+                        mask=cols < k,
+                        other=float("-inf"),
+                        eviction_policy="evict_first",
+                    ).to(ACC)
+                rows = tl.where(cols == label, -mass, tl.exp(x - top) * share)
+                rows = rows.to(gradient.dtype.element_ty)
+                if EVEN:
+                    tl.store(out + cols, rows, cache_modifier=".cs")
+                else:
+                    tl.store(out + cols, rows, mask=cols < k, cache_modifier=".cs")
+    else:
+        if WITH_VALUE:
+            tl.store(value + row, 0.0 * weight)
+        if WITH_GRADIENT:
+            for block in range(0, blocks):
+                cols = block * BLOCK + tile
+                zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
+                tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")
+
+
+@triton.jit
+def _others(x, tau, SHARE: tl.constexpr):
+    """r = (c (θ − τ))₊ of the classes other than the label."""
+    return relu((x - tau) * SHARE)
+
+
+@triton.jit
+def _label(s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
+    """The label's p, and its derivative in s = θ_j − τ."""
+    if POWER == 1:
+        if FITZPATRICK:
+            p = relu((1.0 + s) * 0.5)
+            return p, tl.where(p > 0, 0.5, 0.0)
+        return relu(s), tl.where(s > 0, 1.0, 0.0)
+    if FITZPATRICK:
+        root = _entmax_root(s)
+        return root * root, root * root * root / (1.5 * root * root + 0.5)
+    root = relu(s * 0.5)
+    return root * root, root
+
+
+@triton.jit
+def _entmax_root(s):
+    """√p of the Fitzpatrick entmax15 label: (s + √(s² + 12))/6, without cancellation."""
+    length = tl.sqrt(s * s + 12.0)
+    return tl.where(s > 0, (s + length) / 6.0, 2.0 / (length - s))
+
+
+@triton.jit
+def _start(top, own, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
+    """A τ not above the root: there one entry alone is one."""
+    if POWER == 1:
+        if FITZPATRICK:
+            return tl.maximum(top, own + 1.0) - 2.0
+        return tl.maximum(top, own) - 1.0
+    if FITZPATRICK:
+        return tl.maximum(top - 3.0, own - 2.0)
+    return tl.maximum(top, own) - 2.0
+
+
+@triton.jit
+def _newton_step(mass, slope, own, tau, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
+    """Newton's step on g or on √g, with the label added to the others' mass and slope."""
+    p, d = _label(own - tau, FITZPATRICK, POWER)
+    total = mass + p
+    if POWER == 1:
+        excess = total - 1.0
+    else:
+        root = tl.sqrt(total)
+        excess = 2.0 * root * (root - 1.0)
+    return excess / (slope + d)
+
+
+@triton.jit
+def _sparse_value(mass, terms, s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
+    """The loss from the others' Σp and Σp² (P = 1) or Σp^1.5 (P = 2), and the label's s."""
+    if POWER == 1:
+        if FITZPATRICK:
+            return terms + mass * mass + relu(-(1.0 + s))
+        return 0.5 * (terms + mass * mass) + relu(-s)
+    if FITZPATRICK:
+        return terms + mass * mass / _entmax_root(s)
+    b = relu(s * 0.5)
+    # (1 − √p)² = mass²/(1 + √p)²
+    rest = mass / (1.0 + b)
+    return (2.0 / 3.0) * (terms + rest * rest * (2.0 + b)) + relu(-s)
+
+
+@triton.jit
+def sparse_labels(
+    theta,
+    target,
+    scale,
+    value,
+    gradient,
+    n,
+    k,
+    theta_stride,
+    scale_stride,
+    ignore_index,
+    max_steps,
+    tolerance,
+    FITZPATRICK: tl.constexpr,
+    SHARE: tl.constexpr,
+    POWER: tl.constexpr,
+    WITH_VALUE: tl.constexpr,
+    WITH_GRADIENT: tl.constexpr,
+    EVEN: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """Rows that fit into one block."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = row < n
+    label = tl.load(target + row, mask=inside, other=ignore_index)
+    weight = tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    valid = (label >= 0) & (label < k)
+    counts = inside & (label != ignore_index) & (weight != 0)
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = inside[:, None]
+    if not EVEN:
+        mask = mask & (cols < k)
+    start = theta + row * theta_stride
+    x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
+    own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
+    own = tl.where(counts, own, 0.0)
+    at_label = cols == label[:, None]
+    x = tl.where(at_label, float("-inf"), x)
+    highest = tl.max(x, axis=1)
+    top = tl.maximum(highest, own)
+    x = x - top[:, None]
+    own = own - top
+    tau = _start(highest - top, own, FITZPATRICK, POWER)
+    step = tl.full((ROWS,), 1.0, ACC)
+    i = 0
+    while (i < max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
+        r = _others(x, tau[:, None], SHARE)
+        if POWER == 1:
+            mass = tl.sum(r, axis=1)
+            slope = SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(ACC), axis=1)
+        else:
+            mass = tl.sum(r * r, axis=1)
+            slope = 2.0 * SHARE * tl.sum(r, axis=1)
+        step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
+        tau = tau + step
+        i += 1
+    r = _others(x, tau[:, None], SHARE)
+    if POWER == 1:
+        p = r
+        terms = tl.sum(r * r, axis=1)
+    else:
+        p = r * r
+        terms = tl.sum(r * p, axis=1)
+    mass = tl.sum(p, axis=1)
+    if WITH_VALUE:
+        loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
+        loss = tl.where(tau == tau, loss, tau)
+        tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
+    if WITH_GRADIENT:
+        out = tl.where(at_label, -mass[:, None], p) * weight[:, None]
+        out = tl.where((tau == tau)[:, None], out, float("nan"))
+        out = tl.where(counts[:, None], out, 0.0)
+        at = gradient + row[:, None] * k + cols
+        tl.store(at, out.to(gradient.dtype.element_ty), mask=mask, cache_modifier=".cs")
+
+
+@triton.jit
+def _chunk_sums(
+    start,
+    chunk_tops,
+    blocks,
+    chunks,
+    k,
+    label,
+    top,
+    tau,
+    SHARE: tl.constexpr,
+    POWER: tl.constexpr,
+    WITH_TERMS: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """Σp, and the slope or the terms, over the chunks that reach above τ."""
+    masses = tl.zeros((CHUNKS,), ACC)
+    seconds = tl.zeros((CHUNKS,), ACC)
+    lane = tl.arange(0, CHUNK)[None, :]
+    for block in range(0, blocks):
+        chunk = block * CHUNKS + tl.arange(0, CHUNKS)
+        peak = tl.load(chunk_tops + chunk, mask=chunk < chunks, other=float("-inf"))
+        active = peak - top > tau
+        if tl.max(active.to(tl.int32), axis=0) > 0:
+            cols = chunk[:, None] * CHUNK + lane
+            mask = active[:, None] & (cols < k)
+            x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
+            x = tl.where(cols == label, float("-inf"), x)
+            r = _others(x - top, tau, SHARE)
+            if POWER == 1:
+                masses += tl.sum(r, axis=1)
+                if WITH_TERMS:
+                    seconds += tl.sum(r * r, axis=1)
+                else:
+                    seconds += SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(ACC), axis=1)
+            else:
+                masses += tl.sum(r * r, axis=1)
+                if WITH_TERMS:
+                    seconds += tl.sum(r * r * r, axis=1)
+                else:
+                    seconds += 2.0 * SHARE * tl.sum(r, axis=1)
+    return tl.sum(masses, axis=0), tl.sum(seconds, axis=0)
+
+
+@triton.jit
+def sparse_labels_wide(
+    theta,
+    target,
+    scale,
+    value,
+    gradient,
+    scratch,
+    k,
+    theta_stride,
+    scale_stride,
+    ignore_index,
+    max_steps,
+    tolerance,
+    FITZPATRICK: tl.constexpr,
+    SHARE: tl.constexpr,
+    POWER: tl.constexpr,
+    WITH_VALUE: tl.constexpr,
+    WITH_GRADIENT: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """One row of any width, read once; then only the chunks that reach above τ."""
+    row = tl.program_id(0).to(tl.int64)
+    label = tl.load(target + row)
+    weight = tl.load(scale + row * scale_stride).to(ACC)
+    counts = (label != ignore_index) & (weight != 0)
+    valid = (label >= 0) & (label < k)
+    start = theta + row * theta_stride
+    out = gradient + row * k
+    chunks = tl.cdiv(k, CHUNK)
+    blocks = tl.cdiv(chunks, CHUNKS)
+    chunk_tops = scratch + row * chunks
+    lane = tl.arange(0, CHUNK)[None, :]
+    if counts:
+        own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
+        tops = tl.full((CHUNKS,), float("-inf"), ACC)
+        nans = tl.zeros((CHUNKS,), tl.int32)
+        for block in range(0, blocks):
+            chunk = block * CHUNKS + tl.arange(0, CHUNKS)
+            cols = chunk[:, None] * CHUNK + lane
+            x = tl.load(start + cols, mask=cols < k, other=float("-inf")).to(ACC)
+            nans += tl.max((x != x).to(tl.int32), axis=1)
+            x = tl.where(cols == label, float("-inf"), x)
+            peak = tl.max(x, axis=1)
+            tl.store(chunk_tops + chunk, peak, mask=chunk < chunks)
+            tops = tl.maximum(tops, peak)
+        tl.debug_barrier()  # the chunks' maxima are read by other threads than wrote them
+        highest = tl.max(tops, axis=0)
+        top = tl.maximum(highest, own)
+        own = tl.where(tl.max(nans, axis=0) > 0, float("nan"), own - top)
+        tau = _start(highest - top, own, FITZPATRICK, POWER)
+        step = tolerance + 1.0
+        i = 0
+        while (i < max_steps) & (step > tolerance):
+            mass, slope = _chunk_sums(
+                start, chunk_tops, blocks, chunks, k, label, top, tau,
+                SHARE, POWER, False, CHUNKS, CHUNK, ACC,
+            )  # fmt: skip
+            step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
+            tau = tau + step
+            i += 1
+        mass, terms = _chunk_sums(
+            start, chunk_tops, blocks, chunks, k, label, top, tau,
+            SHARE, POWER, True, CHUNKS, CHUNK, ACC,
+        )  # fmt: skip
+        if WITH_VALUE:
+            loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
+            tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
+        if WITH_GRADIENT:
+            for block in range(0, blocks):
+                chunk = block * CHUNKS + tl.arange(0, CHUNKS)
+                cols = chunk[:, None] * CHUNK + lane
+                peak = tl.load(chunk_tops + chunk, mask=chunk < chunks, other=float("-inf"))
+                mask = (peak - top > tau)[:, None] & (cols < k)
+                x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
+                r = _others(x - top, tau, SHARE)
+                p = r
+                if POWER == 2:
+                    p = r * r
+                p = tl.where(cols == label, -mass, p) * weight
+                p = tl.where(tau == tau, p, float("nan"))
+                tl.store(
+                    out + cols, p.to(gradient.dtype.element_ty), mask=cols < k, cache_modifier=".cs"
+                )
+    else:
+        if WITH_VALUE:
+            tl.store(value + row, 0.0 * weight)
+        if WITH_GRADIENT:
+            for block in range(0, blocks):
+                cols = (block * CHUNKS + tl.arange(0, CHUNKS))[:, None] * CHUNK + lane
+                zero = tl.zeros((CHUNKS, CHUNK), gradient.dtype.element_ty)
+                tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")
