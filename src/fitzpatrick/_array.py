@@ -161,6 +161,14 @@ def may_stop_early(x: Array) -> bool:
     return is_numpy(x)
 
 
+def class_indices(x: Array) -> Array:
+    """The indices 0, …, k − 1 of the last axis of ``x``, on its device."""
+    xp = namespace(x)
+    if is_jax(x):  # while JAX traces, an array has no device; an index follows the array anyway
+        return xp.arange(x.shape[-1])
+    return xp.arange(x.shape[-1], device=x.device)
+
+
 def row_sum(x: Array) -> Array:
     """Sum over the last axis, which is kept."""
     return namespace(x).sum(x, axis=-1, keepdims=True)

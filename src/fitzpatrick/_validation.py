@@ -16,6 +16,7 @@ from ._array import (
     as_array,
     as_float,
     as_real,
+    class_indices,
     is_concrete,
     is_integer,
     is_numpy,
@@ -113,9 +114,7 @@ def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> No
 
 def _one_hot(labels: Array, theta: Array, domain: ConvexSet) -> Array:
     check_labels(labels, tuple(theta.shape), domain)
-    xp = namespace(labels)
-    classes = xp.arange(theta.shape[-1], dtype=labels.dtype, device=labels.device)
-    return xp.astype(classes == labels[..., None], theta.dtype)
+    return namespace(theta).astype(class_indices(theta) == labels[..., None], theta.dtype)
 
 
 def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0) -> None:

@@ -140,4 +140,5 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
             f"for scores of shape {scores.given.shape} and axis {scores.axis}, got {array.shape}"
         )
     k = scores.theta.shape[-1]
-    return jnp.clip(array, 0, k - 1), (array >= 0) & (array < k)
+    index = array.astype(jnp.int32)  # small integer types cannot hold every class
+    return jnp.clip(index, 0, k - 1), (index >= 0) & (index < k)

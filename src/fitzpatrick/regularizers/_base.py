@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, quiet, row_max, row_sum
+from .._array import Array, class_indices, inner, namespace, quiet, row_max, row_sum
 from .._root import newton_steps, solve_tau
 from .._validation import as_points, as_scores
 from ..sets import ConvexSet, ProductSet, Simplex
@@ -75,9 +75,7 @@ class MarkedSolution(LabelSolution):
 
 def mark_labels(labels: Array, theta: Array) -> Array:
     """The mask of shape (…, k) that is true at the label of each row."""
-    xp = namespace(labels)
-    classes = xp.arange(theta.shape[-1], dtype=labels.dtype, device=labels.device)
-    return classes == labels[..., None]
+    return class_indices(theta) == labels[..., None]
 
 
 def at_labels(x: Array, labels: Array) -> Array:

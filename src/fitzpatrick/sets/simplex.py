@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, as_real, namespace, row_max
+from .._array import Array, as_real, class_indices, namespace, row_max
 from .._root import simplex_threshold
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 
@@ -36,8 +36,7 @@ class Simplex(ConvexSet):
         theta = as_real(theta, "theta")
         xp = namespace(theta)
         best = xp.argmax(theta, axis=-1, keepdims=True)
-        classes = xp.arange(theta.shape[-1], device=theta.device, dtype=best.dtype)
-        p = xp.astype(classes == best, theta.dtype)
+        p = xp.astype(class_indices(theta) == best, theta.dtype)
         return xp.where(xp.isnan(row_max(theta)), xp.full_like(p, xp.nan), p)
 
     def contains(self, x: Array) -> Array:
