@@ -10,9 +10,10 @@ With the maximiser :math:`y^\star` of a loss at (y, θ), and J its Jacobian in �
     \mathrm{d}y^\star &= J\,(\mathrm{d}\theta + \nabla^2\Psi(y^\star)\,\mathrm{d}y), \qquad
                    \text{the last term for Fitzpatrick alone.}
 
-Two functions carry these rules, :func:`value` and :func:`maximizer`; since each rule is written in
-terms of the two, it can be differentiated again, in either mode. Targets are an array of the shape
-of the scores, or integer labels without its last axis.
+Two functions carry these rules: :func:`value`, and :func:`value_and_maximizer`, in terms of which
+the rules are written, so that they can be differentiated again, in either mode. (The third
+derivative and those above it are JAX's, of the formulas in the core.) Targets are an array of the
+shape of the scores, or integer labels without its last axis.
 """
 
 import functools
@@ -24,7 +25,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from ..losses import FenchelYoungLoss, Loss
 
-__all__ = ["maximizer", "value"]
+__all__ = ["value", "value_and_maximizer"]
 
 # A point at which every potential is smooth.
 _INSIDE = 0.5
@@ -48,26 +49,36 @@ def value(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def maximizer(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """y*, shape (…, k); with labels y* − e_label, which moves alike and keeps its digits."""
-    out: jax.Array
+def value_and_maximizer(
+    loss: Loss, targets: jax.Array, scores: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The loss, and y*, shape (…, k); with labels y* − e_label, which keeps its digits."""
     if _are_labels(targets):
-        out = loss.solve_labels(targets, scores).gradient()
-    else:
-        out = loss.solve(targets, scores).y_star
-    return out
+        at_labels = loss.solve_labels(targets, scores)
+        return at_labels.value(), at_labels.gradient()
+    solution = loss.solve(targets, scores)
+    return solution.value(), solution.y_star
 
 
-def _score_gradient(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """y* − y."""
-    moving = maximizer(loss, targets, scores)
-    return moving if _are_labels(targets) else moving - targets
+def _differential(
+    loss: Loss, primals: Any, tangents: Any
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The loss, its maximiser as above, and dL."""
+    targets, scores = primals
+    targets_dot, scores_dot = tangents
+    out, moving = value_and_maximizer(loss, targets, scores)
+    out_dot = jnp.zeros_like(out)
+    if not _is_zero(scores_dot):
+        gradient = moving if _are_labels(targets) else moving - targets
+        out_dot += jnp.sum(gradient * scores_dot, axis=-1)
+    if not (_is_zero(targets_dot) or _are_labels(targets)):
+        z = targets if isinstance(loss, FenchelYoungLoss) else moving
+        out_dot += jnp.sum(_target_gradient(loss, z, targets, scores) * targets_dot, axis=-1)
+    return out, moving, out_dot
 
 
-def _target_gradient(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
+def _target_gradient(loss: Loss, z: jax.Array, targets: jax.Array, scores: jax.Array) -> jax.Array:
     """∇Ψ(z) − θ; 0 where a score of −∞ keeps the class, and so its target, at 0."""
-    is_fenchel_young = isinstance(loss, FenchelYoungLoss)
-    z = targets if is_fenchel_young else maximizer(loss, targets, scores)
     removed = (scores == -jnp.inf) & (targets == 0)
     # a removed class is given harmless values, so that further derivatives are 0 there as well
     slope = loss.regularizer.potential_gradient(jnp.where(removed, _INSIDE, z))
@@ -76,28 +87,25 @@ def _target_gradient(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.A
 
 @functools.partial(value.defjvp, symbolic_zeros=True)
 def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    targets, scores = primals
-    targets_dot, scores_dot = tangents
-    out = value(loss, targets, scores)
-    out_dot = jnp.zeros_like(out)
-    if not _is_zero(scores_dot):
-        out_dot += jnp.sum(_score_gradient(loss, targets, scores) * scores_dot, axis=-1)
-    if not (_is_zero(targets_dot) or _are_labels(targets)):
-        out_dot += jnp.sum(_target_gradient(loss, targets, scores) * targets_dot, axis=-1)
+    out, _, out_dot = _differential(loss, primals, tangents)
     return out, out_dot
 
 
-@functools.partial(maximizer.defjvp, symbolic_zeros=True)
-def _maximizer_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+@functools.partial(value_and_maximizer.defjvp, symbolic_zeros=True)
+def _value_and_maximizer_jvp(
+    loss: Loss, primals: Any, tangents: Any
+) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
     targets, scores = primals
     targets_dot, scores_dot = tangents
-    out = maximizer(loss, targets, scores)
-    push = jnp.zeros_like(out) if _is_zero(scores_dot) else scores_dot
+    out, moving, out_dot = _differential(loss, primals, tangents)
+    push = jnp.zeros_like(scores) if _is_zero(scores_dot) else scores_dot
     if _are_labels(targets):
-        return out, loss.solve_labels(targets, scores).hessian_product(push)
-    if not (_is_zero(targets_dot) or isinstance(loss, FenchelYoungLoss)):
-        push = push + _pull_of_targets(loss, out, targets_dot)
-    return out, loss.solve(targets, scores).hessian_product(push)
+        moving_dot = loss.solve_labels(targets, scores).hessian_product(push)
+    else:
+        if not (_is_zero(targets_dot) or isinstance(loss, FenchelYoungLoss)):
+            push = push + _pull_of_targets(loss, moving, targets_dot)
+        moving_dot = loss.solve(targets, scores).hessian_product(push)
+    return (out, moving), (out_dot, moving_dot)
 
 
 def _pull_of_targets(loss: Loss, y_star: jax.Array, targets_dot: jax.Array) -> jax.Array:

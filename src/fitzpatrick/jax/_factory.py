@@ -111,7 +111,8 @@ def make_link(regularizer: Regularizer, name: str) -> LinkFunction:
     def function(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> jax.Array:
         checked = as_scores(scores, axis, where, regularizer)
         # the maximiser of a Fenchel-Young loss does not depend on the targets
-        p = _derivatives.maximizer(loss, jnp.zeros_like(checked.theta), checked.theta)
+        y = jnp.zeros_like(checked.theta)
+        _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)
         if checked.mask is not None:
             p = jnp.where(checked.mask, p, 0)
         return checked.restore(jnp.moveaxis(p, -1, checked.axis))

@@ -36,10 +36,8 @@ class _Others:
 def _others(labels: Array, theta: Array) -> _Others:
     xp = namespace(theta)
     is_label = mark_labels(labels, theta)
-    others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
-    top = row_max(others)
-    top = xp.where(top == -xp.inf, xp.zeros_like(top), top)
-    weights = xp.exp(others - top)
+    top = row_max(theta)
+    weights = xp.where(is_label, xp.zeros_like(theta), xp.exp(theta - top))
     total = row_sum(weights)
     difference = (top - at_labels(theta, labels)) + xp.log(total)
     return _Others(is_label, weights, total, difference)
