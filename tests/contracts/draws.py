@@ -16,7 +16,7 @@ from tests.helpers import FLOOR_IN_EPS, RELATIVE, Library, eps, scores, targets,
 
 # JAX compiles each operation anew for each shape, so it sees one shape and fewer draws; what is
 # special to a library is in its elementary functions, which every row goes through.
-EXAMPLES = {"numpy": 12, "torch": 4, "jax": 2}
+EXAMPLES = {"numpy": 10, "torch": 3, "jax": 1}
 CLASSES = {"numpy": (1, 2, 3, 7), "torch": (1, 4), "jax": (4,)}
 ROWS = 35
 SCALES = (1e-3, 1.0, 10.0, 1e4)

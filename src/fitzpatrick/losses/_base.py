@@ -24,6 +24,10 @@ class Loss(ABC):
     Targets ``y`` are dense rows, a SciPy sparse array, or integer labels where the domain is the
     simplex; scores ``theta`` have shape (n, k), or (k,) for a single pair. Results are arrays of
     the library, device and dtype of ``theta``.
+
+    A score of −∞ masks its class: the probability is 0, and the loss finite where the target is 0,
+    +∞ elsewhere. A NaN score, a score of +∞ on the simplex, and a row that is −∞ throughout have
+    no answer: NaN, in their own row only.
     """
 
     regularizer: Regularizer

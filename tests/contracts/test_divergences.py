@@ -1,0 +1,215 @@
+"""Identities between the losses, the divergences, Ω_y and the lower bound, for every Ω."""
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr
+
+import fitzpatrick as fp
+from fitzpatrick.divergences import TargetDependent, bregman, fitzpatrick, lower_bound
+from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNorm, Tsallis
+from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Simplex
+from tests.contracts.cases import CASES, Case, Corner
+from tests.contracts.draws import Batch, check_all
+from tests.helpers import Library, assert_at_most, assert_close, to_numpy
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@every_case
+def test_fitzpatrick_loss_is_the_fenchel_young_loss_of_omega_y(
+    case: Case, xp: Library, dtype: str
+) -> None:
+    """L_F[Ω](y, θ) = L_FY[Ω_y](y, θ) with one maximiser; away from its target Ω_y sees more."""
+
+    def check(batch: Batch) -> None:
+        _, loss = batch.losses
+        y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
+        omega_y = TargetDependent(loss.regularizer, y)
+        same = fp.FenchelYoungLoss(omega_y)
+        value = to_numpy(loss.value(y, theta))
+        assert_close(same.value(y, theta), value, rtol=0, atol=batch.slack(value))
+        y_star = to_numpy(loss.y_star(y, theta))
+        np.testing.assert_array_equal(to_numpy(same.y_star(y, theta)), y_star)
+        np.testing.assert_array_equal(to_numpy(same.link(theta)), y_star)
+
+        # the definition, at a third point: Ω_y(z) + Ω_y*(θ) − ⟨z, θ⟩ >= 0
+        z = batch.array(batch.draw_targets())
+        terms = [
+            to_numpy(omega_y.value(z)),
+            to_numpy(omega_y.conjugate(theta)),
+            -np.sum(to_numpy(z) * to_numpy(theta), axis=-1),
+        ]
+        other = same.value(z, theta)
+        sizes = np.sum(np.abs(to_numpy(z) * to_numpy(theta)), axis=-1)
+        slack = batch.slack(*terms[:2], sizes, value, np.max(np.abs(to_numpy(theta)), axis=-1))
+        assert_close(other, sum(terms), rtol=0, atol=slack)
+        assert_at_most(0.0, other, slack)
+
+    check_all(case, xp, dtype, check)
+
+
+@every_case
+def test_lower_bound(case: Case, xp: Library, dtype: str) -> None:
+    """0 <= ⟨y − y*, ∇²Ψ(y*)(y − y*)⟩ <= L_F, with equality for the entropies: χ²(y ‖ y*)."""
+
+    def check(batch: Batch) -> None:
+        _, loss = batch.losses
+        omega = loss.regularizer
+        y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
+        bound, value = lower_bound(omega, y, theta), to_numpy(loss.value(y, theta))
+        y_star = to_numpy(loss.y_star(y, theta))
+        # y* may underflow where y is positive, and the bound with it
+        tiny = np.sqrt(np.finfo(dtype).tiny)
+        usable = ~np.any((y_star < tiny) & (to_numpy(y) > 0), axis=-1)
+        slack = batch.slack(value)
+        assert_at_most(0.0, to_numpy(bound)[usable], slack=0.0)
+        assert_at_most(to_numpy(bound)[usable], value[usable], slack[usable])
+        if isinstance(omega, (Negentropy, Bernoulli)):
+            p, q = to_numpy(y), y_star
+            with np.errstate(invalid="ignore", divide="ignore"):
+                weight = 1 / q if isinstance(omega, Negentropy) else 1 / q + 1 / (1 - q)
+                chi_square = np.sum(np.where(p == q, 0, (p - q) ** 2 * weight), axis=-1)
+            # 1 − q is rounded where q is read off as one number
+            usable &= np.all((q < 0.99) | (p == q) | isinstance(omega, Negentropy), axis=-1)
+            assert_close(value[usable], chi_square[usable], rtol=0, atol=100 * slack[usable])
+            assert_close(to_numpy(bound)[usable], value[usable], rtol=0, atol=100 * slack[usable])
+
+    check_all(case, xp, dtype, check, scales=(1e-3, 1.0, 10.0))
+
+
+@every_case
+def test_divergences_are_ordered(case: Case, xp: Library, dtype: str) -> None:
+    """0 <= D_F <= D_Ω, 0 at z = y on the boundary as well, and the supremum above the infimum."""
+
+    def check(batch: Batch) -> None:
+        omega = batch.losses[0].regularizer
+        y, z = batch.array(batch.draw_targets()), batch.array(batch.draw_targets())
+        large, small = to_numpy(bregman(omega, y, z)), to_numpy(fitzpatrick(omega, y, z))
+        assert_at_most(0.0, small, slack=0.0)
+        assert_at_most(0.0, large, batch.slack(np.ones_like(large)))
+        assert_at_most(small, large, batch.slack(np.where(np.isfinite(large), large, 1)))
+        sizes = np.max(np.abs(to_numpy(z)), axis=-1)
+        for divergence in (bregman, fitzpatrick):
+            assert_close(divergence(omega, z, z), 0.0, rtol=0, atol=batch.slack(sizes))
+        if not isinstance(omega.domain, Corner):
+            upper = to_numpy(fitzpatrick(omega, y, z, bound="sup"))
+            assert np.all((upper == small) | (upper == np.inf))
+            at_z = fitzpatrick(omega, z, z, bound="sup")
+            assert_close(at_z, 0.0, rtol=0, atol=batch.slack(sizes))
+
+    check_all(case, xp, dtype, check, scales=(1.0,))
+
+
+@pytest.mark.parametrize(
+    "omega",
+    [
+        Negentropy(),
+        Negentropy(Orthant()),
+        Bernoulli(),
+        SquaredNorm(),
+        SquaredNorm(Simplex()),
+        Tsallis(1.5),
+        Tsallis(1.2),
+    ],
+    ids=repr,
+)
+def test_divergences_are_losses_at_the_scores_of_z(omega) -> None:
+    """In the relative interior D(y, z) = L(y, ∇Ψ(z)); the paper's definition."""
+    rng = np.random.default_rng(0)
+    z = rng.dirichlet(np.ones(4), 50)
+    y = rng.dirichlet(np.ones(4), 50)
+    theta = omega.potential_gradient(z)
+    pairs = [(bregman, fp.FenchelYoungLoss(omega)), (fitzpatrick, fp.FitzpatrickLoss(omega))]
+    for divergence, loss in pairs:
+        value = loss.value(y, theta)
+        assert_close(divergence(omega, y, z), value, rtol=1e-12, atol=1e-14)
+    three_terms = omega.value(y) - omega.value(z) - np.sum((y - z) * theta, axis=-1)
+    assert_close(bregman(omega, y, z), three_terms, rtol=1e-12, atol=1e-13)
+
+
+def test_bregman_of_the_negentropy_is_kullback_leibler() -> None:
+    """Against SciPy's relative entropy, with its conventions at 0."""
+    rng = np.random.default_rng(1)
+    y, z = rng.dirichlet(np.ones(5), 200), rng.dirichlet(np.ones(5), 200)
+    for rows in (y, z):
+        rows[::3, 1] = 0
+        rows[::4, 2] = 0
+    z[::5, 3] = 0
+    y, z = (rows / rows.sum(axis=-1, keepdims=True) for rows in (y, z))
+    expected = np.sum(rel_entr(y, z), axis=-1)
+    assert np.isinf(expected).any()
+    assert np.isfinite(expected).any()
+    assert_close(bregman(Negentropy(), y, z), expected, rtol=1e-12, atol=1e-15)
+
+
+INF = np.inf
+BOUNDARY = [
+    # omega, y, z, D_Ω, D_F with inf, D_F with sup
+    (Negentropy(), [0.5, 0.5], [1.0, 0.0], INF, INF, INF),
+    (Negentropy(), [1.0, 0.0], [0.5, 0.5], np.log(2), None, None),
+    (Negentropy(), [1.0, 0.0], [1.0, 0.0], 0.0, 0.0, 0.0),
+    (Negentropy(Orthant()), [0.0, 3.0], [2.0, 3.0], 2.0, None, None),
+    (Negentropy(Orthant()), [2.0, 3.0], [0.0, 3.0], INF, INF, INF),
+    (Negentropy(Orthant()), [0.0, 3.0], [0.0, 3.0], 0.0, 0.0, 0.0),
+    (Bernoulli(), [0.5], [1.0], INF, INF, INF),
+    (Bernoulli(), [0.5], [0.0], INF, INF, INF),
+    (Bernoulli(), [0.0], [1.0], INF, INF, INF),
+    (Bernoulli(), [1.0], [1.0], 0.0, 0.0, 0.0),
+    (Bernoulli(), [0.0], [0.0], 0.0, 0.0, 0.0),
+    (SquaredNorm(Simplex()), [0.5, 0.5], [1.0, 0.0], 0.25, 0.125, INF),
+    (SquaredNorm(Box()), [0.5, 0.5], [0.5, 1.0], 0.125, 0.0625, INF),
+    (SquaredNorm(Box()), [0.25, 1.0], [0.5, 1.0], 1 / 32, 1 / 64, 1 / 64),
+    (Tsallis(1.5), [0.5, 0.5], [1.0, 0.0], None, None, INF),
+    (Tsallis(1.5), [0.0, 1.0], [0.0, 1.0], 0.0, 0.0, 0.0),
+    (Indicator(Simplex()), [0.0, 1.0], [1.0, 0.0], 0.0, 0.0, INF),
+    (Indicator(L2Ball()), [0.0, 0.0], [1.0, 0.0], 0.0, 0.0, INF),
+    (Indicator(L1Ball()), [0.0, 1.0], [0.5, 0.5], 0.0, 0.0, 0.0),
+    (Indicator(L1Ball()), [0.0, -1.0], [0.5, 0.5], 0.0, 0.0, INF),
+]
+
+
+@pytest.mark.parametrize(("omega", "y", "z", "whole", "least", "most"), BOUNDARY, ids=repr)
+def test_divergences_on_the_boundary(omega, y, z, whole, least, most, xp: Library) -> None:
+    """Infinite where Ψ is infinitely steep and y leaves the face of z; finite within the face."""
+    y, z = xp.asarray([y], "float64"), xp.asarray([z], "float64")
+    results = (
+        bregman(omega, y, z),
+        fitzpatrick(omega, y, z),
+        fitzpatrick(omega, y, z, bound="sup"),
+    )
+    for result, expected in zip(results, (whole, least, most), strict=True):
+        if expected is None:
+            assert 0 < float(result[0]) < INF
+        else:
+            assert_close(result, [expected], rtol=1e-14, atol=1e-15)
+
+
+def test_divergences_refuse_points_off_the_domain() -> None:
+    y = np.asarray([[0.5, 0.5], [1.0, 0.0]])
+    with pytest.raises(ValueError, match=r"^z is not in the domain Simplex\(\): in row 1 "):
+        bregman(Negentropy(), y, np.asarray([[0.5, 0.5], [1.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"^y is not in the domain Simplex\(\): in row 0 "):
+        fitzpatrick(Negentropy(), 2 * y, y)
+    with pytest.raises(ValueError, match="bound must be 'inf' or 'sup', got 'max'"):
+        fitzpatrick(Negentropy(), y, y, bound="max")
+
+
+def test_a_set_without_faces_has_no_supremum_form() -> None:
+    y = np.asarray([0.5, 0.25])
+    with pytest.raises(NotImplementedError, match="Corner does not say which face"):
+        fitzpatrick(SquaredNorm(Corner()), y, y, bound="sup")
+
+
+def test_target_dependent_refuses_what_it_does_not_know() -> None:
+    y = np.asarray([0.5, 0.5])
+    omega_y = TargetDependent(Negentropy(), y)
+    with pytest.raises(NotImplementedError, match="Fitzpatrick loss is not known"):
+        fp.FitzpatrickLoss(omega_y).value(y, y)
+    with pytest.raises(NotImplementedError, match="gradient is not known"):
+        fitzpatrick(omega_y, y, y)
+    with pytest.raises(NotImplementedError, match="Hessian is not known"):
+        omega_y.potential_curvature(y, y)
+    with pytest.raises(NotImplementedError, match="Bregman divergence is not known"):
+        bregman(omega_y, y, y)
+    with pytest.raises(ValueError, match="y is not in the domain"):
+        TargetDependent(Negentropy(), 2 * y)
