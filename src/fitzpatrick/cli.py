@@ -1,20 +1,34 @@
-"""The command line: ``fitzpatrick`` or ``python -m fitzpatrick``."""
+"""The command line: ``fitzpatrick`` or ``python -m fitzpatrick``.
 
+Each command gathers its options and hands over; the work is in :mod:`fitzpatrick.experiments`.
+"""
+
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-import typer
+
+try:
+    import typer
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"the command line needs {error.name}: pip install 'fitzpatrick[cli]'"
+    ) from error
 
 from .losses import get_loss, loss_names
+from .sets import Simplex
+
+ERROR = 2
 
 app = typer.Typer(
     name="fitzpatrick",
-    help="Fenchel-Young and Fitzpatrick losses: the paper's experiment, and your own data.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 
 
@@ -26,37 +40,255 @@ class FigureFormat(StrEnum):
     PDF = "pdf"
 
 
+class Scaling(StrEnum):
+    """What is done to the features."""
+
+    STANDARDIZE = "standardize"
+    NONE = "none"
+
+
+class FileFormat(StrEnum):
+    """Formats of data files."""
+
+    CSV = "csv"
+    LIBSVM = "libsvm"
+    ARFF = "arff"
+
+
+class Precision(StrEnum):
+    """Floating-point formats of the fits."""
+
+    FLOAT64 = "float64"
+    FLOAT32 = "float32"
+
+
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FOLDER", help="For records and results.")
+]
+Seeds = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of dev splits.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", min=0, metavar="N", help="Processes.", show_default="one per core"
+    ),
+]
+Format = Annotated[
+    FileFormat | None, typer.Option("--format", help="Format of FILE; else by its suffix.")
+]
+Targets = Annotated[
+    str, typer.Option(metavar="NAMES", help="Target columns, with commas (CSV, ARFF).")
+]
+ScalingOption = Annotated[Scaling, typer.Option(help="What is done to the features.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        from . import __version__
+
+        typer.echo(f"fitzpatrick {__version__}")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def overview(context: typer.Context) -> None:
+def overview(
+    context: typer.Context,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Fenchel-Young and Fitzpatrick losses: the paper's experiment, and your own data.
 
-    Without a command: every loss, with its link and a worked example.
+    Without a command: every loss at one example, with its link.
     """
-    if context.invoked_subcommand is not None:
-        return
-    typer.echo(losses_table())
-    for path in _write_figures(Path("out"), ["png"], ["figure1"]):
-        typer.echo(f"\nwrote {path}")
+    if context.invoked_subcommand is None:
+        typer.echo(losses_table())
 
 
 def losses_table() -> str:
     """Every loss of the registry at one target and one row of scores."""
     y, theta = np.asarray([0.5, 0.5, 0.0]), np.asarray([1.5, 0.2, -1.0])
     lines = [
-        "Each Fitzpatrick loss has the link of its Fenchel-Young loss and is never above it.",
+        "Each Fitzpatrick loss has the link of its Fenchel-Young twin and is never above it.",
         f"Example: target y = {_row(y)}, scores θ = {_row(theta)}",
         "",
         f"{'loss':<28}{'L(y, θ)':>8}   {'link ŷ(θ)':<20}{'maximiser y*(y, θ)'}",
     ]
-    for name in sorted(loss_names(), key=lambda name: (name.removeprefix("fitzpatrick_"), name)):
+    for name in sorted(loss_names(), key=_pair_order):
         loss = get_loss(name)
         value, link, y_star = loss.value(y, theta), loss.link(theta), loss.y_star(y, theta)
         lines.append(f"{name:<28}{float(value):8.4f}   {_row(link):<20}{_row(y_star)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "fitzpatrick --help lists the commands."])
+
+
+def _pair_order(name: str) -> tuple[str, int]:
+    """Twins beside each other, the Fenchel-Young loss first."""
+    return name.removeprefix("fitzpatrick_"), len(name)
 
 
 def _row(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in values) + ")"
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"),
+    ] = None,
+    _: Annotated[
+        bool, typer.Option("--datasets", help="May stand before the names; changes nothing.")
+    ] = False,
+    intercept: Annotated[
+        bool, typer.Option("--intercept", help="Learn an unpenalised intercept.")
+    ] = False,
+    scaling: ScalingOption = Scaling.STANDARDIZE,
+    losses: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
+    ] = "",
+    seeds: Seeds = 5,
+    jobs: Jobs = 0,
+    precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
+        Precision.FLOAT64
+    ),
+    tol: Annotated[float, typer.Option(help="Relative gradient norm that ends a fit.")] = 1e-5,
+    output: Output = Path("out"),
+) -> None:
+    """Table 1 of the paper beside our own numbers.
+
+    Runs the embedded yeast data unless other sets are named. Each finished fit is kept: the same
+    command goes on where an interrupted one stopped.
+    """
+    from .datasets import DATASETS, PAPER_LOSSES
+    from .experiments.protocol import Protocol
+    from .experiments.reproduce import Options
+    from .experiments.reproduce import reproduce as run
+
+    chosen = list(names or ["yeast"])
+    if "all" in chosen:
+        chosen = list(DATASETS)
+    for name in chosen:
+        if name not in DATASETS:
+            fail(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}, and all")
+    options = Options(
+        protocol=Protocol(
+            intercept=intercept,
+            scaling=scaling.value,
+            dtype=precision.value,
+            tol=_positive("--tol", tol),
+        ),
+        losses=_simplex_losses(losses) if losses else PAPER_LOSSES,
+        seeds=seeds,
+        n_jobs=_jobs(jobs),
+        output=output,
+    )
+    if run(chosen, options, typer.echo) == 0:
+        raise typer.Exit(ERROR)
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
+    targets: Targets = "",
+    test: Annotated[
+        Path | None, typer.Option(help="Test file; else a quarter of FILE is held out.")
+    ] = None,
+    format: Format = None,  # noqa: A002  (the option's name)
+    losses: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Losses, with commas.",
+            show_default="logistic, sparsemax, entmax15 and their twins",
+        ),
+    ] = "",
+    intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
+    scaling: ScalingOption = Scaling.STANDARDIZE,
+    seeds: Seeds = 3,
+    jobs: Jobs = 0,
+    output: Output = Path("out"),
+) -> None:
+    """Which loss is best on your own file, and on what evidence.
+
+    Targets are 0/1 indicators, proportions that sum to one, or one column of class names.
+    """
+    from .datasets import read_table
+    from .experiments.compare import SIMPLEX_LOSSES, experiment_of
+    from .experiments.compare import compare as run
+    from .experiments.protocol import Protocol
+    from .experiments.reproduce import Options
+
+    kind = format.value if format else None
+    columns = _names(targets)
+    table = read_table(file, columns, kind)
+    held_out = read_table(test, columns, kind, table.X.shape[1]) if test else None
+    options = Options(
+        protocol=Protocol(intercept=intercept, scaling=scaling.value),
+        losses=_simplex_losses(losses) if losses else SIMPLEX_LOSSES,
+        seeds=seeds,
+        n_jobs=_jobs(jobs),
+        output=output,
+    )
+    run(experiment_of(table, file, held_out, test), table.kind, options, typer.echo)
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.skops).")],
+    targets: Targets = "",
+    loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
+    alpha: Annotated[
+        float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
+    ] = None,
+    format: Format = None,  # noqa: A002  (the option's name)
+    intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
+    scaling: ScalingOption = Scaling.STANDARDIZE,
+) -> None:
+    """Fit a model to a file and save it."""
+    from .datasets import read_table
+    from .experiments import models
+
+    if loss not in loss_names():
+        fail(f"unknown loss {loss!r}; the names are {', '.join(loss_names())}")
+    if alpha is not None:
+        _positive("--alpha", alpha)
+    table = read_table(file, _names(targets), format.value if format else None)
+    model = models.fit(
+        table, file, loss, alpha, intercept=intercept, standardize=scaling is Scaling.STANDARDIZE
+    )
+    models.save(model, output)
+    chosen = model.estimator.alpha_ if alpha is None else alpha
+    typer.echo(
+        f"fitted {loss} (α = {chosen:g}) to {table.X.shape[0]} samples, {table.X.shape[1]} "
+        f"features, {len(table.target_names)} targets ({table.kind})\nwrote {output}"
+    )
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What 'fit' wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM or ARFF.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file; else standard output.")
+    ] = None,
+    format: Format = None,  # noqa: A002  (the option's name)
+) -> None:
+    """Predict proportions for the samples of a file, as CSV.
+
+    Columns that the model does not know are ignored.
+    """
+    from .datasets._files import write_atomically
+    from .experiments import models
+
+    loaded = models.load(model)
+    X = models.read_features(loaded, file, format.value if format else None)
+    text = models.predictions_csv(loaded.target_names, loaded.estimator.predict(X))
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(output, text)
+        typer.echo(f"wrote {output}")
 
 
 @app.command()
@@ -68,19 +300,72 @@ def figures(
         list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
     ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
 ) -> None:
-    """Draw the figures: lower bound, loss as a gap, level sets on the simplex."""
-    from .experiments.figures import FIGURES
+    """Draw the losses: bounds, gaps and level sets."""
+    from .experiments.figures import write_figures
 
-    for path in _write_figures(output, [choice.value for choice in formats], list(FIGURES)):
+    for path in write_figures(output, tuple(choice.value for choice in formats)):
         typer.echo(f"wrote {path}")
 
 
-def _write_figures(folder: Path, formats: list[str], names: list[str]) -> list[Path]:
-    from .experiments.figures import write_figures
+@app.command()
+def datasets(
+    details: Annotated[
+        bool, typer.Option("--details", help="Sources, licences and notes as well.")
+    ] = False,
+) -> None:
+    """Table 2 of the paper, and where each set is to be had."""
+    from .datasets import where
+    from .experiments.tables import dataset_details, datasets_table
 
-    return write_figures(folder, tuple(formats), tuple(names))
+    typer.echo(datasets_table(where()))
+    if details:
+        typer.echo(f"\n{dataset_details()}")
+
+
+def _names(text: str) -> list[str] | None:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return names or None
+
+
+def _simplex_losses(text: str) -> tuple[str, ...]:
+    """Names of losses whose predictions are proportions."""
+    known = [n for n in loss_names() if isinstance(get_loss(n).regularizer.domain, Simplex)]
+    names = _names(text) or []
+    for name in names:
+        if name not in known:
+            fail(f"{name!r} is not a loss on the simplex; the names are {', '.join(known)}")
+    if not names or len(set(names)) != len(names):
+        fail(f"--losses needs one or more different names, got {text!r}")
+    return tuple(names)
+
+
+def _positive(name: str, value: float) -> float:
+    if not 0 < value < float("inf"):
+        fail(f"{name} must be a positive number, got {value:g}")
+    return value
+
+
+def _jobs(jobs: int) -> int:
+    return jobs or os.cpu_count() or 1
+
+
+def fail(message: str) -> Any:
+    """End with one line and exit code 2."""
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    raise typer.Exit(ERROR)
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; what is wrong with a file or a folder is said in one line."""
+    from .datasets import DataError, UnavailableError
+
+    try:
+        app()
+    except (DataError, UnavailableError) as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"{error.filename or 'a file'}: {error.strerror or error}"
+    else:
+        return
+    print(f"error: {' '.join(problem.split())}", file=sys.stderr)
+    sys.exit(ERROR)

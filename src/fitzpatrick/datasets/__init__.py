@@ -9,6 +9,7 @@ from ._load import (
     cache_folder,
     dataset_names,
     load_dataset,
+    where,
 )
 from ._registry import DATASETS, PAPER_LOSSES, DatasetInfo, Statistics
 from ._table import Table
@@ -36,4 +37,5 @@ __all__ = [
     "read_csv",
     "read_libsvm",
     "read_table",
+    "where",
 ]

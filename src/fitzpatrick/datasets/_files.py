@@ -1,5 +1,6 @@
 """Files that are either complete or not there: written beside the target, synced, renamed."""
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -29,6 +30,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace ``path`` by the content, all of it or nothing."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sha256(path: Path) -> str:
+    """Checksum of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

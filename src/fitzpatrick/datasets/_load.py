@@ -1,6 +1,5 @@
 """``load_dataset``: from the data folder, the cache, the package or the network, and checked."""
 
-import hashlib
 import os
 import re
 import warnings
@@ -11,6 +10,7 @@ import numpy as np
 
 from ._download import DEFAULT_TRANSFER, Progress, Transfer, fetch
 from ._errors import DataError, UnavailableError
+from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
 from ._table import Matrix, Table
 from .arff import read_arff
@@ -137,10 +137,26 @@ def load_dataset(
             feature_names=train.feature_names,
             label_names=train.target_names,
             source=source,
-            checksums={path.name: _sha256(path) for path in paths},
+            checksums={path.name: sha256(path) for path in paths},
             mismatches=_mismatches(info, train, test),
         )
     )
+
+
+def where() -> dict[str, str]:
+    """For each data set, in a word, where :func:`load_dataset` would take it from."""
+    found = {}
+    for name, info in DATASETS.items():
+        files = [cache_folder() / f"{name}_{part}.svm.bz2" for part in ("train", "test")]
+        if _in_folder(info):
+            found[name] = FOLDER_VARIABLE
+        elif info.format == "embedded":
+            found[name] = "embedded"
+        elif all(file.is_file() for file in files):
+            found[name] = "cache"
+        else:
+            found[name] = "download" if info.train else "by hand (--details)"
+    return found
 
 
 def _checked(data: Dataset) -> Dataset:
@@ -159,7 +175,7 @@ def _embedded(info: DatasetInfo) -> Dataset:
         feature_names=feature_names,
         label_names=label_names,
         source=info.source,
-        checksums={yeast.FILE: _sha256(Path(yeast.__file__).with_name(yeast.FILE))},
+        checksums={yeast.FILE: sha256(Path(yeast.__file__).with_name(yeast.FILE))},
         mismatches=(),
     )
 
@@ -180,7 +196,7 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
         raise UnavailableError(f"{folder} has the {present} part of {info.name}, not the {missing}")
     sums = _read_sums(folder / "SHA256SUMS")
     for path in (train, test):
-        if path.name in sums and _sha256(path) != sums[path.name]:
+        if path.name in sums and sha256(path) != sums[path.name]:
             raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
     return train, test
 
@@ -237,8 +253,3 @@ def _mismatches(info: DatasetInfo, train: Table, test: Table) -> tuple[str, ...]
         for what, found, expected in pairs
         if found != expected
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -44,7 +44,7 @@ def read_arff(path: Path, targets: Sequence[str] | None = None) -> Table:
     Args:
         path: the file, plain or compressed.
         targets: names of the label attributes; without them, the XML file of the same stem or the
-            ``-C`` option in the relation's name.
+            ``-C`` option in the relation's name. An empty list: there are no labels.
 
     Raises:
         DataError: with the line, for whatever is not in the format.
@@ -218,7 +218,7 @@ def _label_columns(
         if unknown:
             raise DataError(f"no attribute is called {unknown[0]!r}", path)
         position = {name: i for i, name in enumerate(names)}
-        return np.asarray([position[name] for name in targets])
+        return np.asarray([position[name] for name in targets], dtype=np.int64)
     match = _MEKA.search(relation)
     count = int(match.group(1)) if match else 0
     if count == 0 or abs(count) > len(names):

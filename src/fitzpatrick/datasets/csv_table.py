@@ -18,7 +18,9 @@ from ._text import read_lines
 _SUM_TOLERANCE = 1e-6
 
 
-def read_csv(path: Path, targets: Sequence[str] | None) -> Table:
+def read_csv(
+    path: Path, targets: Sequence[str] | None, features: Sequence[str] | None = None
+) -> Table:
     """Read one file, line by line.
 
     Args:
@@ -26,6 +28,7 @@ def read_csv(path: Path, targets: Sequence[str] | None) -> Table:
         targets: names of the target columns. One column: its values are class names. Several:
             0/1 indicators, or proportions that sum to one in each row. ``None``: every column is
             a feature, and Y has no columns.
+        features: names of the feature columns; by default all that are not targets.
 
     Raises:
         DataError: with the line, for ragged rows, text where a number is expected, missing values,
@@ -35,7 +38,7 @@ def read_csv(path: Path, targets: Sequence[str] | None) -> Table:
     header = next(lines)[1]
     delimiter = _delimiter(header)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
-    target_columns, feature_columns = _columns(names, targets, path)
+    target_columns, feature_columns = _columns(names, targets, features, path)
     one_class = len(target_columns) == 1
     X, Y, numbers = array("d"), array("d"), array("q")
     classes: list[str] = []
@@ -72,15 +75,15 @@ def read_csv(path: Path, targets: Sequence[str] | None) -> Table:
     if not numbers:
         raise DataError("no sample below the first line", path)
     n = len(numbers)
-    features = np.frombuffer(X, dtype=np.float64).reshape(n, len(feature_columns)).copy()
+    values = np.frombuffer(X, dtype=np.float64).reshape(n, len(feature_columns)).copy()
     feature_names = tuple(names[i] for i in feature_columns)
     if one_class:
-        return _labelled(features, feature_names, classes, path)
+        return _labelled(values, feature_names, classes, path)
     dense = np.frombuffer(Y, dtype=np.float64) if Y else np.zeros(0)
     targets_array = dense.reshape(n, len(target_columns)).copy()
     kind = _kind(targets_array, numbers, path) if target_columns else "none"
     return Table(
-        X=features,
+        X=values,
         Y=targets_array,
         kind=kind,
         feature_names=feature_names,
@@ -99,7 +102,10 @@ def _delimiter(header: str) -> str:
 
 
 def _columns(
-    names: list[str], targets: Sequence[str] | None, path: Path
+    names: list[str],
+    targets: Sequence[str] | None,
+    features: Sequence[str] | None,
+    path: Path,
 ) -> tuple[list[int], list[int]]:
     """Positions of the targets and of the features."""
     if len(names) > MAX_FEATURES:
@@ -109,12 +115,15 @@ def _columns(
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"two columns are called {twice!r}", path, 1)
-    for name in targets or ():
+    for name in (*(targets or ()), *(features or ())):
         if name not in names:
             shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise DataError(f"no column is called {name!r}; the columns are {shown}", path, 1)
     target_columns = [names.index(name) for name in targets or ()]
-    feature_columns = [i for i in range(len(names)) if i not in set(target_columns)]
+    if features is not None:
+        feature_columns = [names.index(name) for name in features]
+    else:
+        feature_columns = sorted(set(range(len(names))) - set(target_columns))
     if not feature_columns:
         raise DataError("every column is a target; there is no feature", path, 1)
     return target_columns, feature_columns

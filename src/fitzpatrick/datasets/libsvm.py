@@ -15,13 +15,20 @@ from ._table import MAX_CLASSES, MAX_FEATURES, Table, compact, indicator, number
 from ._text import read_lines
 
 
-def read_libsvm(path: Path, n_features: int | None = None, n_classes: int | None = None) -> Table:
+def read_libsvm(
+    path: Path,
+    n_features: int | None = None,
+    n_classes: int | None = None,
+    *,
+    need_labels: bool = True,
+) -> Table:
     """Read one file, line by line.
 
     Args:
         path: the file, plain or compressed (gzip, bzip2, xz, a ZIP archive with one file).
         n_features: number of features; without it, the highest that occurs.
         n_classes: number of classes; without it, the highest label that occurs and one.
+        need_labels: whether a file without any label is an error.
 
     Raises:
         DataError: with the line, for whatever is not in the format or out of range.
@@ -46,7 +53,7 @@ def read_libsvm(path: Path, n_features: int | None = None, n_classes: int | None
     columns = np.frombuffer(indices, dtype=np.int64) - 1 if indices else np.zeros(0, np.int64)
     d = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
     k = n_classes if n_classes is not None else max((max(r) for r in labels if r), default=-1) + 1
-    if d == 0 or k == 0:
+    if d == 0 or (k == 0 and need_labels):
         raise DataError(f"no {'feature' if d == 0 else 'label'} in the whole file", path)
     data = np.frombuffer(values, dtype=np.float64) if values else np.zeros(0)
     X = sparse.csr_array(

@@ -1,0 +1,182 @@
+r"""The paper's protocol: what is fitted, on which rows, and how its error is measured.
+
+Samples without a label are dropped, labels divided by their number, and a quarter of the training
+part set aside as dev. For each α on a grid the linear model
+
+.. math:: \min_W \sum_i L(y_i, W x_i) + \tfrac{\alpha}{2} \|W\|^2
+
+is fitted to standardised features, without an intercept in the paper, from the strongest penalty to
+the weakest. The α with the least dev error is chosen; the test error is the squared error summed
+over classes and averaged over samples.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..datasets import PAPER_LOSSES, Dataset
+from ..datasets._table import Matrix
+from ..preprocessing import label_proportions
+
+ALPHAS = tuple(float(f"1e{power}") for power in range(4, -5, -1))
+SCALINGS = ("standardize", "none")
+DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
+
+# a change of the protocol or of the records' fields makes older records unusable
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Settings of a run; two runs share their records exactly if these are equal.
+
+    Args:
+        intercept: whether an unpenalised intercept is learned.
+        scaling: ``"standardize"`` (mean 0 and deviation 1 on the rows that are fitted) or
+            ``"none"`` (features as they are given).
+        alphas: the grid, from strong to weak; each fit starts where the one before ended.
+        dtype: precision of the products, ``"float64"`` or ``"float32"``.
+        tol: relative gradient norm at which a fit ends.
+        max_iter: most iterations of a fit.
+    """
+
+    intercept: bool = False
+    scaling: str = "standardize"
+    alphas: tuple[float, ...] = ALPHAS
+    dtype: str = "float64"
+    tol: float = 1e-5
+    max_iter: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"scaling must be one of {SCALINGS}, got {self.scaling!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        if not self.alphas or list(self.alphas) != sorted(set(self.alphas), reverse=True):
+            raise ValueError(f"alphas must be different and falling, got {self.alphas}")
+
+    def key(self, checksums: dict[str, str]) -> str:
+        """A short name for these settings on these files."""
+        content = {**asdict(self), "checksums": checksums, "format": _FORMAT}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """Labelled training and test rows with targets as proportions.
+
+    Attributes:
+        name: what to call it.
+        X: training features.
+        Y: training targets, rows on the simplex.
+        X_test: test features.
+        Y_test: test targets.
+        checksums: of the files it came from.
+    """
+
+    name: str
+    X: Matrix
+    Y: np.ndarray
+    X_test: Matrix
+    Y_test: np.ndarray
+    checksums: dict[str, str]
+
+    @classmethod
+    def of_dataset(cls, data: Dataset) -> "Experiment":
+        """The official split of a data set."""
+        train, test = data.train.labelled(), data.test.labelled()
+        return cls(
+            name=data.info.name,
+            X=train.X,
+            Y=label_proportions(train.Y),
+            X_test=test.X,
+            Y_test=label_proportions(test.Y),
+            checksums=data.checksums,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What one seed makes of an experiment: rows to fit, dev rows and test rows."""
+
+    X: Matrix
+    Y: np.ndarray
+    X_dev: Matrix
+    Y_dev: np.ndarray
+    X_test: Matrix
+    Y_test: np.ndarray
+
+
+def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices to fit and dev indices, sorted.
+
+    Example:
+        >>> [len(part) for part in dev_split(391, seed=0)]  # emotions in the paper: 293 / 98
+        [293, 98]
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    size = -(-n // DEV_SHARE)
+    return np.sort(order[size:]), np.sort(order[:size])
+
+
+def split(experiment: Experiment, protocol: Protocol, seed: int) -> Rows:
+    """The rows of one seed, without the features that are constant on the rows to fit."""
+    fit, dev = dev_split(experiment.X.shape[0], seed)
+    varies = _varying_columns(experiment.X[fit])
+
+    def prepare(X: Matrix) -> Matrix:
+        return X[:, varies].astype(protocol.dtype, copy=False)
+
+    return Rows(
+        X=prepare(experiment.X[fit]),
+        Y=experiment.Y[fit],
+        X_dev=prepare(experiment.X[dev]),
+        Y_dev=experiment.Y[dev],
+        X_test=prepare(experiment.X_test),
+        Y_test=experiment.Y_test,
+    )
+
+
+def _varying_columns(X: Matrix) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.flatnonzero((X.max(axis=0) - X.min(axis=0)).toarray())
+    return np.flatnonzero(np.ptp(X, axis=0))
+
+
+def squared_errors(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """The error of each sample, summed over classes."""
+    return np.asarray(np.square(Y - prediction).sum(axis=1, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Path:
+    """One path of fits over the grid: a loss on the rows of a seed."""
+
+    loss: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its folder among the records."""
+        return f"{self.loss}-seed{self.seed}"
+
+
+def paths(losses: tuple[str, ...] = PAPER_LOSSES, seeds: int = 5) -> list[Path]:
+    """All paths of a run, seeds first, so that early results cover every loss."""
+    return [Path(loss, seed) for seed in range(seeds) for loss in losses]
+
+
+def describe(protocol: Protocol) -> dict[str, Any]:
+    """The settings in words, for reports."""
+    return {
+        "intercept": "unpenalised" if protocol.intercept else "none, as in the paper",
+        "features": "standardised" if protocol.scaling == "standardize" else "as given",
+        "α grid": ", ".join(f"{alpha:g}" for alpha in protocol.alphas),
+        "precision": protocol.dtype,
+        "tolerance": f"{protocol.tol:g} of the gradient norm at zero",
+        "iterations at most": protocol.max_iter,
+    }

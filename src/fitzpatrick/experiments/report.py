@@ -1,0 +1,169 @@
+"""One self-contained HTML page: tables, plots, settings, versions and checksums of the data."""
+
+import platform
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import version
+
+from .. import __version__
+from . import svg
+from .summary import LEVEL, RESAMPLES, LossSummary, pairs
+from .tables import interval_text, number
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #5b5b5b;
+  --line: #d4d4d4; --s0: #0b3d91; --s1: #b34700; --s2: #1f6f3a; --s3: #6b2a8f; }
+@media (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #16181c; --soft: #a9adb5;
+  --line: #3a3e46; --s0: #86b2ff; --s1: #ffab6b; --s2: #7fd39a; --s3: #d3a4f2; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line);
+  padding-top: 1.2rem; } h3 { font-size: 1rem; }
+p.lead { font-size: 1.1rem; max-width: 46rem; } .soft { color: var(--soft); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
+  white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+tr.better td:nth-child(2) { font-weight: 700; }
+td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+.plots { display: grid; gap: 1.2rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); }
+figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
+svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; }
+svg text { fill: var(--ink); } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
+svg .grid { stroke: var(--line); } svg .ink { stroke: var(--ink); stroke-width: 2; }
+svg .bar { fill: var(--s0); } svg .fill { fill: var(--ink); } svg .hollow { fill: var(--paper);
+  stroke: var(--ink); stroke-width: 1.5; } svg .line { fill: none; stroke-width: 2; }
+svg .line.s0 { stroke: var(--s0); } svg .line.s1 { stroke: var(--s1); }
+svg .line.s2 { stroke: var(--s2); } svg .line.s3 { stroke: var(--s3); }
+svg .fill.s0 { fill: var(--s0); } svg .fill.s1 { fill: var(--s1); }
+svg .fill.s2 { fill: var(--s2); } svg .fill.s3 { fill: var(--s3); }
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One data set of a report.
+
+    Attributes:
+        title: its heading.
+        summaries: one per loss.
+        paper: the paper's errors, if there are any.
+        settings: what it was run with, in words.
+        checksums: of the files.
+        notes: sentences to put under the heading.
+    """
+
+    title: str
+    summaries: list[LossSummary]
+    paper: dict[str, float] | None
+    settings: dict[str, object]
+    checksums: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def render(title: str, lead: str, sections: list[Section], failures: dict[str, str]) -> str:
+    """The page."""
+    body = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
+    body += [_section(section) for section in sections]
+    if failures:
+        rows = "".join(
+            f'<tr><td>{escape(name)}</td><td class="text">{escape(reason)}</td></tr>'
+            for name, reason in failures.items()
+        )
+        body.append(f'<h2>Not run</h2><div class="scroll"><table>{rows}</table></div>')
+    body.append(_versions())
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _section(section: Section) -> str:
+    notes = "".join(f"<p>{escape(note)}</p>" for note in section.notes)
+    return (
+        f"<h2>{escape(section.title)}</h2>{notes}{_results(section)}{_plots(section)}"
+        f"<h3>Settings</h3>{_pairs_table(section.settings)}"
+        f"<h3>SHA-256 of the data</h3>{_pairs_table(section.checksums)}"
+    )
+
+
+def _results(section: Section) -> str:
+    differences = {found.first: found for found in pairs(section.summaries)}
+    better = {found.better for found in differences.values()}
+    paper = section.paper or {}
+    head = ["loss", "test error", "± splits", *(["paper"] if paper else []), "α chosen"]
+    head += ["Fitzpatrick − its twin", "zeros", "s per path", "not converged"]
+    rows = []
+    for summary in section.summaries:
+        found = differences.get(summary.loss)
+        cells = [escape(summary.loss), number(summary.error), number(summary.spread)]
+        if paper:
+            cells.append(number(paper[summary.loss], 3) if summary.loss in paper else "–")
+        cells += [
+            ", ".join(f"{alpha:g}" for alpha in sorted(set(summary.alphas))),
+            escape(interval_text(found)) if found else "",
+            f"{summary.zeros:.0%}",
+            f"{summary.seconds:.2g}",
+            f"{summary.unconverged} of {summary.fits}",
+        ]
+        mark = ' class="better"' if summary.loss in better else ""
+        rows.append(f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    header = "".join(f"<th>{cell}</th>" for cell in head)
+    return (
+        f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
+        f'<p class="soft">Squared error summed over classes, averaged over test samples. Bold: '
+        f"better of its pair; the {LEVEL:.0%} interval of the difference excludes 0 (paired "
+        f"bootstrap over test samples, {RESAMPLES} resamples).</p>"
+    )
+
+
+def _plots(section: Section) -> str:
+    summaries = section.summaries
+    rows = [
+        svg.Interval(
+            found.loss, found.error, *found.interval, (section.paper or {}).get(found.loss)
+        )
+        for found in summaries
+    ]
+    reference = "; hollow: paper" if section.paper else ""
+    alphas = summaries[0].grid
+    plots = (
+        svg.interval_plot(f"Test error with {LEVEL:.0%} interval{reference}", rows, "test error"),
+        svg.line_plot(
+            "Dev curve", alphas, [(s.loss, s.dev_curve) for s in summaries], ("α", "dev error")
+        ),
+        svg.bar_plot(
+            "Zeros among predictions", [(s.loss, 100 * s.zeros) for s in summaries], "%", " %"
+        ),
+        svg.bar_plot(
+            f"Training time of {len(alphas)} fits",
+            [(s.loss, s.seconds) for s in summaries],
+            "s",
+            " s",
+        ),
+    )
+    return f'<div class="plots">{"".join(plots)}</div>'
+
+
+def _pairs_table(values: dict[str, object] | dict[str, str]) -> str:
+    rows = "".join(
+        f'<tr><td>{escape(str(name))}</td><td class="text">{escape(str(value))}</td></tr>'
+        for name, value in values.items()
+    )
+    return f'<div class="scroll"><table>{rows}</table></div>'
+
+
+def _versions() -> str:
+    packages = ("numpy", "scipy", "scikit-learn")
+    versions = {
+        "fitzpatrick": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    return f"<h2>Versions</h2>{_pairs_table(versions)}"

@@ -1,0 +1,147 @@
+"""From records to numbers: chosen models, their errors, and whether a difference means anything."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .protocol import Path
+from .records import Record
+
+RESAMPLES = 4000
+LEVEL = 0.95
+_SEED = 20240
+_BLOCK_CELLS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class LossSummary:
+    """One loss on one experiment.
+
+    Attributes:
+        loss: its name.
+        alphas: chosen on dev, one per seed.
+        errors: test error of the chosen model, one per seed.
+        sample_errors: test error of each sample, averaged over the seeds.
+        interval: bootstrap interval of the mean error over test samples.
+        dev_curve: dev error at each alpha of the grid, averaged over the seeds.
+        grid: the alphas.
+        zeros: share of exact zeros in the chosen models' predictions.
+        seconds: time of one whole path, averaged over the seeds.
+        unconverged: fits that did not reach the tolerance, over all seeds.
+        fits: number of fits, over all seeds.
+    """
+
+    loss: str
+    alphas: tuple[float, ...]
+    errors: np.ndarray
+    sample_errors: np.ndarray
+    interval: tuple[float, float]
+    dev_curve: np.ndarray
+    grid: tuple[float, ...]
+    zeros: float
+    seconds: float
+    unconverged: int
+    fits: int
+
+    @property
+    def error(self) -> float:
+        """Mean over the seeds."""
+        return float(self.errors.mean())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the seeds; 0 for a single one."""
+        return float(self.errors.std(ddof=1)) if self.errors.size > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Error of one loss minus that of another on the same test samples.
+
+    Attributes:
+        first: the loss whose error comes first.
+        second: the loss whose error is subtracted.
+        mean: difference of the mean errors.
+        low: lower end of the bootstrap interval.
+        high: upper end.
+    """
+
+    first: str
+    second: str
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def better(self) -> str | None:
+        """The loss with the lower error, if the interval leaves no doubt."""
+        if self.high < 0:
+            return self.first
+        return self.second if self.low > 0 else None
+
+
+def choose(records: list[Record]) -> Record:
+    """The least dev error; among equals the strongest penalty, which comes first."""
+    return min(records, key=lambda record: record.dev_error)
+
+
+def summarize(records: dict[Path, list[Record]]) -> list[LossSummary]:
+    """One summary per loss, in the order of the paths."""
+    summaries = []
+    for loss in dict.fromkeys(path.loss for path in records):
+        runs = [fits for path, fits in records.items() if path.loss == loss]
+        chosen = [choose(fits) for fits in runs]
+        samples = np.stack([record.test_errors for record in chosen]).mean(axis=0, dtype=np.float64)
+        summaries.append(
+            LossSummary(
+                loss=loss,
+                alphas=tuple(record.alpha for record in chosen),
+                errors=np.asarray([record.test_error for record in chosen]),
+                sample_errors=samples,
+                interval=bootstrap_interval(samples),
+                dev_curve=np.mean([[fit.dev_error for fit in fits] for fits in runs], axis=0),
+                grid=tuple(fit.alpha for fit in runs[0]),
+                zeros=float(np.mean([record.zeros for record in chosen])),
+                seconds=float(np.mean([sum(fit.seconds for fit in fits) for fits in runs])),
+                unconverged=sum(not fit.converged for fits in runs for fit in fits),
+                fits=sum(len(fits) for fits in runs),
+            )
+        )
+    return summaries
+
+
+def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
+    """Percentile interval of the mean of ``values`` under resampling, always the same one.
+
+    Example:
+        >>> low, high = bootstrap_interval(np.asarray([1.0, 1.0, 1.0]))
+        >>> low, high
+        (1.0, 1.0)
+    """
+    generator = np.random.default_rng(_SEED)
+    n = values.size
+    block = max(1, _BLOCK_CELLS // n)
+    means = np.concatenate(
+        [
+            values[generator.integers(n, size=(min(block, RESAMPLES - start), n))].mean(axis=1)
+            for start in range(0, RESAMPLES, block)
+        ]
+    )
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def difference(first: LossSummary, second: LossSummary) -> Difference:
+    """Paired bootstrap over the test samples: both losses are judged on the same resamples."""
+    delta = first.sample_errors - second.sample_errors
+    return Difference(first.loss, second.loss, float(delta.mean()), *bootstrap_interval(delta))
+
+
+def pairs(summaries: list[LossSummary]) -> list[Difference]:
+    """Each Fitzpatrick loss against its Fenchel-Young twin."""
+    by_name = {summary.loss: summary for summary in summaries}
+    return [
+        difference(by_name[f"fitzpatrick_{name}"], summary)
+        for name, summary in by_name.items()
+        if f"fitzpatrick_{name}" in by_name
+    ]

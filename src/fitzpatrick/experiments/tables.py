@@ -1,0 +1,83 @@
+"""The numbers as text, in 80 columns."""
+
+from ..datasets import DATASETS
+from .summary import LEVEL, Difference, LossSummary, pairs
+
+HEADING = (
+    "Test error: squared error summed over classes, averaged over test samples;\n"
+    "ours is the mean over {seeds} dev split{s}, ± their standard deviation.\n"
+    "* better of its pair: the {level:.0%} interval of the difference excludes 0\n"
+    "  (paired bootstrap over test samples, {resamples} resamples)."
+)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Errors as the paper prints them, without the leading zero.
+
+    Example:
+        >>> number(0.18655), number(-0.5, 2), number(1.25, 2)
+        ('.1866', '-.50', '1.25')
+    """
+    text = f"{value:.{digits}f}"
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + text.removeprefix("0")
+
+
+def signed(value: float) -> str:
+    """The same with its sign always shown."""
+    return number(value) if value < 0 else f"+{number(value)}"
+
+
+def results_table(title: str, summaries: list[LossSummary], paper: dict[str, float] | None) -> str:
+    """One block: a line per loss, the paper's number beside ours, the pairs' differences."""
+    differences = {found.first: found for found in pairs(summaries)}
+    better = {found.better for found in differences.values()}
+    width = max(22, *(len(summary.loss) for summary in summaries))
+    head = f"{title:<{width + 2}}  {'ours':>6} {'±':>6}  {'paper':>5}   Fitzpatrick − its twin"
+    lines = [head, "-" * 80]
+    for summary in summaries:
+        mark = "*" if summary.loss in better else " "
+        published = number(paper[summary.loss], 3) if paper and summary.loss in paper else "–"
+        spread = number(summary.spread) if summary.errors.size > 1 else "–"
+        found = differences.get(summary.loss)
+        lines.append(
+            f"  {summary.loss:<{width}}{number(summary.error):>8}{mark}{spread:>6}"
+            f"  {published:>5}   {interval_text(found) if found else ''}".rstrip()
+        )
+    return "\n".join(lines)
+
+
+def interval_text(found: Difference) -> str:
+    """Mean and interval of a difference."""
+    return f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
+
+
+def heading(seeds: int, resamples: int) -> str:
+    """What the columns mean."""
+    return HEADING.format(
+        seeds=seeds, s="" if seeds == 1 else "s", level=LEVEL, resamples=resamples
+    )
+
+
+def datasets_table(available: dict[str, str]) -> str:
+    """Table 2 of the paper, and where each set is to be had."""
+    head = f"{'data set':<12}{'train':>7}{'dev':>6}{'test':>7}{'features':>10}{'classes':>9}  copy"
+    lines = [head, "-" * 80]
+    for info in DATASETS.values():
+        said = info.published
+        lines.append(
+            f"{info.name:<12}{said.train:>7}{said.dev:>6}{said.test:>7}{said.features:>10}"
+            f"{said.classes:>9}  {available[info.name]}"
+        )
+    return "\n".join(lines)
+
+
+def dataset_details() -> str:
+    """Source, licence and notes of each set."""
+    blocks = []
+    for info in DATASETS.values():
+        block = [f"{info.name}: {info.source}", f"  licence: {info.licence}"]
+        if info.note:
+            block.append(f"  note: {info.note}")
+        blocks.append("\n".join(block))
+    return "\n".join(blocks)
