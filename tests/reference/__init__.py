@@ -1,0 +1,66 @@
+"""Stored reference values of every loss, and the recipe that recomputes any of them.
+
+>>> [points.y.shape[1] for points in load("fitzpatrick_logistic", "float64")]
+[2, 3, 4, 5, 6, 7, 8, 40]
+>>> value, y_star = recompute("fitzpatrick_squared", [0.0, 1.0], [4.0, 1.0])
+>>> value, y_star.tolist()
+(4.0, [2.0, 1.0])
+
+The files are written by ``python -m tests.reference.generate``; ``recipe`` says what the values
+are and how a target is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .recipe import CASES, PAIR_OF_CASE, rounded
+
+__all__ = ["CASES", "DTYPES", "Points", "data_path", "load", "recompute"]
+
+DTYPES = ("float64", "float32")
+
+
+class Points(NamedTuple):
+    """n rows of one size k.
+
+    ``y`` and ``theta`` are (n, k) of the dtype asked for. ``value`` (n,) and ``y_star`` (n, k)
+    are float64, correctly rounded; ``y_star`` is the link of ``theta`` for a Fenchel-Young loss,
+    and a row of NaN where the maximiser is not unique.
+    """
+
+    y: np.ndarray
+    theta: np.ndarray
+    value: np.ndarray
+    y_star: np.ndarray
+
+
+def data_path(pair: str, dtype: str) -> Path:
+    """The file that holds a pair of losses, named after its Fenchel-Young member."""
+    return Path(__file__).parent / "data" / f"{pair}.{dtype}.npz"
+
+
+def load(case: str, dtype: str | np.dtype | type = "float64") -> tuple[Points, ...]:
+    """The stored points of a case, one ``Points`` for each size k, by increasing k."""
+    dtype = np.dtype(dtype).name
+    with np.load(data_path(PAIR_OF_CASE[case].name, dtype)) as stored:
+        sizes = stored["k"].astype(int)
+        flat = [stored[name] for name in ("y", "theta", f"{case}.y_star")]
+        value = stored[f"{case}.value"]
+    groups = []
+    for k in np.unique(sizes):
+        rows = sizes == k
+        y, theta, y_star = (array[np.repeat(rows, sizes)].reshape(-1, k) for array in flat)
+        groups.append(Points(y, theta, value[rows], y_star))
+    return tuple(groups)
+
+
+def recompute(
+    case: str, y_row: Iterable[float], theta_row: Iterable[float]
+) -> tuple[float, np.ndarray]:
+    """The loss and its maximiser at one row, from the definition, correctly rounded."""
+    return rounded(case, y_row, theta_row)

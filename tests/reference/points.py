@@ -1,0 +1,455 @@
+"""Seeded inputs for the reference data: one list of families for each domain of the targets.
+
+A family is a function of a ``Sampler`` and a size k that returns one row (y, θ). Every input is
+a float of the sampler's dtype and every target lies in its domain (on the simplex, as closely
+as floats allow; the recipe renormalises it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from . import recipe
+from .recipe import Pair
+
+Row = np.ndarray
+Example = tuple[Row, Row]
+
+SIZES = (2, 3, 4, 5, 6, 7, 8)
+SIZE_WEIGHTS = (0.2, 0.24, 0.18, 0.14, 0.1, 0.07, 0.07)
+LARGE_SIZE = 40
+# Relative distances between a target and the link; 0 is the rounded link itself.
+NEARNESS = (0.0, 1e-12, 1e-8, 1e-4, 1e-2)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Random rows of one dtype for one pair of losses."""
+
+    rng: np.random.Generator
+    dtype: np.dtype
+    pair: Pair
+
+    @property
+    def single(self) -> bool:
+        """Whether the inputs are float32."""
+        return self.dtype == np.float32
+
+    @property
+    def tiny_exponent(self) -> int:
+        """Targets go down to 10 to the minus this."""
+        return 37 if self.single else 300
+
+    @property
+    def largest_log(self) -> float:
+        """Scores up to this can go through an exponential without overflow."""
+        return 80.0 if self.single else 700.0
+
+    def round(self, row: Row) -> Row:
+        return np.asarray(row).astype(self.dtype).astype(np.float64)
+
+    def choice(self, *options: float) -> float:
+        return options[self.rng.integers(len(options))]
+
+    def exponential(self, low: float, high: float, k: int | None = None) -> Row:
+        """10 to a uniform power."""
+        return 10.0 ** self.rng.uniform(low, high, k)
+
+    # Scores.
+
+    def scores(self, k: int, low: float = -3, high: float = 4) -> Row:
+        scale = self.exponential(low, high)
+        return np.clip(scale * self.rng.normal(size=k), -1e4, 1e4)
+
+    def tied_scores(self, k: int) -> Row:
+        """Few distinct values; one time in four all the same."""
+        scale = self.exponential(-3, 3)
+        if self.rng.random() < 0.25:
+            return np.full(k, scale)
+        return scale * self.rng.integers(-1, 2, k)
+
+    def extreme_scores(self, k: int) -> Row:
+        return self.rng.choice([-1e4, 0.0, 1.0, 1e4], k)
+
+    # Targets.
+
+    def one_hot(self, k: int) -> Row:
+        return np.eye(k)[self.rng.integers(k)]
+
+    def proportions(self, k: int, concentration: float = 1.0) -> Row:
+        return self.rng.dirichlet(np.full(k, concentration))
+
+    def sparse_proportions(self, k: int) -> Row:
+        size = self.rng.integers(1, k)
+        y = np.zeros(k)
+        y[self.rng.permutation(k)[:size]] = (
+            self.proportions(size) if self.rng.random() < 0.5 else 1 / size
+        )
+        return y
+
+    def with_tiny(self, y: Row) -> Row:
+        """About half of the entries become tiny, never all of them."""
+        tiny = self.rng.random(len(y)) < 0.5
+        tiny[self.rng.integers(len(y))] = False
+        return np.where(tiny, self.exponential(-self.tiny_exponent, -3, len(y)), y)
+
+    def near(self, row: Row) -> Row:
+        """The row times 1 + noise of a random size, down to none."""
+        return row * (1 + self.choice(*NEARNESS) * self.rng.normal(size=len(row)))
+
+    def link(self, theta: Row) -> Row:
+        """The Fenchel-Young link; where it is not unique, the first vertex that attains it."""
+        fallback = np.eye(len(theta))[int(np.argmax(theta))]
+        _, y_star = recipe.evaluate(self.pair.name, fallback, theta, digits=20).rounded(len(theta))
+        return fallback if np.isnan(y_star).any() else y_star
+
+    def close_sum(self, y: Row) -> Row:
+        """Floats that sum to 1 as closely as the largest entry allows; exactly, every other time.
+
+        Exact sums come from multiples of a power of two, which leave tiny entries out; those
+        rows are only rounded so where no positive entry would vanish.
+        """
+        y = self.round(y / y.sum())
+        grid = 2.0 ** (22 if self.single else 50)
+        on_grid = np.round(y * grid) / grid
+        if self.rng.random() < 0.5 and np.all((on_grid > 0) == (y > 0)):
+            y = on_grid
+        largest = int(np.argmax(y))
+        rest = sum(Fraction(entry) for i, entry in enumerate(y) if i != largest)
+        y[largest] = float(1 - rest)
+        return self.round(y)
+
+
+Family = Callable[[Sampler, int], Example]
+
+
+# The simplex.
+
+
+def _margin(pair: Pair) -> float:
+    """Score gap from which a one-hot target has no loss; 1 where it always has some."""
+    alpha = getattr(getattr(pair.fenchel_young, "potential", None), "alpha", 2.0)
+    return 1 / (alpha - 1)
+
+
+def simplex_one_hot(s: Sampler, k: int) -> Example:
+    return s.one_hot(k), s.scores(k)
+
+
+def simplex_uniform(s: Sampler, k: int) -> Example:
+    theta = s.tied_scores(k) if s.rng.random() < 0.3 else s.scores(k)
+    return np.full(k, 1 / k), theta
+
+
+def simplex_sparse(s: Sampler, k: int) -> Example:
+    return s.close_sum(s.sparse_proportions(k)), s.scores(k)
+
+
+def simplex_dense(s: Sampler, k: int) -> Example:
+    return s.close_sum(s.proportions(k, s.choice(0.3, 1.0, 10.0))), s.scores(k)
+
+
+def simplex_ties(s: Sampler, k: int) -> Example:
+    y = s.one_hot(k) if s.rng.random() < 0.3 else s.close_sum(s.sparse_proportions(k))
+    return y, s.tied_scores(k)
+
+
+def simplex_tiny(s: Sampler, k: int) -> Example:
+    return s.close_sum(s.with_tiny(s.proportions(k))), s.scores(k)
+
+
+def simplex_extreme(s: Sampler, k: int) -> Example:
+    y = s.one_hot(k) if s.rng.random() < 0.5 else s.close_sum(s.proportions(k))
+    return y, s.extreme_scores(k)
+
+
+def simplex_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(s.scores(k, high=1.2))
+    return s.close_sum(s.near(s.link(theta))), theta
+
+
+def simplex_well_classified(s: Sampler, k: int) -> Example:
+    """One-hot, with a gap of up to 690 (losses of 1e-300) or just beside the margin."""
+    y = s.one_hot(k)
+    gap = s.rng.uniform(1, 85 if s.single else 690)
+    if s.rng.random() < 0.5:
+        beside = s.choice(0.0, 1e-6 if s.single else 1e-12, 1e-4, 1e-2, 0.1)
+        gap = _margin(s.pair) * (1 + beside * s.choice(-1, 1))
+    others = -s.rng.exponential(size=k) * s.choice(0.0, 1e-3, 1.0)
+    others[int(np.argmin(y))] = 0.0
+    return y, np.where(y > 0, gap, others) + s.choice(0.0, 0.0, 1.0, -3.0)
+
+
+# The cube.
+
+
+def cube_binary(s: Sampler, k: int) -> Example:
+    return s.rng.integers(0, 2, k).astype(float), s.scores(k)
+
+
+def cube_interior(s: Sampler, k: int) -> Example:
+    return s.rng.random(k), s.scores(k)
+
+
+def cube_edges(s: Sampler, k: int) -> Example:
+    """Entries at, next to, and well away from 0 and 1."""
+    near_one = 1 - 2.0 ** -s.rng.integers(2, 24 if s.single else 53, k)
+    options = [s.exponential(-s.tiny_exponent, -3, k), near_one, np.zeros(k), np.ones(k)]
+    return np.choose(s.rng.integers(0, 4, k), options), s.scores(k)
+
+
+def cube_ties(s: Sampler, k: int) -> Example:
+    return s.rng.choice([0.0, 0.5, 1.0], k), s.tied_scores(k)
+
+
+def cube_extreme(s: Sampler, k: int) -> Example:
+    y = s.rng.integers(0, 2, k) if s.rng.random() < 0.5 else s.rng.random(k)
+    return np.asarray(y, float), s.extreme_scores(k)
+
+
+def cube_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(s.scores(k, high=1.2))
+    return np.clip(s.near(s.link(theta)), 0, 1), theta
+
+
+def cube_well_classified(s: Sampler, k: int) -> Example:
+    y = s.rng.integers(0, 2, k).astype(float)
+    sizes = s.rng.uniform(0, 1, k) * s.choice(2, 20, 85 if s.single else 690)
+    return y, (2 * y - 1) * sizes
+
+
+# Counts.
+
+
+def counts_any(s: Sampler, k: int) -> Example:
+    return s.rng.poisson(s.exponential(-1, 2), k).astype(float), _log_scores(s, k)
+
+
+def counts_zero(s: Sampler, k: int) -> Example:
+    return np.zeros(k), _log_scores(s, k)
+
+
+def counts_fractional(s: Sampler, k: int) -> Example:
+    return s.exponential(-3, 3, k), _log_scores(s, k)
+
+
+def counts_tiny(s: Sampler, k: int) -> Example:
+    return s.with_tiny(s.exponential(-2, 2, k)), _log_scores(s, k)
+
+
+def counts_large(s: Sampler, k: int) -> Example:
+    return np.round(s.exponential(3, 6, k)), _log_scores(s, k)
+
+
+def counts_ties(s: Sampler, k: int) -> Example:
+    return s.rng.integers(0, 3, k).astype(float), np.clip(s.tied_scores(k), -1e4, s.largest_log)
+
+
+def counts_extreme(s: Sampler, k: int) -> Example:
+    y = s.rng.choice([0.0, 1.0, 1e6], k)
+    return y, s.rng.choice([-1e4, -s.largest_log, 0.0, s.largest_log], k)
+
+
+def counts_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(np.clip(s.scores(k, high=1.2), None, 13))
+    return s.near(s.link(theta)), theta
+
+
+def counts_well_classified(s: Sampler, k: int) -> Example:
+    """No events and a low rate: losses down to 1e-300."""
+    return np.zeros(k), -s.rng.uniform(0.5, 1, k) * s.choice(5, 50, 85 if s.single else 690)
+
+
+def _log_scores(s: Sampler, k: int) -> Row:
+    return np.minimum(s.scores(k, high=s.choice(1, 3, 4)), s.largest_log)
+
+
+# All reals, and the orthant.
+
+
+def reals_any(s: Sampler, k: int) -> Example:
+    return s.scores(k), s.scores(k)
+
+
+def reals_integer(s: Sampler, k: int) -> Example:
+    return s.rng.integers(-3, 4, k).astype(float), s.tied_scores(k)
+
+
+def reals_tiny(s: Sampler, k: int) -> Example:
+    return s.with_tiny(s.scores(k)), s.scores(k)
+
+
+def reals_extreme(s: Sampler, k: int) -> Example:
+    return s.extreme_scores(k), s.extreme_scores(k)
+
+
+def reals_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(s.scores(k))
+    return s.near(theta), theta
+
+
+def orthant_any(s: Sampler, k: int) -> Example:
+    return np.abs(s.scores(k)), s.scores(k)
+
+
+def orthant_zeros(s: Sampler, k: int) -> Example:
+    return np.maximum(s.scores(k), 0), s.scores(k)
+
+
+def orthant_integer(s: Sampler, k: int) -> Example:
+    return s.rng.integers(0, 3, k).astype(float), s.tied_scores(k)
+
+
+def orthant_tiny(s: Sampler, k: int) -> Example:
+    return s.with_tiny(np.abs(s.scores(k))), s.scores(k)
+
+
+def orthant_extreme(s: Sampler, k: int) -> Example:
+    return np.maximum(s.extreme_scores(k), 0), s.extreme_scores(k)
+
+
+def orthant_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(s.scores(k))
+    return np.abs(s.near(np.maximum(theta, 0))), theta
+
+
+# Unit balls, with the norm of order 1 or 2. A target outside, even by a rounding, would have an
+# infinite loss, so each is moved inside in exact arithmetic.
+
+
+def ball_vertex(s: Sampler, k: int) -> Example:
+    return s.one_hot(k) * s.choice(-1, 1), s.scores(k)
+
+
+def ball_centre(s: Sampler, k: int) -> Example:
+    return np.zeros(k), s.scores(k)
+
+
+def ball_interior(s: Sampler, k: int) -> Example:
+    return _inside(s, s.rng.uniform(-1, 1, k) / k), s.scores(k)
+
+
+def ball_boundary(s: Sampler, k: int) -> Example:
+    return _inside(s, _scaled(s, s.rng.normal(size=k))), s.scores(k)
+
+
+def ball_sparse(s: Sampler, k: int) -> Example:
+    signs = s.rng.choice([-1.0, 1.0], k)
+    return _inside(s, _scaled(s, signs * s.sparse_proportions(k))), s.scores(k)
+
+
+def ball_ties(s: Sampler, k: int) -> Example:
+    y = np.full(k, 2.0 ** -np.ceil(np.log2(k))) if s.rng.random() < 0.5 else s.one_hot(k)
+    return y, s.tied_scores(k)
+
+
+def ball_tiny(s: Sampler, k: int) -> Example:
+    return _inside(s, s.with_tiny(s.rng.uniform(-1, 1, k) / k)), s.scores(k)
+
+
+def ball_extreme(s: Sampler, k: int) -> Example:
+    return ball_ties(s, k)[0], s.extreme_scores(k)
+
+
+def ball_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(s.scores(k, high=1))
+    return _inside(s, s.near(s.link(theta))), theta
+
+
+def _order(s: Sampler) -> int:
+    return 1 if s.pair.domain == "l1_ball" else 2
+
+
+def _scaled(s: Sampler, row: Row) -> Row:
+    return row / np.linalg.norm(row, ord=_order(s))
+
+
+def _inside(s: Sampler, row: Row) -> Row:
+    row = s.round(row / max(1.0, np.linalg.norm(row, ord=_order(s))))
+    while sum(abs(Fraction(entry)) ** _order(s) for entry in row) > 1:
+        row = s.round(row * (1 - np.finfo(s.dtype).eps))
+    return row
+
+
+BALL_FAMILIES: dict[Family, int] = {
+    ball_vertex: 60,
+    ball_centre: 20,
+    ball_interior: 80,
+    ball_boundary: 80,
+    ball_sparse: 60,
+    ball_ties: 60,
+    ball_tiny: 50,
+    ball_extreme: 40,
+    ball_near_link: 60,
+}
+
+FAMILIES: dict[str, dict[Family, int]] = {
+    "simplex": {
+        simplex_one_hot: 60,
+        simplex_uniform: 40,
+        simplex_sparse: 60,
+        simplex_dense: 80,
+        simplex_ties: 50,
+        simplex_tiny: 60,
+        simplex_extreme: 40,
+        simplex_near_link: 60,
+        simplex_well_classified: 60,
+    },
+    "cube": {
+        cube_binary: 80,
+        cube_interior: 80,
+        cube_edges: 100,
+        cube_ties: 50,
+        cube_extreme: 50,
+        cube_near_link: 80,
+        cube_well_classified: 70,
+    },
+    "counts": {
+        counts_any: 90,
+        counts_zero: 40,
+        counts_fractional: 70,
+        counts_tiny: 70,
+        counts_large: 60,
+        counts_ties: 40,
+        counts_extreme: 40,
+        counts_near_link: 60,
+        counts_well_classified: 40,
+    },
+    "reals": {
+        reals_any: 200,
+        reals_integer: 80,
+        reals_tiny: 70,
+        reals_extreme: 60,
+        reals_near_link: 100,
+    },
+    "orthant": {
+        orthant_any: 120,
+        orthant_zeros: 120,
+        orthant_integer: 80,
+        orthant_tiny: 70,
+        orthant_extreme: 50,
+        orthant_near_link: 70,
+    },
+    "l1_ball": BALL_FAMILIES,
+    "l2_ball": BALL_FAMILIES,
+}
+
+
+def sample(pair: Pair, dtype: np.dtype, seed: int) -> Iterator[Example]:
+    """All inputs of a pair: each family in turn, then one large row of each family."""
+    sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), pair)
+    families = FAMILIES[pair.domain]
+    for family, count in families.items():
+        for k in sampler.rng.choice(SIZES, count, p=SIZE_WEIGHTS):
+            yield _rounded(sampler, family(sampler, int(k)))
+    for family in families:
+        yield _rounded(sampler, family(sampler, LARGE_SIZE))
+
+
+def _rounded(sampler: Sampler, example: Example) -> Example:
+    y, theta = example
+    return sampler.round(y), sampler.round(theta)

@@ -1,0 +1,359 @@
+r"""Losses of separable potentials with an unbounded slope or curvature, from the definition.
+
+For :math:`\Psi(y) = \sum_i \psi(y_i)` and :math:`\Omega = \Psi + \iota_C`, with C the simplex or a
+product of intervals, both losses are suprema over one probability (or count) vector p:
+
+.. math::
+    L_{FY}(y, \theta) &= \sup_{p \in C} \, \langle p, \theta\rangle - \Psi(p)
+                         \; + \; \Psi(y) - \langle y, \theta\rangle \\
+    L_F(y, \theta) &= \sup_{p \in C} \, \langle y - p, \nabla\Psi(p)\rangle
+                      + \langle p, \theta\rangle \; - \; \langle y, \theta\rangle .
+
+The second is the Fitzpatrick function: a subgradient of :math:`\Omega` at p is
+:math:`\nabla\Psi(p) + n` with n in the normal cone of C at p, and
+:math:`\langle y - p, n\rangle \le 0` because y lies in C, so n = 0 attains the supremum.
+
+Both objectives are concave and separable. With a multiplier :math:`\tau` for
+:math:`\sum_i p_i = 1` (0 on a product), the maximiser solves
+:math:`G(p_i) = \theta_i - \tau`, where
+
+.. math::
+    G(p) = \psi'(p) \quad\text{or}\quad G(p) = \psi'(p) - (y_i - p) \psi''(p)
+
+is increasing, or is :math:`p_i = 0` where :math:`G(0^+) \ge \theta_i - \tau`. Only
+:math:`\psi` and its first three derivatives are used. The unknown is a coordinate x in which
+p keeps its relative precision: log p on :math:`[0, \infty)`, logit p on :math:`[0, 1]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from mpmath import mp, mpf
+
+from .precision import GUARD_DIGITS, Evaluation, NotConvergedError, resolve
+from .roots import increasing_root
+
+# Digits of the robust first solve, which Newton's method then polishes.
+START_DIGITS = 30
+
+
+class Local(NamedTuple):
+    """p and ψ's derivatives at x, scaled by w = dp/dx so that none of them overflows."""
+
+    p: mpf
+    w: mpf
+    d1: mpf  # ψ'(p)
+    d2: mpf  # w ψ''(p)
+    d3: mpf  # w² ψ'''(p)
+
+
+class Potential(Protocol):
+    """A scalar convex ψ and the coordinate x in which its argument is represented."""
+
+    def at(self, x: mpf) -> Local: ...
+
+    def value(self, p: mpf) -> mpf:
+        """ψ(p)."""
+        ...
+
+    def slope(self, p: mpf) -> mpf:
+        """ψ'(p), also at p = 0 where it is finite."""
+        ...
+
+    def gap(self, y: mpf, local: Local) -> mpf:
+        """(y − p) / w without cancellation where p is close to an end of its interval."""
+        ...
+
+    def at_zero(self) -> tuple[mpf, mpf]:
+        """ψ'(0+) and ψ''(0+)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Negentropy:
+    """ψ(p) = p log p − linear · p, in x = log p."""
+
+    linear: int = 0
+
+    def at(self, x: mpf) -> Local:
+        p = mp.exp(x)
+        return Local(p, p, x + 1 - self.linear, mpf(1), mpf(-1))
+
+    def value(self, p: mpf) -> mpf:
+        return p * mp.log(p) - self.linear * p if p else mpf(0)
+
+    def slope(self, p: mpf) -> mpf:
+        return mp.log(p) + 1 - self.linear
+
+    def gap(self, y: mpf, local: Local) -> mpf:
+        return y / local.p - 1
+
+    def at_zero(self) -> tuple[mpf, mpf]:
+        return mpf("-inf"), mpf("inf")
+
+
+@dataclass(frozen=True)
+class Tsallis:
+    """ψ(p) = (p^α − p) / (α(α − 1)), in x = log p; α is the exact value of a float."""
+
+    alpha: float
+
+    def at(self, x: mpf) -> Local:
+        alpha = mpf(self.alpha)
+        p, power = mp.exp(x), mp.exp((alpha - 1) * x)
+        slope = (alpha * power - 1) / (alpha * (alpha - 1))
+        return Local(p, p, slope, power, (alpha - 2) * power)
+
+    def value(self, p: mpf) -> mpf:
+        alpha = mpf(self.alpha)
+        return (mp.power(p, alpha) - p) / (alpha * (alpha - 1)) if p else mpf(0)
+
+    def slope(self, p: mpf) -> mpf:
+        alpha = mpf(self.alpha)
+        power = mp.power(p, alpha - 1) if p else 0
+        return (alpha * power - 1) / (alpha * (alpha - 1))
+
+    def gap(self, y: mpf, local: Local) -> mpf:
+        return y / local.p - 1
+
+    def at_zero(self) -> tuple[mpf, mpf]:
+        return self.slope(mpf(0)), mpf(1) if self.alpha == 2 else mpf("inf")
+
+
+@dataclass(frozen=True)
+class BinaryNegentropy:
+    """ψ(p) = p log p + (1 − p) log(1 − p), in x = logit p."""
+
+    def at(self, x: mpf) -> Local:
+        # Both p and q = 1 − p are divided by the larger exponential: no overflow, no 1 − p.
+        small = mp.exp(-abs(x))
+        larger, smaller = 1 / (1 + small), small / (1 + small)
+        p, q = (larger, smaller) if x >= 0 else (smaller, larger)
+        return Local(p, p * q, x, mpf(1), p - q)
+
+    def value(self, p: mpf) -> mpf:
+        return sum((part * mp.log(part) for part in (p, 1 - p) if part), mpf(0))
+
+    def slope(self, p: mpf) -> mpf:
+        return mp.log(p) - mp.log(1 - p)
+
+    def gap(self, y: mpf, local: Local) -> mpf:
+        # (y − p)/(pq) = y/p − (1 − y)/q, where q = w/p keeps its relative precision.
+        return y / local.p - (1 - y) * local.p / local.w
+
+    def at_zero(self) -> tuple[mpf, mpf]:
+        return mpf("-inf"), mpf("inf")
+
+
+@dataclass
+class Root:
+    """The maximiser: coordinates x_i (None where p_i = 0) and the multiplier τ."""
+
+    x: list[mpf | None]
+    tau: mpf
+
+
+@dataclass(frozen=True)
+class SmoothLoss:
+    """A Fenchel-Young or Fitzpatrick loss of a separable potential."""
+
+    potential: Potential
+    fitzpatrick: bool
+    simplex: bool
+
+    def evaluate(self, y: Sequence[Fraction], theta: Sequence[Fraction], digits: int) -> Evaluation:
+        """The loss at y in C to ``digits`` digits, and the maximiser p."""
+        roots: list[Root] = []  # the last root found, the start of the next precision's Newton
+
+        def attempt() -> Evaluation:
+            point = _Point(self, _exact(y), _exact(theta), digits)
+            roots[:] = [point.solve(roots[-1] if roots else None)]
+            return point.evaluation(roots[-1])
+
+        return resolve(attempt, digits)
+
+    def objective(self, y: Sequence[mpf], theta: Sequence[mpf], p: Sequence[mpf]) -> mpf:
+        """What the supremum is taken of, at any p in C where Ω has a subgradient."""
+        psi = self.potential
+        if self.fitzpatrick:
+            terms = [(yi - pi) * psi.slope(pi) for yi, pi in zip(y, p, strict=True)]
+        else:
+            terms = [-psi.value(pi) for pi in p]
+        return mp.fsum(terms) + mp.fdot(p, theta)
+
+    def constant(self, y: Sequence[mpf], theta: Sequence[mpf]) -> mpf:
+        """What is added to the supremum to give the loss."""
+        own = mpf(0) if self.fitzpatrick else mp.fsum(map(self.potential.value, y))
+        return own - mp.fdot(y, theta)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One (y, θ) at the current working precision."""
+
+    loss: SmoothLoss
+    y: list[mpf]
+    theta: list[mpf]
+    digits: int  # wanted, fewer than the working precision
+
+    def condition(self, i: int, x: mpf) -> tuple[Local, mpf, mpf]:
+        """ψ at x_i, G(p_i) and dG/dx."""
+        local = self.loss.potential.at(x)
+        if not self.loss.fitzpatrick:
+            return local, local.d1, local.d2
+        gap = self.loss.potential.gap(self.y[i], local)
+        return local, local.d1 - gap * local.d2, 2 * local.d2 - gap * local.d3
+
+    def slope_at_zero(self, i: int) -> mpf:
+        """G(0+); −inf where p_i = 0 is never a maximiser."""
+        slope, curvature = self.loss.potential.at_zero()
+        # p ψ''(p) vanishes with p wherever ψ'(0+) is finite, so y_i = 0 leaves ψ'(0+) alone.
+        return slope - self.y[i] * curvature if self.loss.fitzpatrick and self.y[i] else slope
+
+    def solve(self, start: Root | None) -> Root:
+        """Newton from ``start``; a guarded nested solve where that fails or there is none."""
+        if start is not None:
+            try:
+                return self._polish(start)
+            except NotConvergedError:
+                pass
+        # At low precision a p_i close to 0 can land on the wrong side; then solve at full digits.
+        for digits in (START_DIGITS, mp.dps):
+            with mp.workdps(digits):
+                root = self._guarded_root(mpf(10) ** (6 - digits))
+            try:
+                return self._polish(root)
+            except NotConvergedError:
+                continue
+        raise NotConvergedError
+
+    # The guarded solve: a bracketed root in τ, and inside it one bracketed root for each x_i.
+
+    def _guarded_root(self, tolerance: mpf) -> Root:
+        size = len(self.y)
+        x: list[mpf | None] = [None] * size
+        guess = [mp.log(mpf(1) / size)] * size if self.loss.simplex else [mpf(0)] * size
+
+        def fill(tau: mpf) -> None:
+            for i in range(size):
+                x[i] = self._guarded_coordinate(i, self.theta[i] - tau, guess[i], tolerance)
+                guess[i] = x[i] if x[i] is not None else guess[i]
+
+        if not self.loss.simplex:
+            fill(mpf(0))
+            return Root(list(x), mpf(0))
+
+        def excess(tau: mpf) -> tuple[mpf, mpf]:
+            """−log Σp, which increases with τ, and its slope."""
+            fill(tau)
+            total, slope = mpf(0), mpf(0)
+            for i, xi in enumerate(x):
+                if xi is not None:
+                    local, _, rate = self.condition(i, xi)
+                    total += local.p
+                    slope += local.w / rate
+            return (-mp.log(total), slope / total) if total else (mpf(1), mpf(0))
+
+        # One p_i reaches 1 at the lower end, so Σp ≥ 1; all are at most 1/k at the upper end.
+        lower, upper = (
+            max(self.theta[i] - self.condition(i, end)[1] for i in range(size))
+            for end in (mpf(0), -mp.log(mpf(size)))
+        )
+        tau = increasing_root(excess, upper, tolerance, bracket=(lower, upper))
+        fill(tau)
+        return Root(list(x), tau)
+
+    def _guarded_coordinate(self, i: int, s: mpf, guess: mpf, tolerance: mpf) -> mpf | None:
+        if s - self.slope_at_zero(i) <= tolerance * (1 + abs(s)):
+            return None
+
+        def residual(x: mpf) -> tuple[mpf, mpf]:
+            _, value, rate = self.condition(i, x)
+            return value - s, rate
+
+        return increasing_root(residual, guess, tolerance)
+
+    # The polish: Newton's method on all x_i and τ at once, at doubling precision.
+
+    def _polish(self, start: Root) -> Root:
+        x, tau = list(start.x), start.tau
+        for digits in _ladder(mp.dps):
+            with mp.workdps(digits):
+                x, tau, _ = self._newton_step(x, tau)
+        previous = mpf("inf")
+        for _ in range(12):
+            x, tau, change = self._newton_step(x, tau)
+            # Quadratic convergence ends in rounding noise: either below the guard digits, or at
+            # a level set by a small dG/dx, where the steps no longer shrink.
+            settled = change < mpf(10) ** (GUARD_DIGITS - 4 - mp.dps)
+            noise = previous / 1000 < change < mpf(10) ** (-self.digits - 2)
+            if settled or noise:
+                self._check_zeros(x, tau)
+                return Root(x, tau)
+            previous = change
+        raise NotConvergedError
+
+    def _newton_step(self, x: Sequence[mpf | None], tau: mpf) -> tuple[list[mpf | None], mpf, mpf]:
+        active = [i for i, xi in enumerate(x) if xi is not None]
+        locals_, residuals, rates = {}, {}, {}
+        for i in active:
+            locals_[i], value, rates[i] = self.condition(i, x[i])
+            residuals[i] = self.theta[i] - tau - value
+        tau_step = mpf(0)
+        if self.loss.simplex:
+            weights = {i: locals_[i].w / rates[i] for i in active}
+            missing = 1 - mp.fsum(locals_[i].p for i in active)
+            pull = mp.fsum(weights[i] * residuals[i] for i in active)
+            tau_step = (pull - missing) / mp.fsum(weights.values())
+        steps = {i: (residuals[i] - tau_step) / rates[i] for i in active}
+        if any(abs(step) > 50 for step in steps.values()):
+            raise NotConvergedError
+        moved = [None if xi is None else xi + steps[i] for i, xi in enumerate(x)]
+        relative = (abs(steps[i]) / (1 + abs(x[i])) for i in active)
+        return moved, tau + tau_step, max([*relative, abs(tau_step) / (1 + abs(tau))])
+
+    def _check_zeros(self, x: Sequence[mpf | None], tau: mpf) -> None:
+        """p_i = 0 must satisfy G(0+) ≥ θ_i − τ, up to rounding (an exact tie is allowed)."""
+        slack = mpf(10) ** (GUARD_DIGITS - mp.dps)
+        for i, xi in enumerate(x):
+            s = self.theta[i] - tau
+            if xi is None and s - self.slope_at_zero(i) > slack * (1 + abs(s)):
+                raise NotConvergedError
+
+    # The value, by the definition.
+
+    def evaluation(self, root: Root) -> Evaluation:
+        psi = self.loss.potential
+        p, terms = [], []
+        for i, xi in enumerate(root.x):
+            y, theta = self.y[i], self.theta[i]
+            local = psi.at(xi) if xi is not None else None
+            pi = local.p if local else mpf(0)
+            if self.loss.fitzpatrick:
+                difference = local.w * psi.gap(y, local) if local else y
+                slope = local.d1 if local else psi.slope(mpf(0))
+                terms += [difference * slope]
+            else:
+                terms += [psi.value(y), -psi.value(pi)]
+            terms += [pi * theta, -y * theta]
+            p.append(pi)
+        # The last summand is for 1 − p and for log p near p = 1, which round at the scale of 1.
+        magnitude = mp.fsum(terms, absolute=True) + abs(root.tau) + mp.fsum(p) + len(p)
+        return Evaluation(mp.fsum(terms), tuple(p), magnitude)
+
+
+def _exact(numbers: Sequence[Fraction]) -> list[mpf]:
+    return [mpf(number.numerator) / number.denominator for number in numbers]
+
+
+def _ladder(digits: int) -> list[int]:
+    """Precisions that double up to half of ``digits``: Newton's method doubles its digits."""
+    steps: list[int] = []
+    while digits > 2 * START_DIGITS:
+        digits = digits // 2 + 4
+        steps.append(digits)
+    return steps[::-1]
