@@ -8,6 +8,7 @@ loss and its gradient come from one pass where both are wanted.
 """
 
 import functools
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -16,7 +17,6 @@ import triton.language as tl
 from torch import Tensor
 
 from .._root import newton_steps
-from ..regularizers.negentropy import _STEPS as _LOGISTIC_STEPS
 from .triton_labels import (
     logistic_labels,
     logistic_labels_wide,
@@ -100,24 +100,30 @@ def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     programs = triton.cdiv(n, height)
     spread = max(1, min(triton.cdiv(k, block), triton.cdiv(1024, programs)))
     acc = tl.float64 if rows.dtype == torch.float64 else tl.float32
-    with torch.cuda.device_of(rows):
+    with _device(rows):
         scale_rows[(programs, spread)](
             rows, factors, n, k, factors.stride(0), ROWS=height, BLOCK=block, ACC=acc, num_warps=4
         )
 
 
+def _device(x: Tensor) -> AbstractContextManager[Any]:
+    """Make the device of ``x`` the current one, if it is not; kernels start on the current one."""
+    if not x.is_cuda or x.device.index == torch.cuda.current_device():
+        return nullcontext()
+    return torch.cuda.device(x.device)
+
+
 @functools.lru_cache(maxsize=256)
-def _precision(k: int, dtype: torch.dtype, loss: str) -> dict[str, Any]:
+def _precision(k: int, dtype: torch.dtype) -> dict[str, Any]:
     """Accumulation dtype and iteration counts for rows of k scores."""
     wide = dtype == torch.float64
     acc = torch.float64 if wide else torch.float32
     steps = newton_steps(torch.empty((1, k), dtype=acc))
-    if loss == "fitzpatrick_logistic":
-        steps = _LOGISTIC_STEPS[53 if wide else 24]
     return {
         "acc": tl.float64 if wide else tl.float32,
         "tolerance": 4 * torch.finfo(acc).eps,
         "newton_steps": steps,
+        "fast": not wide and not is_interpreted(),
         "omega_steps": 2 if wide else 1,
         "omega_floor": -40.0 if wide else -18.0,
     }
@@ -140,7 +146,7 @@ def _launch(
         return values, rows
     if theta.stride(1) != 1:
         theta = theta.contiguous()
-    precision = _precision(k, theta.dtype, loss)
+    precision = _precision(k, theta.dtype)
     flags = {
         "FITZPATRICK": loss.startswith(_PREFIX),
         "WITH_VALUE": with_value,
@@ -148,7 +154,7 @@ def _launch(
         "ACC": precision["acc"],
     }
     tensors = theta, target, scale, values, rows
-    with torch.cuda.device_of(theta):
+    with _device(theta):
         if target.is_floating_point():
             _launch_rows(tensors, loss, precision, flags)
         elif loss in _SPARSE:
@@ -173,6 +179,7 @@ def _launch_logistic(
     args = (theta, target.contiguous(), scale, values, rows, n, k, theta.stride(0))
     args = (*args, scale.stride(0), ignore_index)
     flags = {**flags, "STEPS": precision["omega_steps"], "FLOOR": precision["omega_floor"]}
+    flags["FAST"] = precision["fast"]
     limit = _LABELS_LIMIT * 4 // values.element_size()
     if k <= limit:
         shape = _block_shape(k)
@@ -213,11 +220,10 @@ def _launch_sparse(
             theta, target, scale, values, rows, n, *tail, **flags, EVEN=k == shape["BLOCK"], **shape
         )
     else:
-        chunk, chunks = 512, 16
-        scratch = theta.new_empty(n * triton.cdiv(k, chunk), dtype=values.dtype)
+        lanes, groups = 16 // theta.element_size(), 1024
         sparse_labels_wide[(n,)](
-            theta, target, scale, values, rows, scratch, *tail, **flags,
-            CHUNK=chunk, CHUNKS=chunks, num_warps=8,
+            theta, target, scale, values, rows, n, *tail, **flags,
+            EVEN=k % (lanes * groups) == 0, GROUPS=groups, LANES=lanes, num_warps=8,
         )  # fmt: skip
 
 
@@ -233,11 +239,14 @@ def _launch_rows(
     flags = {
         **flags,
         "LOSS": LOSSES[loss.removeprefix(_PREFIX)],
-        "STEPS": precision["omega_steps"],
+        "HALLEY": precision["omega_steps"] + 1,
+        "REFINE": precision["omega_steps"],
         "FLOOR": precision["omega_floor"],
+        "FAST": precision["fast"],
     }
     if k <= _ROWS_LIMIT * 4 // values.element_size():
         shape = _block_shape(k)
+        shape["num_warps"] = min(32, 4 * shape["num_warps"])  # scores and targets share registers
         rows_in_registers[(triton.cdiv(n, shape["ROWS"]),)](*args, **flags, **shape)
     else:
         rows_wide[(n,)](*args, **flags, BLOCK=4096, num_warps=16)

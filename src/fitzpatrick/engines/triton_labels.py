@@ -10,8 +10,8 @@ The entry of the label is set apart, and the losses are functions of the other e
 
 The gradient at the label is minus the mass of the others, which keeps its digits where the label's
 own p rounds to one. A row is read once where it fits into the registers of one program. A wider one
-is read in blocks, twice by the logistic pair; the sparse pairs remember the maximum of each chunk,
-and come back to those chunks alone that reach above τ.
+is read in blocks, twice by the logistic pair; the sparse pairs remember maxima, and come back to
+those places alone that reach above τ.
 
 A label equal to ``ignore_index``, or a scale of 0, makes a row of zeros without reading it; a label
 out of range makes it NaN.
@@ -23,7 +23,7 @@ out of range makes it NaN.
 import triton
 import triton.language as tl
 
-from .triton_math import relu, sigmoid, softplus, wright_omega
+from .triton_math import exp, relu, sigmoid, softplus, wright_omega
 
 __all__ = ["logistic_labels", "logistic_labels_wide", "sparse_labels", "sparse_labels_wide"]
 
@@ -65,6 +65,7 @@ def logistic_labels(
     ACC: tl.constexpr,
     STEPS: tl.constexpr,
     FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
 ):
     """Rows that fit into one block."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -84,7 +85,7 @@ def logistic_labels(
     x = tl.where(at_label, float("-inf"), x)
     top = tl.max(x, axis=1)
     top = tl.where(top == float("-inf"), 0.0, top)
-    e = tl.exp(x - top[:, None])
+    e = exp(x - top[:, None], FAST)
     total = tl.sum(e, axis=1)
     loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, STEPS, FLOOR)
     if WITH_VALUE:
@@ -119,6 +120,7 @@ def logistic_labels_wide(
     ACC: tl.constexpr,
     STEPS: tl.constexpr,
     FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
 ):
     """One row of any width, read twice: each thread keeps a running log-sum-exp of its own."""
     BLOCK: tl.constexpr = GROUPS * LANES
@@ -131,6 +133,7 @@ def logistic_labels_wide(
     out = gradient + row * k
     tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
     blocks = tl.cdiv(k, BLOCK)
+    label_block = label // BLOCK
     if counts:
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS,), float("-inf"), ACC)
@@ -146,10 +149,12 @@ def logistic_labels_wide(
                     other=float("-inf"),
                     eviction_policy="evict_last",
                 ).to(ACC)
-            x = tl.where(cols == label, float("-inf"), x)
+            if block == label_block:
+                x = tl.where(cols == label, float("-inf"), x)
             higher = tl.maximum(tops, tl.max(x, axis=1))
             base = tl.where(higher == float("-inf"), 0.0, higher)
-            totals = totals * tl.exp(tops - base) + tl.sum(tl.exp(x - base[:, None]), axis=1)
+            fresh = tl.sum(exp(x - base[:, None], FAST), axis=1)
+            totals = totals * exp(tops - base, FAST) + fresh
             tops = higher
         top = tl.max(tops, axis=0)
         top = tl.where(top == float("-inf"), 0.0, top)
@@ -162,7 +167,8 @@ def logistic_labels_wide(
             share = mass / tl.where(total == 0, 1.0, total)
             # backwards: the end of the row is what the cache still holds
             for i in range(0, blocks):
-                cols = (blocks - 1 - i) * BLOCK + tile
+                block = blocks - 1 - i
+                cols = block * BLOCK + tile
                 if EVEN:
                     x = tl.load(start + cols, eviction_policy="evict_first").to(ACC)
                 else:
@@ -172,7 +178,9 @@ def logistic_labels_wide(
                         other=float("-inf"),
                         eviction_policy="evict_first",
                     ).to(ACC)
-                rows = tl.where(cols == label, -mass, tl.exp(x - top) * share)
+                rows = exp(x - top, FAST) * share
+                if block == label_block:
+                    rows = tl.where(cols == label, -mass, rows)
                 rows = rows.to(gradient.dtype.element_ty)
                 if EVEN:
                     tl.store(out + cols, rows, cache_modifier=".cs")
@@ -306,28 +314,20 @@ def sparse_labels(
     i = 0
     while (i < max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
         r = _others(x, tau[:, None], SHARE)
-        if POWER == 1:
-            mass = tl.sum(r, axis=1)
-            slope = SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(ACC), axis=1)
-        else:
-            mass = tl.sum(r * r, axis=1)
-            slope = 2.0 * SHARE * tl.sum(r, axis=1)
+        mass, slope = _mass(r, POWER), _slope(r, SHARE, POWER)
         step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
         tau = tau + step
         i += 1
     r = _others(x, tau[:, None], SHARE)
-    if POWER == 1:
-        p = r
-        terms = tl.sum(r * r, axis=1)
-    else:
-        p = r * r
-        terms = tl.sum(r * p, axis=1)
-    mass = tl.sum(p, axis=1)
+    mass, terms = _mass(r, POWER), _term(r, POWER)
     if WITH_VALUE:
         loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
         loss = tl.where(tau == tau, loss, tau)
         tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
     if WITH_GRADIENT:
+        p = r
+        if POWER == 2:
+            p = r * r
         out = tl.where(at_label, -mass[:, None], p) * weight[:, None]
         out = tl.where((tau == tau)[:, None], out, float("nan"))
         out = tl.where(counts[:, None], out, 0.0)
@@ -336,11 +336,10 @@ def sparse_labels(
 
 
 @triton.jit
-def _chunk_sums(
+def _tile_sums(
     start,
-    chunk_tops,
+    peaks,
     blocks,
-    chunks,
     k,
     label,
     top,
@@ -348,37 +347,56 @@ def _chunk_sums(
     SHARE: tl.constexpr,
     POWER: tl.constexpr,
     WITH_TERMS: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    CHUNK: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
     ACC: tl.constexpr,
 ):
-    """Σp, and the slope or the terms, over the chunks that reach above τ."""
-    masses = tl.zeros((CHUNKS,), ACC)
-    seconds = tl.zeros((CHUNKS,), ACC)
-    lane = tl.arange(0, CHUNK)[None, :]
+    """Σp, and the slope or the terms, over the groups whose peak is above τ."""
+    BLOCK: tl.constexpr = GROUPS * LANES
+    masses = tl.zeros((GROUPS,), ACC)
+    seconds = tl.zeros((GROUPS,), ACC)
+    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
+    active = (peaks > tau)[:, None]
     for block in range(0, blocks):
-        chunk = block * CHUNKS + tl.arange(0, CHUNKS)
-        peak = tl.load(chunk_tops + chunk, mask=chunk < chunks, other=float("-inf"))
-        active = peak - top > tau
-        if tl.max(active.to(tl.int32), axis=0) > 0:
-            cols = chunk[:, None] * CHUNK + lane
-            mask = active[:, None] & (cols < k)
-            x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
+        cols = block * BLOCK + tile
+        mask = active
+        if not EVEN:
+            mask = mask & (cols < k)
+        x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
+        if block == label // BLOCK:
             x = tl.where(cols == label, float("-inf"), x)
-            r = _others(x - top, tau, SHARE)
-            if POWER == 1:
-                masses += tl.sum(r, axis=1)
-                if WITH_TERMS:
-                    seconds += tl.sum(r * r, axis=1)
-                else:
-                    seconds += SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(ACC), axis=1)
-            else:
-                masses += tl.sum(r * r, axis=1)
-                if WITH_TERMS:
-                    seconds += tl.sum(r * r * r, axis=1)
-                else:
-                    seconds += 2.0 * SHARE * tl.sum(r, axis=1)
+        r = _others(x - top, tau, SHARE)
+        masses += _mass(r, POWER)
+        if WITH_TERMS:
+            seconds += _term(r, POWER)
+        else:
+            seconds += _slope(r, SHARE, POWER)
     return tl.sum(masses, axis=0), tl.sum(seconds, axis=0)
+
+
+@triton.jit
+def _mass(r, POWER: tl.constexpr):
+    """Σp over the last axis."""
+    if POWER == 1:
+        return tl.sum(r, axis=1)
+    return tl.sum(r * r, axis=1)
+
+
+@triton.jit
+def _slope(r, SHARE: tl.constexpr, POWER: tl.constexpr):
+    """Σ ∂p/∂θ over the last axis."""
+    if POWER == 1:
+        return SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(r.dtype), axis=1)
+    return 2.0 * SHARE * tl.sum(r, axis=1)
+
+
+@triton.jit
+def _term(r, POWER: tl.constexpr):
+    """Σp² (P = 1) or Σp^1.5 (P = 2) over the last axis."""
+    if POWER == 1:
+        return tl.sum(r * r, axis=1)
+    return tl.sum(r * r * r, axis=1)
 
 
 @triton.jit
@@ -388,7 +406,7 @@ def sparse_labels_wide(
     scale,
     value,
     gradient,
-    scratch,
+    n,
     k,
     theta_stride,
     scale_stride,
@@ -400,11 +418,18 @@ def sparse_labels_wide(
     POWER: tl.constexpr,
     WITH_VALUE: tl.constexpr,
     WITH_GRADIENT: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    CHUNK: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
     ACC: tl.constexpr,
 ):
-    """One row of any width, read once; then only the chunks that reach above τ."""
+    """One row of any width, read once; then only where it reaches above τ.
+
+    The first pass keeps the maximum of each place in the tile over all blocks. These maxima are
+    entries of the row, and their own τ, found in registers, is a lower bound of the row's that
+    leaves little to do.
+    """
+    BLOCK: tl.constexpr = GROUPS * LANES
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
     weight = tl.load(scale + row * scale_stride).to(ACC)
@@ -412,66 +437,81 @@ def sparse_labels_wide(
     valid = (label >= 0) & (label < k)
     start = theta + row * theta_stride
     out = gradient + row * k
-    chunks = tl.cdiv(k, CHUNK)
-    blocks = tl.cdiv(chunks, CHUNKS)
-    chunk_tops = scratch + row * chunks
-    lane = tl.arange(0, CHUNK)[None, :]
+    blocks = tl.cdiv(k, BLOCK)
+    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
     if counts:
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
-        tops = tl.full((CHUNKS,), float("-inf"), ACC)
-        nans = tl.zeros((CHUNKS,), tl.int32)
+        tops = tl.full((GROUPS, LANES), float("-inf"), ACC)
         for block in range(0, blocks):
-            chunk = block * CHUNKS + tl.arange(0, CHUNKS)
-            cols = chunk[:, None] * CHUNK + lane
-            x = tl.load(start + cols, mask=cols < k, other=float("-inf")).to(ACC)
-            nans += tl.max((x != x).to(tl.int32), axis=1)
-            x = tl.where(cols == label, float("-inf"), x)
-            peak = tl.max(x, axis=1)
-            tl.store(chunk_tops + chunk, peak, mask=chunk < chunks)
-            tops = tl.maximum(tops, peak)
-        tl.debug_barrier()  # the chunks' maxima are read by other threads than wrote them
-        highest = tl.max(tops, axis=0)
+            cols = block * BLOCK + tile
+            if EVEN:
+                x = tl.load(start + cols).to(ACC)
+            else:
+                x = tl.load(start + cols, mask=cols < k, other=float("-inf")).to(ACC)
+            if block == label // BLOCK:
+                x = tl.where(cols == label, float("-inf"), x)
+            tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
+        peaks = tl.max(tops, axis=1)
+        highest = tl.max(peaks, axis=0)
         top = tl.maximum(highest, own)
-        own = tl.where(tl.max(nans, axis=0) > 0, float("nan"), own - top)
+        own = own - top
+        tops = tops - top
+        peaks = peaks - top
         tau = _start(highest - top, own, FITZPATRICK, POWER)
+        # a group of NaN has no peak; it makes the first step NaN, and so everything
         step = tolerance + 1.0
         i = 0
         while (i < max_steps) & (step > tolerance):
-            mass, slope = _chunk_sums(
-                start, chunk_tops, blocks, chunks, k, label, top, tau,
-                SHARE, POWER, False, CHUNKS, CHUNK, ACC,
+            r = _others(tops, tau, SHARE)
+            mass = tl.sum(_mass(r, POWER), axis=0)
+            slope = tl.sum(_slope(r, SHARE, POWER), axis=0)
+            step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
+            tau = tau + step
+            i += 1
+        # rounding must not carry τ above the root: entries below it would be lost
+        tau = tau - 8 * tolerance
+        step = tolerance + 1.0
+        while (i < 2 * max_steps) & (step > tolerance):
+            mass, slope = _tile_sums(
+                start, peaks, blocks, k, label, top, tau,
+                SHARE, POWER, False, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
             i += 1
-        mass, terms = _chunk_sums(
-            start, chunk_tops, blocks, chunks, k, label, top, tau,
-            SHARE, POWER, True, CHUNKS, CHUNK, ACC,
+        mass, terms = _tile_sums(
+            start, peaks, blocks, k, label, top, tau,
+            SHARE, POWER, True, EVEN, GROUPS, LANES, ACC,
         )  # fmt: skip
         if WITH_VALUE:
             loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
             tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
         if WITH_GRADIENT:
+            active = (peaks > tau)[:, None]
+            mass = tl.where(tau == tau, mass, tau)
+            base = tl.where(tau == tau, weight, tau)
             for block in range(0, blocks):
-                chunk = block * CHUNKS + tl.arange(0, CHUNKS)
-                cols = chunk[:, None] * CHUNK + lane
-                peak = tl.load(chunk_tops + chunk, mask=chunk < chunks, other=float("-inf"))
-                mask = (peak - top > tau)[:, None] & (cols < k)
+                cols = block * BLOCK + tile
+                mask = active
+                if not EVEN:
+                    mask = mask & (cols < k)
                 x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
                 r = _others(x - top, tau, SHARE)
-                p = r
+                p = r * base
                 if POWER == 2:
-                    p = r * r
-                p = tl.where(cols == label, -mass, p) * weight
-                p = tl.where(tau == tau, p, float("nan"))
-                tl.store(
-                    out + cols, p.to(gradient.dtype.element_ty), mask=cols < k, cache_modifier=".cs"
-                )
+                    p = r * p
+                if block == label // BLOCK:
+                    p = tl.where(cols == label, -mass * weight, p)
+                p = p.to(gradient.dtype.element_ty)
+                if EVEN:
+                    tl.store(out + cols, p, cache_modifier=".cs")
+                else:
+                    tl.store(out + cols, p, mask=cols < k, cache_modifier=".cs")
     else:
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
             for block in range(0, blocks):
-                cols = (block * CHUNKS + tl.arange(0, CHUNKS))[:, None] * CHUNK + lane
-                zero = tl.zeros((CHUNKS, CHUNK), gradient.dtype.element_ty)
+                cols = block * BLOCK + tile
+                zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
                 tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")

@@ -10,13 +10,56 @@ and a logarithm; parity tests bind the two.
 import triton
 import triton.language as tl
 
-__all__ = ["expm1_minus_x", "log1p", "relu", "sigmoid", "softplus", "wright_omega"]
+__all__ = [
+    "exp",
+    "expm1_minus_x",
+    "log",
+    "log1p",
+    "reciprocal",
+    "relu",
+    "sigmoid",
+    "softplus",
+    "wright_omega",
+]
+
+_LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
+_LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
 
 
 @triton.jit
 def relu(x):
     """x where it is positive, else 0; NaN stays."""
     return tl.where(x < 0, 0.0, x)
+
+
+@triton.jit
+def exp(x, FAST: tl.constexpr):
+    """exp(x); FAST is the GPU's own instruction, which takes subnormal results for 0."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * _LOG2_E], tl.float32, is_pure=True, pack=1
+        )
+    return tl.exp(x)
+
+
+@triton.jit
+def log(x, FAST: tl.constexpr):
+    """log(x); FAST is the GPU's own instruction."""
+    if FAST:
+        return _LOG_2 * tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
+    return tl.log(x)
+
+
+@triton.jit
+def reciprocal(x, FAST: tl.constexpr):
+    """1 / x; FAST is the GPU's own instruction."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
+    return 1.0 / x
 
 
 @triton.jit

@@ -123,7 +123,7 @@ class _FusedValue(Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        value, ctx.gradient = operators.value_and_gradient(*inputs)
+        value, ctx.gradient = _value_and_gradient(*inputs)
         _keep(ctx, inputs, value)
         ctx.save_for_forward(*inputs[:3])
         out: Tensor = value
@@ -141,6 +141,20 @@ class _FusedValue(Function):
         return rows, None, None, None, None, None
 
     jvp = staticmethod(_value_jvp)
+
+
+def _value_and_gradient(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Both rows; past the dispatcher, which costs more than a small kernel, where nothing listens."""
+    if engine == "triton" and type(theta) is Tensor and not torch._C._len_torch_dispatch_stack():
+        kernels = triton_engine()
+        value, rows = kernels.value_and_gradient(theta, target, scale, loss, ignore_index)
+    else:
+        value, rows = operators.value_and_gradient(
+            theta, target, scale, loss, engine, ignore_index
+        )
+    return value, rows
 
 
 class _Link(Function):
