@@ -11,8 +11,9 @@ from ..regularizers import Bernoulli, Indicator, Negentropy, Regularizer, Square
 from ..sets import ProductSet, Simplex
 from ._blocks import resolve_threads
 from ._bound import BlockedLoss, BoundLoss, CoreLoss
+from ._logistic import HardLogisticRows, LogisticRows
 from ._rows import CoreRows, Rows
-from ._targets import Targets, as_targets
+from ._targets import DenseTargets, Labels, SparseTargets, Targets, as_targets
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -25,6 +26,11 @@ def choose_rows(loss: "Loss", targets: Targets) -> Rows[Any] | None:
     omega = loss.regularizer
     if loss.is_fitzpatrick is None or not _is_blocked(omega):
         return None
+    if omega == Negentropy(Simplex()):
+        if isinstance(targets, Labels):
+            return HardLogisticRows(targets, loss.is_fitzpatrick)
+        if isinstance(targets, (SparseTargets, DenseTargets)):
+            return LogisticRows(targets, loss)
     return CoreRows(targets, loss)
 
 

@@ -4,18 +4,19 @@ The partition into blocks depends on the shape alone, never on the number of thr
 neither do the results.
 """
 
+import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-# What a block of scores may take of the cache of one core.
-BLOCK_BYTES = 1 << 19
+# What a block of scores may take of the cache.
+BLOCK_BYTES = 1 << 20
 # More threads than this would wait for memory, and their buffers add up.
 MAX_DEFAULT_THREADS = 8
 # Below this many scores a second thread costs more than it saves.
@@ -29,26 +30,36 @@ class Scratch:
     """The buffers of one thread, by name; they grow once and are used for every block."""
 
     def __init__(self) -> None:
+        self._stacks: dict[str, np.ndarray[Any, Any]] = {}
         self._buffers: dict[str, np.ndarray[Any, Any]] = {}
 
     def array(
         self, name: str, shape: tuple[int, ...], dtype: DTypeLike, order: str = "C"
     ) -> np.ndarray[Any, Any]:
         """An uninitialised array; what an earlier call of this name returned is overwritten."""
-        dtype = np.dtype(dtype)
-        size = 1
-        for length in shape:
-            size *= length
+        if order == "F":
+            return self.stack(name, 1, shape[::-1], dtype)[0].T
+        return np.asarray(self.stack(name, 1, shape, dtype)[0])
+
+    def stack(
+        self, name: str, count: int, shape: tuple[int, ...], dtype: DTypeLike
+    ) -> np.ndarray[Any, Any]:
+        """Several such arrays of one shape, to be unpacked."""
+        full = (count, *shape)
+        stack = self._stacks.get(name)
+        if stack is not None and stack.shape == full and stack.dtype == dtype:
+            return stack
+        n_bytes = math.prod(full) * np.dtype(dtype).itemsize
         buffer = self._buffers.get(name)
-        if buffer is None or buffer.nbytes < size * dtype.itemsize:
-            buffer = self._buffers[name] = np.empty(size * dtype.itemsize, dtype=np.uint8)
-        flat = buffer[: size * dtype.itemsize].view(dtype)
-        return flat.reshape(shape[::-1]).T if order == "F" else flat.reshape(shape)
+        if buffer is None or buffer.nbytes < n_bytes:
+            buffer = self._buffers[name] = np.empty(n_bytes, dtype=np.uint8)
+        stack = self._stacks[name] = buffer[:n_bytes].view(dtype).reshape(full)
+        return stack
 
 
-def block_rows(k: int, itemsize: int) -> int:
+def block_rows(k: int, itemsize: int, block_bytes: int = BLOCK_BYTES) -> int:
     """Rows of a block for k classes."""
-    return max(1, BLOCK_BYTES // (k * itemsize))
+    return max(1, block_bytes // (k * itemsize))
 
 
 def _available_cores() -> int:
@@ -71,10 +82,11 @@ def for_each_block(
     itemsize: int,
     n_threads: int,
     work: Callable[[slice, Scratch], None],
+    block_bytes: int = BLOCK_BYTES,
 ) -> None:
     """Call ``work(rows, scratch)`` on every block of rows, on several threads where it pays."""
     n, k = shape
-    step = block_rows(k, itemsize)
+    step = block_rows(k, itemsize, block_bytes)
     starts = iter(range(0, n, step))
     lock = threading.Lock()
 
@@ -97,3 +109,22 @@ def for_each_block(
         run()
     for helper in running:
         helper.result()
+
+
+# Above this length a dot product of BLAS may start threads of its own.
+_BLAS_LENGTH = 8192
+
+
+def row_dot(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Sum of x y over each row."""
+    if x.shape[1] <= _BLAS_LENGTH:
+        return np.asarray(np.vecdot(x, y))
+    return np.asarray(np.einsum("ij,ij->i", x, y))
+
+
+def pieces(rows: slice, k: int, itemsize: int, piece_bytes: int) -> Iterator[slice]:
+    """Cut a block into smaller ones, for work that needs many buffers; relative to its start."""
+    n = rows.stop - rows.start
+    step = block_rows(k, itemsize, piece_bytes)
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))

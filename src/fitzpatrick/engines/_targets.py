@@ -53,6 +53,19 @@ class Support:
         """Sum of the entries of each row; every row has one."""
         return np.asarray(np.add.reduceat(values, self.starts))
 
+    def dot(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Sum of x y over the entries of each row."""
+        return self.total(x * y)
+
+
+def support_of(y: FloatArray) -> Support:
+    """The support of a block of dense rows, each of which has a positive entry."""
+    k = y.shape[1]
+    flat = np.flatnonzero(y)
+    rows, columns = np.divmod(flat, k)
+    starts = np.searchsorted(rows, np.arange(len(y)))
+    return Support(rows, columns, y.reshape(-1)[flat], starts, k)
+
 
 @dataclass(frozen=True)
 class Targets(ABC):

@@ -341,9 +341,7 @@ def rows_wide(
             cols = block * BLOCK + tile
             x = tl.load(scores + cols, mask=cols < k, other=float("-inf")).to(ACC)
             y = tl.load(rates + cols, mask=cols < k, other=0.0).to(ACC)
-            difference, terms = _terms(
-                (x - top) - tau, y, LOSS, FITZPATRICK, REFINE, FLOOR, FAST
-            )
+            difference, terms = _terms((x - top) - tau, y, LOSS, FITZPATRICK, REFINE, FLOOR, FAST)
             losses += tl.where(cols < k, terms, 0.0)
             if WITH_GRADIENT:
                 rows = tl.where(tau == tau, difference * weight, float("nan"))

@@ -1,0 +1,234 @@
+r"""The root λ of the Fitzpatrick logistic loss for a block of rows, where only y > 0 sees ω.
+
+Per row, with t = θ − max θ and r = Σ e^t over the entries with y = 0,
+
+.. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
+          p_i = y_i / \omega_i, \quad \omega_i + \log \omega_i = \log y_i - t_i + \lambda.
+
+Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
+:math:`\sum_i p_i \omega_i = \sum_i y_i = 1` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + 1`. From the middle of that interval one Halley step on log g comes within 1e-3
+of the root and a Newton step from there within 1e-7. Both run in float32. One more Newton step in
+the precision of the scores ends it: every ω is moved to the root by its own Taylor series around
+the point where it is exact, which takes one logarithm per entry.
+
+With v = 1/(1 + ω), derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ._blocks import FloatArray, Scratch
+
+# Below this z, ω is too small to matter beside 1, and p = e^s whatever y is.
+_LOWEST_Z = -40.0
+# Above this z, e^z is too large for float32.
+_HIGHEST_Z = 80.0
+# Targets below these behave like these, to an absolute error of that size.
+_LEAST_Y = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-300}
+_LEAST_ROUGH_Y = 1e-30
+# How far the last Newton step may go for its first-order update to be exact. It is the first one,
+# unless scores are so large that float32 says little about them.
+_LAST_STEP = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 2e-7}
+_MOST_STEPS = 4
+
+
+class Layout(Protocol):
+    """How the entries of a block belong to its rows."""
+
+    def spread(self, row_values: FloatArray) -> FloatArray:
+        """One number per row → one per entry, or an array that broadcasts to that."""
+
+    def total(self, values: FloatArray) -> FloatArray:
+        """Sum over each row."""
+
+    def dot(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Sum of x y over each row."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """λ and the maximiser at the entries with y > 0; valid until the scratch is used again."""
+
+    lam: FloatArray
+    p: FloatArray
+    omega: FloatArray
+
+
+def solve(
+    t: FloatArray,
+    y: FloatArray,
+    rest: FloatArray,
+    lse: FloatArray,
+    layout: Layout,
+    scratch: Scratch,
+) -> Root | None:
+    """Find λ; None where the block holds something that the short cut does not cover.
+
+    Args:
+        t: scores at y > 0, less their row's maximum.
+        y: the targets there.
+        rest: Σ e^t over the other entries, per row.
+        lse: log Σ e^t over all entries, per row.
+        layout: which entry belongs to which row.
+        scratch: buffers.
+    """
+    dtype = t.dtype
+    start = (lse + 0.5).astype(np.float32)
+    y, y32, z32 = _prepare(t, y, start, layout, scratch)
+    lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, scratch)
+
+    omega, v, h, p = scratch.stack("omega", 4, t.shape, dtype)
+    np.copyto(omega, omega32)
+    for _ in range(_MOST_STEPS):
+        # ω is exact at log ω + ω, from where it is h = log y − t + λ − log ω − ω to the root
+        np.divide(y, omega, out=p)
+        np.log(p, out=h)
+        np.subtract(h, t, out=h)
+        np.subtract(h, omega, out=h)
+        np.add(h, layout.spread(lam.astype(dtype)), out=h)
+        np.add(omega, 1, out=v)
+        np.divide(1, v, out=v)
+        # ω ← ω (1 + u (1 + u v/2)), u = h v
+        np.multiply(h, v, out=h)
+        np.multiply(h, v, out=p)
+        np.multiply(p, 0.5, out=p)
+        np.add(p, 1, out=p)
+        np.multiply(p, h, out=p)
+        np.add(p, 1, out=p)
+        np.multiply(omega, p, out=omega)
+        np.divide(y, omega, out=p)
+        # Newton's step on log g
+        mass = rest * np.exp(-lam)
+        g = layout.total(p) + mass
+        np.multiply(p, v, out=h)
+        step = g * np.log(g) / (layout.total(h) + mass)
+        np.multiply(h, layout.spread(step.astype(dtype)), out=h)
+        np.subtract(p, h, out=p)
+        np.divide(y, p, out=omega)
+        lam = lam + step
+        if np.all(np.abs(step) <= _LAST_STEP[dtype]):
+            return Root(lam.astype(dtype), p, omega)
+    return None
+
+
+def _prepare(
+    t: FloatArray, y: FloatArray, start: FloatArray, layout: Layout, scratch: Scratch
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """y, its float32 copy, and z at the start in float32, with the extremes drawn in."""
+    y32, z32, t32 = scratch.stack("rough", 3, t.shape, np.float32)
+    least = y.min(initial=np.inf)
+    if least < _LEAST_Y[y.dtype]:
+        y = np.maximum(y, _LEAST_Y[y.dtype])
+    np.copyto(y32, y, casting="same_kind")
+    if least < _LEAST_ROUGH_Y:
+        np.copyto(z32, np.log(y) - t, casting="same_kind")
+    else:
+        np.copyto(t32, t, casting="same_kind")
+        np.log(y32, out=z32)
+        np.subtract(z32, t32, out=z32)
+    np.add(z32, layout.spread(start), out=z32)
+    if z32.min(initial=np.inf) < _LOWEST_Z:
+        # the y that would have this z gives the same p
+        raised = np.exp(t - layout.spread((start - _LOWEST_Z).astype(t.dtype)))
+        y = np.where(z32 < _LOWEST_Z, np.maximum(raised, _LEAST_Y[y.dtype]), y)
+        np.copyto(y32, y, casting="same_kind")
+        np.maximum(z32, np.float32(_LOWEST_Z), out=z32)
+    return y, y32, z32
+
+
+def _rough_root(
+    z: FloatArray,
+    y: FloatArray,
+    rest: FloatArray,
+    lse: FloatArray,
+    start: FloatArray,
+    layout: Layout,
+    scratch: Scratch,
+) -> tuple[FloatArray, FloatArray]:
+    """λ within about 1e-7 and ω there, all of the work on entries in float32."""
+    omega, u, v, w = scratch.stack("rough omega", 4, z.shape, np.float32)
+    _first_omega(z, omega, u, v)
+    _refine(z, omega, u, v, w)
+    np.divide(y, omega, out=u)
+    mass = rest * np.exp(-start.astype(np.float64))
+    g = layout.total(u) + mass
+    np.multiply(u, v, out=u)
+    first = layout.total(u) + mass
+    np.multiply(u, v, out=u)
+    second = 2 * layout.total(u) - layout.dot(u, v) + mass
+    # Halley's step on f = log g
+    f, slope = np.log(g), first / g
+    bend = second / g - slope * slope
+    step = 2 * f * slope / (2 * slope * slope - f * bend)
+    step = np.clip(start + step, lse, lse + 1) - start
+    _move(omega, layout.spread(step.astype(np.float32)), u, v, w)
+    np.add(z, layout.spread(step.astype(np.float32)), out=z)
+    lam = start.astype(np.float64) + step.astype(np.float32)
+    _refine(z, omega, u, v, w)
+    np.divide(y, omega, out=u)
+    mass = rest * np.exp(-lam)
+    g = layout.total(u) + mass
+    step = g * np.log(g) / (layout.dot(u, v) + mass)
+    np.multiply(v, layout.spread(step.astype(np.float32)), out=u)
+    np.add(u, _ONE, out=u)
+    np.multiply(omega, u, out=omega)
+    return lam + step, omega
+
+
+_ONE, _TWO, _HALF, _TWO_THIRDS = (np.float32(x) for x in (1, 2, 0.5, 2 / 3))
+
+
+def _first_omega(z: FloatArray, omega: FloatArray, a: FloatArray, b: FloatArray) -> None:
+    """Write ω within one percent: the approximation of Iacono and Boyd, as in the core."""
+    if z.max(initial=-np.inf) < _HIGHEST_Z:
+        np.exp(z, out=omega)
+        np.log1p(omega, out=omega)
+    else:
+        np.abs(z, out=a)
+        np.negative(a, out=a)
+        np.exp(a, out=a)
+        np.log1p(a, out=a)
+        np.maximum(z, np.float32(0), out=omega)
+        np.add(omega, a, out=omega)
+    np.log1p(omega, out=a)
+    np.add(omega, _TWO, out=b)
+    np.divide(a, b, out=a)
+    np.subtract(_ONE, a, out=a)
+    np.multiply(omega, a, out=omega)
+
+
+def _refine(z: FloatArray, omega: FloatArray, u: FloatArray, v: FloatArray, w: FloatArray) -> None:
+    """Move ω from log ω + ω, where it is exact, to z; write v = 1/(1 + ω) there."""
+    np.log(omega, out=u)
+    np.subtract(z, u, out=u)
+    np.subtract(u, omega, out=u)
+    np.add(omega, _ONE, out=v)
+    np.divide(_ONE, v, out=v)
+    np.multiply(u, v, out=u)
+    # third order: 1 + u (1 + uv/2 (1 + uv − 2u/3))
+    np.multiply(u, v, out=w)
+    np.multiply(u, _TWO_THIRDS, out=v)
+    np.subtract(w, v, out=v)
+    np.add(v, _ONE, out=v)
+    np.multiply(w, _HALF, out=w)
+    np.multiply(w, v, out=w)
+    np.add(w, _ONE, out=w)
+    np.multiply(w, u, out=w)
+    np.add(w, _ONE, out=w)
+    np.multiply(omega, w, out=omega)
+    np.add(omega, _ONE, out=v)
+    np.divide(_ONE, v, out=v)
+
+
+def _move(omega: FloatArray, step: FloatArray, u: FloatArray, v: FloatArray, w: FloatArray) -> None:
+    """Move ω by a step in z, to second order: ω (1 + u (1 + uv/2)), u = step v."""
+    np.multiply(v, step, out=u)
+    np.multiply(u, v, out=w)
+    np.multiply(w, _HALF, out=w)
+    np.add(w, _ONE, out=w)
+    np.multiply(w, u, out=w)
+    np.add(w, _ONE, out=w)
+    np.multiply(omega, w, out=omega)
