@@ -12,6 +12,10 @@ and the map to coefficients of the original X is
 With an intercept, which is not penalised, centring changes nothing but the conditioning of the
 problem, for the better. A dense X is centred in a copy. A sparse X never becomes dense: its
 centring is a rank-one correction of the two products.
+
+A dense X is also rotated to its principal directions where that pays, :math:`X V P'` instead of
+:math:`X P`: the penalty stays what it is, the Gram matrix becomes diagonal, which is what the
+solvers precondition with, and with fewer samples than features the parameters shrink to the former.
 """
 
 from abc import ABC, abstractmethod
@@ -23,6 +27,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._array import Array
+from ._rotation import principal_directions, rotation_pays
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,7 @@ class Design(ABC):
 
     Attributes:
         n_features: d.
+        n_penalized: rows of the parameters without the intercept.
         fit_intercept: whether the last row of the parameters is an intercept.
         scaling: shift and scale of the features.
     """
@@ -84,12 +90,18 @@ class Design(ABC):
     def __init__(self, scaling: Scaling, fit_intercept: bool) -> None:
         self.scaling = scaling
         self.fit_intercept = fit_intercept
-        self.n_features = scaling.shift.shape[0]
+        self.n_features = int(scaling.shift.shape[0])
+        self.n_penalized = self.n_features
 
     @property
     def n_parameters(self) -> int:
         """Parameters per class, p."""
-        return int(self.n_features + self.fit_intercept)
+        return self.n_penalized + int(self.fit_intercept)
+
+    @property
+    @abstractmethod
+    def spectrum(self) -> Array:
+        """Mean square of the column that each parameter multiplies, shape (p,)."""
 
     @property
     @abstractmethod
@@ -116,39 +128,72 @@ class Design(ABC):
 
     def to_original(self, parameters: Array) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) for the X that the user has."""
-        coef = parameters[: self.n_features].T / self.scaling.scale
+        coef = self._to_features(parameters[: self.n_penalized]).T / self.scaling.scale
         intercept = parameters[-1] if self.fit_intercept else np.zeros(coef.shape[0])
         return coef, intercept - coef @ self.scaling.shift
 
     def from_original(self, coef: Array, intercept: Array) -> Array:
         """The parameters of given coefficients; without an intercept, b is left behind."""
         parameters = np.empty((self.n_parameters, coef.shape[0]))
-        parameters[: self.n_features] = (coef * self.scaling.scale).T
+        parameters[: self.n_penalized] = self._from_features((coef * self.scaling.scale).T)
         if self.fit_intercept:
             parameters[-1] = intercept + coef @ self.scaling.shift
         return parameters
 
+    def _to_features(self, parameters: Array) -> Array:
+        """From penalised parameters to coefficients of the scaled features, (d, k)."""
+        return parameters
+
+    def _from_features(self, parameters: Array) -> Array:
+        """The transpose of :meth:`_to_features`."""
+        return parameters
+
 
 class DenseDesign(Design):
-    """Features in memory as one matrix; a copy only where they are changed."""
+    """Features in memory as one matrix; a copy only where they are changed.
 
-    def __init__(self, X: Array, scaling: Scaling, fit_intercept: bool) -> None:
+    Args:
+        X: features.
+        weights: of the samples, or None.
+        scaling: shift and scale.
+        fit_intercept: whether to append a column of ones.
+        n_scores: k, which decides whether a rotation pays.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        weights: Array | None,
+        scaling: Scaling,
+        fit_intercept: bool,
+        n_scores: int,
+    ) -> None:
         super().__init__(scaling, fit_intercept)
-        changed = fit_intercept or scaling.shift.any() or (scaling.scale != 1).any()
-        self._matrix = self._standardized(X) if changed else X
+        features = self._standardized(X)
+        self._basis = None
+        if rotation_pays(X.shape[0], X.shape[1], n_scores):
+            self._basis = principal_directions(features, weights)
+            self.n_penalized = self._basis.shape[1]
+            features = features @ self._basis.astype(X.dtype)
+        self._matrix = features
+        if fit_intercept:
+            self._matrix = np.hstack([features, np.ones((X.shape[0], 1), dtype=X.dtype)])
+        self._spectrum = np.average(np.square(self._matrix), axis=0, weights=weights)
 
     def _standardized(self, X: Array) -> Array:
-        matrix = np.empty((X.shape[0], self.n_parameters), dtype=X.dtype)
-        features = matrix[:, : self.n_features]
-        np.subtract(X, self.scaling.shift, out=features, casting="same_kind")
-        np.divide(features, self.scaling.scale, out=features, casting="same_kind")
-        if self.fit_intercept:
-            matrix[:, -1] = 1
-        return matrix
+        if self.scaling.shift.any():
+            X = np.subtract(X, self.scaling.shift, dtype=X.dtype, casting="same_kind")
+        if (self.scaling.scale != 1).any():
+            X = np.divide(X, self.scaling.scale, dtype=X.dtype, casting="same_kind")
+        return X
 
     @property
     def matrix(self) -> Array:
         return self._matrix
+
+    @property
+    def spectrum(self) -> Array:
+        return self._spectrum
 
     def scores(self, parameters: Array, out: Array) -> Array:
         return np.matmul(self.matrix, parameters.astype(self.dtype, copy=False), out=out)
@@ -156,23 +201,41 @@ class DenseDesign(Design):
     def adjoint(self, gradient: Array) -> Array:
         return np.matmul(self.matrix.T, gradient).astype(np.float64, copy=False)
 
+    def _to_features(self, parameters: Array) -> Array:
+        return parameters if self._basis is None else self._basis @ parameters
+
+    def _from_features(self, parameters: Array) -> Array:
+        return parameters if self._basis is None else self._basis.T @ parameters
+
 
 class SparseDesign(Design):
     """Sparse features, scaled in a copy of their non-zeros, centred by a rank-one correction."""
 
-    def __init__(self, X: Array, scaling: Scaling, fit_intercept: bool) -> None:
+    def __init__(
+        self, X: Array, weights: Array | None, scaling: Scaling, fit_intercept: bool
+    ) -> None:
         super().__init__(scaling, fit_intercept)
         self._matrix = X
         if (scaling.scale != 1).any():
             self._matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
         self.shift = scaling.shift / scaling.scale
+        squares = self._matrix.multiply(self._matrix).tocsc()
+        mean_squares = (
+            squares.mean(axis=0) if weights is None else weights @ squares / weights.sum()
+        )
+        spectrum = np.asarray(mean_squares).ravel() - self.shift**2
+        self._spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
+
+    @property
+    def spectrum(self) -> Array:
+        return self._spectrum
 
     @property
     def matrix(self) -> Array:
         return self._matrix
 
     def scores(self, parameters: Array, out: Array) -> Array:
-        features = parameters[: self.n_features]
+        features = parameters[: self.n_penalized]
         row = -(self.shift @ features)
         if self.fit_intercept:
             row += parameters[-1]
@@ -187,9 +250,10 @@ class SparseDesign(Design):
 
 
 def make_design(
-    X: Array, weights: Array | None, *, fit_intercept: bool, standardize: bool
+    X: Array, weights: Array | None, *, fit_intercept: bool, standardize: bool, n_scores: int
 ) -> Design:
-    """The design of X, dense or sparse."""
+    """The design of X, dense or sparse, for k = ``n_scores``."""
     scaling = measure(X, weights, center=fit_intercept or standardize, standardize=standardize)
-    kind = SparseDesign if sparse.issparse(X) else DenseDesign
-    return kind(X, scaling, fit_intercept)
+    if sparse.issparse(X):
+        return SparseDesign(X, weights, scaling, fit_intercept)
+    return DenseDesign(X, weights, scaling, fit_intercept, n_scores)

@@ -69,6 +69,7 @@ class Problem:
                 self.weights,
                 fit_intercept=self.settings.fit_intercept,
                 standardize=self.settings.standardize,
+                n_scores=self.n_scores,
             )
             objective = Objective(design, self.rows, self.weights, 0.0, self.n_scores)
             zero = objective.zero()

@@ -15,7 +15,12 @@ import numpy as np
 
 from .._array import Array
 from ._design import Design
-from ._rows import Rows
+from ._rows import Product, Rows
+
+Map = Callable[[Array], Array]
+
+_MAX_EXACT = 32  # classes up to which the curvature of all rows is computed exactly
+_SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,27 +83,73 @@ class Objective:
             total = self.weights @ values
             residual *= self._column
         gradient = self.design.adjoint(residual)
-        penalized = parameters[: self.design.n_features]
-        gradient[: self.design.n_features] += self.alpha * penalized
+        penalized = parameters[: self.design.n_penalized]
+        gradient[: self.design.n_penalized] += self.alpha * penalized
         value = float(total) + self.alpha / 2 * float(np.vdot(penalized, penalized))
         return Point(parameters, value, gradient, theta)
 
-    def hessian_operator(self, point: Point) -> Callable[[Array], Array]:
-        """V ↦ ∇²f(P) V."""
-        curvature = self.rows.hessian_operator(point.theta)
-        d = self.design.n_features
+    def curvature(self, point: Point) -> tuple[Map, Map]:
+        """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
+        rows = self.rows.hessian_operator(point.theta)
+        d = self.design.n_penalized
 
         def product(direction: Array) -> Array:
             tangent = self.design.scores(direction, out=self._tangent)
-            tangent = curvature(tangent, tangent)
+            tangent = rows(tangent, tangent)
             if self._column is not None:
                 tangent *= self._column
             out = self.design.adjoint(tangent)
             out[:d] += self.alpha * direction[:d]
             return out
 
-        return product
+        return product, self._preconditioner(rows)
 
-    def preconditioner(self, point: Point) -> Callable[[Array], Array]:
-        """R ↦ M⁻¹ R for a matrix M near the Hessian."""
-        return lambda residual: residual
+    def _preconditioner(self, rows: Product) -> Map:
+        r"""M = C ⊗ diag(spectrum) + alpha, where C = Σ w_i ∇²L_i is the curvature of all rows.
+
+        That is the Hessian if the curvature of a row did not depend on its features. With many
+        classes C is replaced by its mean eigenvalue.
+        """
+        if self.n_scores > _MAX_EXACT:
+            return self._divide(self._mean_curvature(rows))
+        eigenvalues, q = np.linalg.eigh(self._total_curvature(rows))
+        divide = self._divide(np.maximum(eigenvalues, 0.0))
+        return lambda residual: divide(residual @ q) @ q.T
+
+    def _divide(self, curvature: Array | float) -> Map:
+        diagonal = self.diagonal(curvature)
+        return lambda residual: residual / diagonal
+
+    def diagonal(self, curvature: Array | float) -> Array:
+        """spectrum × curvature + alpha, shape (p, k) or (p, 1), kept above zero."""
+        diagonal = np.outer(self.design.spectrum, curvature)
+        diagonal[: self.design.n_penalized] += self.alpha
+        largest = diagonal.max()
+        return np.maximum(diagonal, _SMALLEST * largest) if largest > 0 else diagonal + 1.0
+
+    def _total_curvature(self, rows: Product) -> Array:
+        """C, column by column."""
+        total = np.empty((self.n_scores, self.n_scores))
+        for j in range(self.n_scores):
+            self._tangent[...] = 0
+            self._tangent[:, j] = 1
+            total[:, j] = self._sum(rows(self._tangent, self._tangent))
+        return (total + total.T) / 2
+
+    def _mean_curvature(self, rows: Product) -> float:
+        """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=self._tangent.shape)
+        self._tangent[...] = signs
+        product = rows(self._tangent, self._tangent)
+        return float(max(self._sum(product * signs).mean(), 0.0))
+
+    def _sum(self, rows: Array) -> Array:
+        """Weighted sum over the samples."""
+        if self.weights is None:
+            return np.asarray(rows.sum(axis=0, dtype=np.float64))
+        return np.asarray(self.weights @ rows)
+
+    def scales(self, point: Point) -> Array:
+        """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
+        curvature = self._mean_curvature(self.rows.hessian_operator(point.theta))
+        return 1 / np.sqrt(self.diagonal(curvature))

@@ -81,7 +81,7 @@ class ProportionRegressor(ProportionModel):
         >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
         >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
         >>> model.predict([[1.5]]).round(2)
-        array([[0.52, 0.48]])
+        array([[0.53, 0.47]])
     """
 
     def __init__(

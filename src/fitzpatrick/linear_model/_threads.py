@@ -30,3 +30,11 @@ def limited_blas(n_threads: int | None) -> Iterator[None]:
             stack.enter_context(everything.limit(limits=n_threads))
         stack.enter_context(scipy_only.limit(limits=1))
         yield
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """One thread for every BLAS."""
+    everything, _ = _pools()
+    with everything.limit(limits=1):
+        yield

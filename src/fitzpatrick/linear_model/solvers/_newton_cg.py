@@ -8,23 +8,22 @@ products, and the region shrinks to the step that worked.
 """
 
 import math
-from collections.abc import Callable
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
 
 from ..._array import Array
-from .._objective import Objective, Point
+from .._objective import Map, Objective, Point
 from ._lbfgs import lbfgs
 from ._progress import Report
 from ._status import Result, Status, Stopping
-
-Map = Callable[[Array], Array]
 
 _SUFFICIENT = 1e-4  # a step is taken if it brings this part of the decrease that the model predicts
 _POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
 _GROWTH = 4.0
 _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
+_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last: kinks, too
 _MAX_CG = 200
 
 
@@ -32,6 +31,7 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
     """Minimise from ``start``, which has shape (p, k)."""
     point = objective.evaluate(start)
     radius = math.inf
+    shortened: deque[bool] = deque(maxlen=_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
         report(iteration, point.value, norm)
@@ -40,12 +40,10 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
             status = Status.MAX_ITER
         if status is not None:
             return Result(point.parameters, point.value, norm, iteration, status)
+        if sum(shortened) >= _PATIENCE:
+            return _after_stall(objective, point, iteration, stopping, report)
         step, length, at_boundary, predicted = steihaug(
-            point.gradient,
-            objective.hessian_operator(point),
-            objective.preconditioner(point),
-            radius,
-            _forcing(norm, stopping),
+            point.gradient, *objective.curvature(point), radius, _forcing(norm, stopping)
         )
         slope = float(np.vdot(point.gradient, step))
         part = 1.0
@@ -58,6 +56,7 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
             part *= _shortening(part * slope, trial.value - point.value)
             if part < _SHORTEST:
                 return _after_stall(objective, point, iteration, stopping, report)
+        shortened.append(part < 1)
         if part < 1:
             radius = part * length
         elif actual < _POOR * model:
