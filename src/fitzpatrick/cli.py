@@ -151,7 +151,7 @@ def reproduce(
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
         Precision.FLOAT64
     ),
-    tol: Annotated[float, typer.Option(help="Relative gradient norm that ends a fit.")] = 1e-5,
+    tol: Annotated[float, typer.Option(help="Relative gradient norm that ends a fit.")] = 1e-4,
     output: Output = Path("out"),
 ) -> None:
     """Table 1 of the paper beside our own numbers.

@@ -5,6 +5,7 @@ first line has most of.
 """
 
 import csv
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -98,7 +99,8 @@ def read_header(path: Path) -> list[str]:
 
 
 def _delimiter(header: str) -> str:
-    return max(",;\t", key=header.count)
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(",;\t", key=bare.count)
 
 
 def _columns(

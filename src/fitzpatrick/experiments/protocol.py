@@ -48,8 +48,8 @@ class Protocol:
     scaling: str = "standardize"
     alphas: tuple[float, ...] = ALPHAS
     dtype: str = "float64"
-    tol: float = 1e-5
-    max_iter: int = 1000
+    tol: float = 1e-4
+    max_iter: int = 300
 
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:

@@ -23,7 +23,7 @@ h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--l
 p.lead { font-size: 1.1rem; max-width: 46rem; } .soft { color: var(--soft); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
+th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 tr.better td:nth-child(2) { font-weight: 700; }
@@ -31,7 +31,7 @@ td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .plots { display: grid; gap: 1.2rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); }
 figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
-svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; }
+svg { width: 100%; height: auto; font: 14px system-ui, sans-serif; }
 svg text { fill: var(--ink); } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 svg .grid { stroke: var(--line); } svg .ink { stroke: var(--ink); stroke-width: 2; }
 svg .bar { fill: var(--s0); } svg .fill { fill: var(--ink); } svg .hollow { fill: var(--paper);

@@ -1,0 +1,215 @@
+"""Downloads against a real HTTP server on the loopback interface."""
+
+import hashlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from fitzpatrick.datasets import DATASETS, Transfer, UnavailableError, _load, load_dataset
+from fitzpatrick.datasets._download import fetch
+from fitzpatrick.datasets._registry import DatasetInfo, Remote, Statistics
+
+CONTENT = bytes(range(256)) * 2000
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+FAST = Transfer(timeout=2.0, attempts=3, wait=0.01)
+
+
+class Server(ThreadingHTTPServer):
+    """Serves CONTENT in whatever way its handler is told to."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests: list[str | None] = []  # the Range header of each
+        self.faults: list[str] = []  # one per request to come
+        self.content = CONTENT
+        self.tag = '"one"'
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/data.bin"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self):
+        self.server.requests.append(self.headers.get("Range"))
+        fault = self.server.faults.pop(0) if self.server.faults else ""
+        content = self.server.content
+        if fault == "silence":
+            time.sleep(1.0)
+            return
+        if fault.isdigit():
+            self.send_response(int(fault))
+            self.end_headers()
+            return
+        first = 0
+        wanted, tag = self.headers.get("Range"), self.headers.get("If-Range")
+        if wanted and tag == self.server.tag:
+            first = int(wanted.removeprefix("bytes=").rstrip("-"))
+            self.send_response(206)
+        else:
+            self.send_response(200)
+        body = content[first:]
+        if fault != "no length":
+            self.send_header("Content-Length", str(len(body)))
+        if self.server.tag:
+            self.send_header("ETag", self.server.tag)
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if fault == "truncated" else body)
+
+    def log_message(self, *_):
+        """Keep the test's output clean."""
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_success_with_a_known_checksum(server, tmp_path):
+    seen = []
+    path = fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST, lambda *now: seen.append(now))
+    assert path.read_bytes() == CONTENT
+    assert names(tmp_path) == ["a.bin"]
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST)
+    assert len(server.requests) == 1  # the second time it is in the cache
+
+
+def test_first_checksum_is_recorded_and_enforced(server, tmp_path):
+    path = fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+    assert json.loads((tmp_path / "checksums.json").read_text()) == {"a.bin": DIGEST}
+    path.write_bytes(b"something else")
+    with pytest.raises(UnavailableError, match="delete the file to have it downloaded again"):
+        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+    path.unlink()
+    server.content = b"another version"
+    with pytest.raises(UnavailableError, match="hash"):
+        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+    assert names(tmp_path) == ["checksums.json"]
+
+
+def test_wrong_checksum_leaves_nothing(server, tmp_path):
+    with pytest.raises(UnavailableError, match="hash of downloaded file"):
+        fetch(Remote(server.url, "0" * 64), "a.bin", tmp_path, FAST)
+    assert names(tmp_path) == []
+    assert len(server.requests) == 1
+
+
+def test_truncated_body_is_resumed_within_one_call(server, tmp_path):
+    server.faults = ["truncated", "truncated"]
+    path = fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST)
+    assert path.read_bytes() == CONTENT
+    first, second = (int(wanted[len("bytes=") : -1]) for wanted in server.requests[1:])
+    assert 0 < first <= len(CONTENT) // 2  # whole pieces of what had arrived
+    assert first < second < len(CONTENT)
+    assert names(tmp_path) == ["a.bin"]
+
+
+def test_interrupted_download_is_resumed_by_the_next_call(server, tmp_path):
+    server.faults = ["truncated"]
+    once = Transfer(timeout=2.0, attempts=1)
+    with pytest.raises(UnavailableError, match="cannot be downloaded"):
+        fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, once)
+    assert not (tmp_path / "a.bin").exists()
+    assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, once).read_bytes() == CONTENT
+    assert server.requests[0] is None
+    assert 0 < int(server.requests[1][len("bytes=") : -1]) <= len(CONTENT) // 2
+
+
+def test_two_versions_are_never_joined(server, tmp_path):
+    server.faults = ["truncated"]
+    once = Transfer(timeout=2.0, attempts=1)
+    with pytest.raises(UnavailableError):
+        fetch(Remote(server.url), "a.bin", tmp_path, once)
+    server.content, server.tag = CONTENT[::-1], '"two"'
+    assert fetch(Remote(server.url), "a.bin", tmp_path, once).read_bytes() == CONTENT[::-1]
+
+
+def test_without_a_validator_it_begins_anew(server, tmp_path):
+    server.faults, server.tag = ["truncated"], ""
+    assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
+    assert server.requests == [None, None]
+
+
+def test_not_found_is_not_asked_again(server, tmp_path):
+    server.faults = ["404"] * 5
+    with pytest.raises(UnavailableError, match=r"data\.bin cannot be .* the server answered 404"):
+        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+    assert len(server.requests) == 1
+    assert names(tmp_path) == []
+
+
+def test_server_errors_are_retried(server, tmp_path):
+    server.faults = ["503", "500"]
+    assert fetch(Remote(server.url), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
+    assert len(server.requests) == 3
+
+
+def test_time_out(server, tmp_path):
+    server.faults = ["silence"] * 5
+    with pytest.raises(UnavailableError, match=r"[Tt]ime"):
+        fetch(Remote(server.url), "a.bin", tmp_path, Transfer(timeout=0.1, attempts=2, wait=0.01))
+    assert len(server.requests) == 2
+    assert not (tmp_path / "a.bin").exists()
+
+
+@pytest.mark.parametrize("fault", ["", "no length"])
+def test_size_cap(server, tmp_path, fault):
+    server.faults = [fault]
+    small = Transfer(timeout=2.0, attempts=3, wait=0.01, max_bytes=1000)
+    with pytest.raises(UnavailableError, match="more than the cap of 1000"):
+        fetch(Remote(server.url), "a.bin", tmp_path, small)
+    assert names(tmp_path) == []
+    assert len(server.requests) == 1
+
+
+def test_no_server(tmp_path):
+    with pytest.raises(UnavailableError, match="cannot be downloaded") as caught:
+        fetch(Remote("http://127.0.0.1:9/a"), "a.bin", tmp_path, FAST)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_list_of_checksums(server, tmp_path):
+    (tmp_path / "checksums.json").write_text("[1")
+    with pytest.raises(UnavailableError, match="not a list of checksums"):
+        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+
+
+def test_load_dataset_downloads_into_the_cache(server, tmp_path, monkeypatch):
+    server.content = b"0,1 1:1 2:2\n 1:3\n1 2:1\n"
+    info = DatasetInfo(
+        name="demo",
+        title="Demo",
+        source="a server",
+        licence="none",
+        format="libsvm",
+        published=Statistics(1, 1, 2, 2, 2),
+        train=Remote(server.url),
+        test=Remote(server.url),
+    )
+    monkeypatch.setitem(DATASETS, "demo", info)
+    monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path))
+    monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
+    data = load_dataset("demo", transfer=FAST)
+    assert data.train.labelled().Y.tolist() == [[1, 1], [0, 1]]
+    assert data.source == "downloaded from a server"
+    assert _load.where()["demo"] == "cache"
+    load_dataset("demo", transfer=FAST)
+    assert len(server.requests) == 2  # train and test, once

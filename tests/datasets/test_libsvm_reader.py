@@ -1,0 +1,114 @@
+"""The LIBSVM multi-label reader against scikit-learn's, and against broken files."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from fitzpatrick.datasets import DataError, read_libsvm
+
+
+def write(tmp_path, text, name="data.svm"):
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def random_file(tmp_path, n=60, d=40, k=7, density=0.2, seed=0):
+    generator = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n):
+        labels = np.flatnonzero(generator.random(k) < 0.3)
+        features = np.flatnonzero(generator.random(d) < density)
+        values = generator.normal(size=features.size)
+        head = ",".join(map(str, labels)) or " "
+        tail = " ".join(f"{i + 1}:{v!r}" for i, v in zip(features, values.tolist(), strict=True))
+        lines.append(f"{head} {tail}".replace("  ", " "))
+    return write(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_agrees_with_scikit_learn(tmp_path):
+    path = random_file(tmp_path)
+    table = read_libsvm(path, n_features=40, n_classes=7)
+    X, labels = load_svmlight_file(str(path), multilabel=True, zero_based=False, n_features=40)
+    assert sparse.issparse(table.X)
+    np.testing.assert_array_equal(table.X.toarray(), X.toarray())
+    expected = np.zeros((60, 7), dtype=np.uint8)
+    for row, marks in enumerate(labels):
+        expected[row, np.asarray(marks, dtype=int)] = 1
+    np.testing.assert_array_equal(table.Y, expected)
+    assert (expected.sum(axis=1) == 0).any()  # samples without a label are among them
+
+
+def test_dense_data_comes_back_dense(tmp_path):
+    table = read_libsvm(random_file(tmp_path, density=0.9))
+    assert isinstance(table.X, np.ndarray)
+
+
+def test_compressed_files_read_the_same(tmp_path):
+    plain = random_file(tmp_path)
+    packed = write(tmp_path, gzip.compress(plain.read_bytes()), "data.svm.gz")
+    np.testing.assert_array_equal(read_libsvm(plain).X.toarray(), read_libsvm(packed).X.toarray())
+
+
+def test_widths_without_being_told(tmp_path):
+    table = read_libsvm(write(tmp_path, "0,3 2:1\n 5:1 # no label\n\n1 1:2\n"))
+    assert table.X.shape == (3, 5)
+    assert table.Y.tolist() == [[1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]
+    assert table.feature_names[0] == "feature_1"
+    assert table.target_names[-1] == "label_3"
+
+
+def test_features_in_any_order(tmp_path):
+    table = read_libsvm(write(tmp_path, "0 3:3 1:1\n"))
+    assert np.asarray(table.X).tolist() == [[1.0, 0.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("0 1:1\n0 2\n", 2, "'2' is not a feature of the form index:value"),
+        ("0 1:1\n0 1:x\n", 2, "'1:x' is not a feature"),
+        ("0 1:1:2\n", 1, "has no value after a colon|not a feature"),
+        ("0 1:1\n\nx 1:1\n", 3, "label 'x' is not a whole number from 0"),
+        ("-1 1:1\n", 1, "label '-1' is not a whole number"),
+        ("1.5 1:1\n", 1, "label '1.5' is not a whole number"),
+        ("0 0:1\n", 1, "feature index 0 is out of range, expected 1 to"),
+        ("0 99999999999999:1\n", 1, "feature index 99999999999999 is out of range"),
+        ("99999999 1:1\n", 1, "label '99999999' is out of range"),
+        ("9" * 5000 + " 1:1\n", 1, "label '999.*' is out of range"),
+        ("0 1:1 1:2\n", 1, "a feature index occurs twice"),
+        ("0,0 1:1\n", 1, "a label occurs twice"),
+        ("0 1:nan\n", 1, "not a finite number"),
+        ("0 1:inf\n", 1, "not a finite number"),
+    ],
+)
+def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
+    path = write(tmp_path, text)
+    with pytest.raises(DataError, match=problem) as caught:
+        read_libsvm(path)
+    assert caught.value.line == line
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_range_is_what_the_caller_says(tmp_path):
+    path = write(tmp_path, "0 1:1\n1 3:1\n2 1:1\n")
+    with pytest.raises(DataError, match="feature index 3 is out of range, expected 1 to 2"):
+        read_libsvm(path, n_features=2)
+    with pytest.raises(DataError, match="label '2' is out of range, expected 0 to 1"):
+        read_libsvm(path, n_classes=2)
+
+
+@pytest.mark.parametrize(("text", "what"), [("# nothing\n", "no sample"), (" 1:1\n", "no label")])
+def test_files_without_content(tmp_path, text, what):
+    with pytest.raises(DataError, match=what):
+        read_libsvm(write(tmp_path, text))
+
+
+def test_labels_may_be_absent_for_predictions(tmp_path):
+    table = read_libsvm(write(tmp_path, " 1:1\n 2:1\n"), n_features=3, need_labels=False)
+    assert table.X.shape == (2, 3)
+    assert table.Y.shape == (2, 0)

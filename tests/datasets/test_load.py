@@ -1,0 +1,152 @@
+"""Finding data sets: the package, the data folder, and what is said when they are not there."""
+
+import gzip
+import hashlib
+import warnings
+
+import numpy as np
+import pytest
+
+from fitzpatrick.datasets import (
+    DATASETS,
+    PAPER_LOSSES,
+    DataError,
+    DatasetMismatchWarning,
+    UnavailableError,
+    dataset_names,
+    load_dataset,
+    where,
+)
+from fitzpatrick.datasets._registry import DatasetInfo, Statistics
+from fitzpatrick.datasets.embedded import yeast
+
+
+@pytest.fixture(autouse=True)
+def _no_surroundings(monkeypatch, tmp_path):
+    monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
+    monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder, and a registry that knows one small set."""
+    path = tmp_path / "data"
+    path.mkdir()
+    monkeypatch.setenv("FITZPATRICK_DATA", str(path))
+    info = DatasetInfo(
+        name="demo",
+        title="Demo",
+        source="a project",
+        licence="none",
+        format="libsvm",
+        published=Statistics(2, 1, 1, 3, 2),
+    )
+    monkeypatch.setitem(DATASETS, "demo", info)
+    return path
+
+
+TRAIN = "0 1:1\n1 2:1\n0,1 3:1\n 1:5\n"
+TEST = "1 1:2\n"
+
+
+def test_yeast_is_embedded_with_its_official_split():
+    data = load_dataset("yeast")
+    assert data.train.X.shape == (1500, 103)
+    assert data.test.X.shape == (917, 103)
+    assert data.train.Y.shape[1] == data.test.Y.shape[1] == len(data.label_names) == 14
+    # the first values of river's file, which begins with the test set
+    np.testing.assert_array_equal(data.test.X[0, :3], [0.004168, -0.170975, -0.156748])
+    assert np.flatnonzero(data.test.Y[0]).tolist() == [6, 7, 11, 12]
+    assert data.feature_names[0] == "Att1"
+    assert data.mismatches == ()
+    assert round(float(np.vstack([data.train.Y, data.test.Y]).sum(axis=1).mean()), 2) == 4.24
+
+
+def test_packing_loses_nothing():
+    generator = np.random.default_rng(0)
+    X = np.round(generator.normal(size=(20, 5)), 6)
+    Y = generator.random((20, yeast.CLASSES)) < 0.3
+    names = [f"c{i}" for i in range(5 + yeast.CLASSES)]
+    again, labels, features, classes = yeast.unpack(yeast.pack(X, Y, names))
+    np.testing.assert_array_equal(again, X)
+    np.testing.assert_array_equal(labels, Y)
+    assert [*features, *classes] == names
+
+
+def test_registry_holds_the_papers_sets():
+    assert len(dataset_names()) == 12
+    paper = [info for info in DATASETS.values() if info.paper]
+    assert len(paper) == 11
+    assert all(tuple(info.paper) == PAPER_LOSSES for info in paper)
+    assert all(info.source and info.licence and info.format for info in DATASETS.values())
+    assert "yeast" in where()
+
+
+def test_folder_is_used_and_unlabelled_samples_are_kept_apart(folder):
+    (folder / "demo_train.svm.gz").write_bytes(gzip.compress(TRAIN.encode()))
+    (folder / "demo_test.svm").write_text(TEST)
+    data = load_dataset("demo")
+    assert data.train.X.shape == (4, 3)
+    assert data.train.labelled().X.shape == (3, 3)
+    assert data.test.labelled() is data.test
+    assert data.checksums["demo_test.svm"] == hashlib.sha256(TEST.encode()).hexdigest()
+    assert where()["demo"] == "FITZPATRICK_DATA"
+
+
+def test_folder_with_mulans_names(folder):
+    rows = "@relation r\n" + "".join(f"@attribute f{i} numeric\n" for i in range(3))
+    rows += "@attribute u {0,1}\n@attribute v {0,1}\n@data\n1,2,3,1,0\n4,5,6,0,1\n7,8,9,1,1\n"
+    (folder / "demo-train.arff").write_text(rows)
+    (folder / "demo-test.arff").write_text(rows.rsplit("4,5", 1)[0])
+    (folder / "demo.xml").write_text('<labels><label name="u"/><label name="v"/></labels>')
+    data = load_dataset("demo")
+    assert data.label_names == ("u", "v")
+    assert data.train.Y.tolist() == [[1, 0], [0, 1], [1, 1]]
+
+
+def test_mismatch_with_the_paper_is_said(folder):
+    (folder / "demo_train.svm").write_text(TRAIN + TRAIN)
+    (folder / "demo_test.svm").write_text(TEST)
+    with pytest.warns(DatasetMismatchWarning, match="6 training samples .* the paper has 3"):
+        data = load_dataset("demo")
+    assert data.mismatches == ("6 training samples with a label, where the paper has 3",)
+
+
+def test_checksums_beside_the_files_are_verified(folder):
+    (folder / "demo_train.svm").write_text(TRAIN)
+    (folder / "demo_test.svm").write_text(TEST)
+    good = hashlib.sha256(TEST.encode()).hexdigest()
+    (folder / "SHA256SUMS").write_text(f"{good}  demo_test.svm\n")
+    load_dataset("demo")
+    (folder / "SHA256SUMS").write_text(f"{good}  demo_train.svm\n")
+    with pytest.raises(DataError, match=r"demo_train\.svm: its SHA-256 is not the one"):
+        load_dataset("demo")
+
+
+def test_half_a_data_set(folder):
+    (folder / "demo_train.svm").write_text(TRAIN)
+    with pytest.raises(UnavailableError, match="has the train part of demo, not the test"):
+        load_dataset("demo")
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_to_be_had():
+    with pytest.raises(UnavailableError, match=r"Source: a project\. Put demo_train and demo_test"):
+        load_dataset("demo")
+
+
+def test_folder_that_is_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("FITZPATRICK_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(UnavailableError, match="which is not a folder"):
+        load_dataset("yeast")
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match="unknown data set 'yeats'; the names are birds, cal500"):
+        load_dataset("yeats")
+
+
+def test_loading_yeast_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_dataset("yeast")

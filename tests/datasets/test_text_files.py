@@ -1,0 +1,122 @@
+"""Whatever a file holds, reading it ends in lines or in one sentence."""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from fitzpatrick.datasets import DataError, _text, read_libsvm
+from fitzpatrick.datasets._text import plain_suffix, read_lines
+
+TEXT = "erste Zeile äöü\nzweite\r\ndritte".encode()
+LINES = [(1, "erste Zeile äöü"), (2, "zweite"), (3, "dritte")]
+
+
+def write(tmp_path, content, name="file"):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+def zipped(tmp_path, members, name="file.zip"):
+    path = tmp_path / name
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"]
+)
+def test_lines_of_every_compression(tmp_path, pack):
+    assert list(read_lines(write(tmp_path, pack(TEXT)))) == LINES
+
+
+def test_lines_of_a_zip_archive_and_a_byte_order_mark(tmp_path):
+    assert list(read_lines(zipped(tmp_path, {"a.svm": b"\xef\xbb\xbf" + TEXT}))) == LINES
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"", None, "the file is empty"),
+        (b"0 1:1\n\x00\x01\x02\xff", 2, "not a text file"),
+        (b"0 1:1\n0 \xe4:1\n", 2, "byte 0xe4 is not UTF-8"),
+        ("0 1:1\n".encode("utf-16"), 1, "the text is in UTF-16; save it as UTF-8"),
+        (gzip.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
+        (bz2.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
+        (b"PK\x03\x04 broken", None, "the ZIP archive cannot be read"),
+        (b"Rar!\x1a\x07\x00junk", None, "a RAR archive; unpack it"),
+    ],
+)
+def test_unreadable_content(tmp_path, content, line, problem):
+    path = write(tmp_path, content)
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_lines(path))
+    assert str(caught.value).startswith(str(path))
+    assert line is None or caught.value.line == line
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_binary_junk_is_one_sentence(tmp_path, seed):
+    junk = np.random.default_rng(seed).bytes(5000)
+    with pytest.raises(DataError) as caught:
+        read_libsvm(write(tmp_path, junk, "junk.svm"))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        list(read_lines(tmp_path / "nothing"))
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read_lines(tmp_path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
+def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
+    monkeypatch.setattr(_text, "_RATIO_FROM", 1 << 20)
+    path = write(tmp_path, pack(b"0 1:1\n" * 1_000_000))
+    with pytest.raises(DataError, match="it is not read further") as caught:
+        list(read_lines(path))
+    assert caught.value.line < 400_000  # long before the end
+
+
+def test_one_endless_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(_text, "MAX_LINE_BYTES", 1 << 16)
+    with pytest.raises(DataError, match="a line of more than"):
+        list(read_lines(write(tmp_path, gzip.compress(b"1" * (1 << 20)))))
+
+
+def test_text_beyond_the_cap(tmp_path, monkeypatch):
+    monkeypatch.setattr(_text, "MAX_BYTES", 1000)
+    with pytest.raises(DataError, match="of text"):
+        list(read_lines(write(tmp_path, b"0 1:1\n" * 1000)))
+
+
+def test_zip_bomb_is_refused_by_what_it_claims(tmp_path, monkeypatch):
+    monkeypatch.setattr(_text, "_RATIO_FROM", 1 << 16)
+    with pytest.raises(DataError, match="claims 2000000 bytes"):
+        list(read_lines(zipped(tmp_path, {"a.svm": b"0" * 2_000_000})))
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"../a.svm": b"0 1:1"}, "leaves its folder"),
+        ({"/etc/a.svm": b"0 1:1"}, "leaves its folder"),
+        ({"a": b"1", "b": b"2"}, "must hold one file, it holds 2"),
+        ({}, "ZIP archive|not a text file|must hold one"),
+    ],
+)
+def test_archive_members_are_checked(tmp_path, members, problem):
+    with pytest.raises(DataError, match=problem):
+        list(read_lines(zipped(tmp_path, members)))
+
+
+def test_plain_suffix_looks_below_the_compression(tmp_path):
+    assert plain_suffix(tmp_path / "a.b.SVM.gz") == ".svm"
+    assert plain_suffix(tmp_path / "a") == ""
