@@ -34,7 +34,8 @@ class L2Ball(ConvexSet):
         x = as_real(x, "x")
         xp = namespace(x)
         norm = self._norm(x)
-        return xp.where(norm > self.radius, x * (self.radius / norm), x)
+        outside = norm > self.radius
+        return xp.where(outside, x * (self.radius / xp.where(outside, norm, xp.ones_like(norm))), x)
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
@@ -59,8 +60,9 @@ class L2Ball(ConvexSet):
         xp = namespace(x)
         norm = self._norm(x)
         outside = norm > self.radius
-        unit = x / xp.where(outside, norm, xp.ones_like(norm))
-        tangent = (v - unit * row_sum(unit * v)) * (self.radius / norm)
+        length = xp.where(outside, norm, xp.ones_like(norm))
+        unit = x / length
+        tangent = (v - unit * row_sum(unit * v)) * (self.radius / length)
         return xp.where(outside, tangent, v)
 
     def maximize_derivative(self, theta: Array, v: Array) -> Array:

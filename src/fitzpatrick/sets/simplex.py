@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, as_real, class_indices, namespace, row_max
+from .._array import Array, as_real, class_indices, namespace, quiet, row_max
 from .._root import simplex_threshold
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 
@@ -25,6 +25,7 @@ class Simplex(ConvexSet):
         array([ True, False])
     """
 
+    @quiet
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
