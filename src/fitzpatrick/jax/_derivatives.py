@@ -69,7 +69,7 @@ def _differential(
     out, moving = value_and_maximizer(loss, targets, scores)
     out_dot = jnp.zeros_like(out)
     if not _is_zero(scores_dot):
-        gradient = moving if _are_labels(targets) else moving - targets
+        gradient = moving if _are_labels(targets) else moving - _kept(targets, scores)
         out_dot += jnp.sum(gradient * scores_dot, axis=-1)
     if not (_is_zero(targets_dot) or _are_labels(targets)):
         z = targets if isinstance(loss, FenchelYoungLoss) else moving
@@ -77,9 +77,19 @@ def _differential(
     return out, moving, out_dot
 
 
+def _removed(targets: jax.Array, scores: jax.Array) -> jax.Array:
+    """Where a score of −∞ takes a class out, and with it its target, which stays at 0."""
+    return (scores == -jnp.inf) & (targets == 0)
+
+
+def _kept(targets: jax.Array, scores: jax.Array) -> jax.Array:
+    """The targets, where those of removed classes cannot move."""
+    return jnp.where(_removed(targets, scores), 0, targets)
+
+
 def _target_gradient(loss: Loss, z: jax.Array, targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """∇Ψ(z) − θ; 0 where a score of −∞ keeps the class, and so its target, at 0."""
-    removed = (scores == -jnp.inf) & (targets == 0)
+    """∇Ψ(z) − θ, and 0 for a removed class."""
+    removed = _removed(targets, scores)
     # a removed class is given harmless values, so that further derivatives are 0 there as well
     slope = loss.regularizer.potential_gradient(jnp.where(removed, _INSIDE, z))
     return jnp.where(removed, 0, slope - jnp.where(removed, 0, scores))

@@ -8,7 +8,7 @@ with ``SquaredNorm(domain=...)`` (sparseMAP) and ``Indicator(...)`` (the percept
 import math
 from abc import ABC, abstractmethod
 
-from .._array import Array, as_real, eps, inner, namespace
+from .._array import Array, as_real, eps, inner, is_jax, namespace
 
 
 class ConvexSet(ABC):
@@ -56,7 +56,14 @@ class ConvexSet(ABC):
         return xp.where(gap < 0, xp.zeros_like(gap), gap)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
-        """Directional derivative of the projection at x along v, by a central difference."""
+        """Directional derivative of the projection at x along v.
+
+        By a central difference; for JAX arrays by JAX, since reverse mode needs it linear in v.
+        """
+        if is_jax(x):
+            import jax
+
+            return jax.jvp(self.project, (x,), (v,))[1]
         xp = namespace(x)
         length = xp.linalg.vector_norm(v, axis=-1, keepdims=True)
         length = xp.where(length == 0, xp.ones_like(length), length)

@@ -1,0 +1,138 @@
+"""Bad input: an error while tracing, in terms of the arguments."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+import fitzpatrick.jax as fj
+
+SCORES = jnp.zeros((3, 4))
+LABELS = jnp.zeros(3, dtype=int)
+LOSS, ON_LABELS = fj.fitzpatrick_logistic_loss, fj.fitzpatrick_logistic_loss_with_integer_labels
+
+BAD = {
+    "integer scores": (
+        lambda: LOSS(jnp.zeros((3, 4), dtype=int), SCORES),
+        TypeError,
+        r"scores must be floating-point .* got int64; convert them",
+    ),
+    "complex scores": (
+        lambda: LOSS(SCORES + 0j, SCORES),
+        TypeError,
+        r"scores must be floating-point .* got complex128",
+    ),
+    "scalar scores": (
+        lambda: LOSS(jnp.asarray(1.0), SCORES),
+        ValueError,
+        r"scores must have at least one axis, the classes, got a scalar",
+    ),
+    "no classes": (
+        lambda: LOSS(SCORES[:, :0], SCORES[:, :0]),
+        ValueError,
+        r"scores have no classes along axis 1: their shape is \(3, 0\)",
+    ),
+    "shapes": (
+        lambda: LOSS(SCORES, SCORES[:2]),
+        ValueError,
+        r"targets must have the shape of scores, \(3, 4\), got \(2, 4\)$",
+    ),
+    "labels for targets": (
+        lambda: LOSS(SCORES, LABELS),
+        ValueError,
+        r"got \(3,\); for class labels use the function that ends in _with_integer_labels",
+    ),
+    "boolean targets": (
+        lambda: LOSS(SCORES, SCORES > 0),
+        TypeError,
+        r"targets must be numbers in float16 to float64 or integers, got bool",
+    ),
+    "a string": (
+        lambda: LOSS("scores", SCORES),
+        TypeError,
+        r"scores must be an array of numbers, got str",
+    ),
+    "axis": (
+        lambda: LOSS(SCORES, SCORES, axis=2),
+        ValueError,
+        r"axis=2 is not an axis of scores, which have shape \(3, 4\)",
+    ),
+    "two axes": (
+        lambda: LOSS(SCORES, SCORES, axis=(0, 1)),
+        TypeError,
+        r"axis must be an integer, the axis of the classes, got \(0, 1\)",
+    ),
+    "where is not boolean": (
+        lambda: LOSS(SCORES, SCORES, where=SCORES),
+        TypeError,
+        r"where must be boolean, True for the classes to keep, got float64",
+    ),
+    "where does not broadcast": (
+        lambda: LOSS(SCORES, SCORES, where=jnp.ones(3, dtype=bool)),
+        ValueError,
+        r"where of shape \(3,\) does not broadcast to scores of shape \(3, 4\)",
+    ),
+    "where on a ball": (
+        lambda: fj.make_fitzpatrick_loss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))(
+            SCORES, SCORES, where=SCORES == 0
+        ),
+        ValueError,
+        r"where is not defined for SquaredNorm\(domain=L2Ball\(radius=1.0\)\)",
+    ),
+    "floating-point labels": (
+        lambda: ON_LABELS(SCORES, SCORES[:, 0]),
+        TypeError,
+        r"labels must be integers, the index of a class, got float64; for proportions use",
+    ),
+    "one-hot labels": (
+        lambda: ON_LABELS(SCORES, jnp.zeros((3, 4), dtype=int)),
+        ValueError,
+        r"labels must have the shape of scores without .* \(3,\) for scores of shape \(3, 4\) and "
+        r"axis 1, got \(3, 4\)",
+    ),
+    "a name for a regulariser": (
+        lambda: fj.make_fitzpatrick_loss("negentropy"),
+        TypeError,
+        r"regularizer must be an object such as .*Negentropy\(\), got 'negentropy'",
+    ),
+    "labels off the simplex": (
+        lambda: fj.make_fenchel_young_loss(fp.regularizers.Bernoulli(), integer_labels=True),
+        ValueError,
+        r"integer labels are for losses on the simplex, this one has the domain Box",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_message(case):
+    call, error, message = BAD[case]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_errors_come_while_tracing():
+    with pytest.raises(ValueError, match="targets must have the shape of scores"):
+        jax.eval_shape(LOSS, SCORES, SCORES[:2])
+
+
+def test_regularisers_of_your_own():
+    factor = np.random.default_rng(0).normal(size=(4, 4))
+    matrix = jnp.asarray(factor @ factor.T + np.eye(4))
+    omega = fp.regularizers.Quadratic(matrix)
+    core = fp.regularizers.Quadratic(np.asarray(matrix))
+    rng = np.random.default_rng(1)
+    y, theta = rng.normal(size=(2, 3, 4))
+    for make, kind in (
+        (fj.make_fitzpatrick_loss, fp.FitzpatrickLoss),
+        (fj.make_fenchel_young_loss, fp.FenchelYoungLoss),
+    ):
+        value, gradient = jax.vmap(jax.value_and_grad(make(omega)))(theta, y)
+        np.testing.assert_allclose(value, kind(core).value(y, theta), rtol=1e-10)
+        np.testing.assert_allclose(gradient, kind(core).gradient(y, theta), rtol=1e-9)
+        # both arguments at once, second order
+        hessian = jax.jacfwd(jax.grad(make(omega), argnums=(0, 1)), argnums=(0, 1))(theta[0], y[0])
+        full = np.block([[np.asarray(block) for block in row] for row in hessian])
+        np.testing.assert_allclose(full, full.T, atol=1e-10)
+        mixed = -np.eye(4) if kind is fp.FenchelYoungLoss else -np.eye(4) / 2
+        np.testing.assert_allclose(full[:4, 4:], mixed, atol=1e-9)

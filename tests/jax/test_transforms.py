@@ -1,0 +1,103 @@
+"""Compilation, loops and several devices."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+import fitzpatrick.jax as fj
+from tests.helpers import assert_close
+
+from .cases import K, N, draw
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "entmax15"])
+def test_compiled_once_for_repeated_shapes(name):
+    traces = []
+
+    @jax.jit
+    def step(theta, y):
+        traces.append(theta.shape)
+        return jax.value_and_grad(lambda t: getattr(fj, f"{name}_loss")(t, y).sum())(theta)
+
+    for seed in range(3):
+        y, theta = draw(name, seed=seed)
+        step(theta, y)
+    assert traces == [(N, K)]
+    step(theta[:2], y[:2])
+    assert traces == [(N, K), (2, K)]
+
+
+def test_gradient_descent_in_a_scan():
+    y, theta = draw("fitzpatrick_logistic", scale=1.0)
+
+    def step(theta, _):
+        gradient = jax.grad(lambda t: fj.fitzpatrick_logistic_loss(t, y).sum())(theta)
+        theta = theta - gradient
+        return theta, fj.fitzpatrick_logistic_loss(theta, y)
+
+    _, losses = jax.jit(lambda theta: jax.lax.scan(step, theta, length=20))(jnp.asarray(theta))
+    assert losses.shape == (20, N)
+    assert np.all(np.diff(np.asarray(losses), axis=0) <= 1e-15)
+    assert np.all(losses[-1] < 0.5 * losses[0])
+
+
+def test_derivative_through_a_scan_and_a_checkpoint():
+    y, theta = draw("fitzpatrick_sparsemax", scale=1.0)
+
+    def total(theta):
+        loss = jax.checkpoint(fj.fitzpatrick_sparsemax_loss)
+        return jax.lax.scan(lambda sum_, row: (sum_ + loss(*row), None), 0.0, (theta, y))[0]
+
+    expected = fp.get_loss("fitzpatrick_sparsemax").gradient(y, theta)
+    assert_close(jax.jit(jax.grad(total))(jnp.asarray(theta)), expected, rtol=1e-12, atol=1e-14)
+
+
+SHARDED = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+from fitzpatrick.jax import fitzpatrick_logistic_loss as loss
+
+assert jax.device_count() == 2, jax.devices()
+rng = np.random.default_rng(0)
+theta = jnp.asarray(rng.normal(size=(6, 4)), dtype=jnp.float32)
+y = jnp.asarray(rng.dirichlet(np.ones(4), size=6), dtype=jnp.float32)
+mesh = Mesh(np.asarray(jax.devices()), ("batch",))
+rows = P("batch")
+
+def mean(theta, y):
+    return jax.lax.pmean(loss(theta, y).mean(), "batch")
+
+whole = jax.value_and_grad(lambda t: loss(t, y).mean())(theta)
+sharded = jax.jit(jax.shard_map(mean, mesh=mesh, in_specs=(rows, rows), out_specs=P()))
+split = jax.value_and_grad(sharded)(theta, y)
+mapped = jax.pmap(loss)(theta.reshape(2, 3, 4), y.reshape(2, 3, 4))
+for a, b in (*zip(whole, split), (loss(theta, y).reshape(2, 3), mapped)):
+    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+print("sharded")
+"""
+
+
+def test_batches_over_two_devices():
+    """In a process of its own: the number of devices is fixed once JAX has started."""
+    flags = "--xla_force_host_platform_device_count=2"
+    run = subprocess.run(
+        [sys.executable, "-c", SHARDED],
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "sharded"
+
+
+def test_functions_can_be_pickled():
+    f = fj.fitzpatrick_entmax15_loss
+    assert pickle.loads(pickle.dumps(f)) is f
