@@ -159,13 +159,11 @@ PAIRS = [fp.FenchelYoungLoss, fp.FitzpatrickLoss]
     ids=repr,
 )
 def test_tsallis_meets_its_ends(kind, alpha, limit, xp: Library, dtype: str) -> None:
-    """α = 1 is the negentropy and α = 2 half the squared norm, to the last bit."""
+    """α = 1 is the negentropy and α = 2 half the squared norm."""
     y, theta = (xp.asarray(x, dtype) for x in draw(Simplex(), dtype, scale=100.0))
     ours, theirs = kind(Tsallis(alpha)), kind(limit)
-    for method in ("value", "y_star"):
-        np.testing.assert_array_equal(
-            to_numpy(getattr(ours, method)(y, theta)), to_numpy(getattr(theirs, method)(y, theta))
-        )
+    assert_promised(ours.value(y, theta), theirs.value(y, theta), y, dtype)
+    assert_promised(ours.y_star(y, theta), theirs.y_star(y, theta), y, dtype)
 
 
 @pytest.mark.parametrize("kind", PAIRS)

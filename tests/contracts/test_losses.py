@@ -72,17 +72,18 @@ def test_maximiser_is_in_the_domain_and_gives_the_gradient(
             assert_same_kind(y_star, theta)
             assert np.all(to_numpy(batch.domain.contains(y_star)))
             difference = to_numpy(y_star) - to_numpy(y)
-            assert_close(gradient, difference, rtol=eps(dtype), atol=0)
+            unit = batch.slack(largest(y_star))[:, None]
+            assert_close(gradient, difference, rtol=0, atol=unit)
             value, same_gradient = loss.value_and_gradient(y, theta)
-            np.testing.assert_array_equal(to_numpy(value), to_numpy(loss(y, theta)))
-            np.testing.assert_array_equal(to_numpy(same_gradient), to_numpy(gradient))
+            assert_close(loss(y, theta), value, rtol=0, atol=batch.slack(value))
+            assert_close(same_gradient, gradient, rtol=0, atol=unit)
             if isinstance(batch.domain, Simplex):
                 total = np.sum(to_numpy(y_star), axis=-1)
                 limit = case.slack * max(batch.k, 2) * eps(dtype)
                 assert_close(total, 1.0, rtol=0, atol=limit)
-        np.testing.assert_array_equal(
-            to_numpy(batch.losses[0].y_star(y, theta)), to_numpy(batch.losses[0].link(theta))
-        )
+        link = batch.losses[0].link(theta)
+        unit = batch.slack(largest(link))[:, None]
+        assert_close(batch.losses[0].y_star(y, theta), link, rtol=0, atol=unit)
 
     check_all(case, xp, dtype, check)
 
@@ -243,7 +244,10 @@ SIMPLEX_CASES = [
 
 @pytest.mark.parametrize("case", SIMPLEX_CASES, ids=lambda case: case.name)
 def test_a_common_shift_changes_nothing_on_the_simplex(case: Case, xp: Library, dtype: str) -> None:
-    """Scores on a grid are shifted without rounding: every result is the same to the last bit."""
+    """Scores on a grid are shifted without rounding, and so nothing else may change either.
+
+    Up to the last bits: vectorised functions depend on where an array lies in memory.
+    """
 
     def check(batch: Batch) -> None:
         y = batch.array(batch.draw_targets())
@@ -256,7 +260,9 @@ def test_a_common_shift_changes_nothing_on_the_simplex(case: Case, xp: Library, 
                     to_numpy(getattr(loss, method)(y, batch.array(t), *extra))
                     for t in (theta, shifted)
                 )
-                np.testing.assert_array_equal(here, there)
+                assert_close(
+                    there, here, rtol=0, atol=8 * eps(dtype) * case.slack * (1 + np.abs(here))
+                )
 
     check_all(case, xp, dtype, check, scales=(1.0,))
 

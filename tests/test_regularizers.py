@@ -1,0 +1,217 @@
+"""What is particular to each regulariser: its parameters, its errors, and how it is printed."""
+
+from dataclasses import FrozenInstanceError
+
+import array_api_compat
+import jax
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import (
+    Bernoulli,
+    ConvergenceError,
+    Indicator,
+    Negentropy,
+    NewtonStatus,
+    Quadratic,
+    SquaredNorm,
+    Tsallis,
+    TwiceDifferentiable,
+)
+from fitzpatrick.sets import Box, L2Ball, Orthant, Simplex
+from tests.helpers import Library, assert_close, eps, to_numpy
+
+# Twice differentiable.
+
+
+def sum_of(function, derivative, second) -> TwiceDifferentiable:
+    """Σ f(y_i), on any array library."""
+
+    def hessian(y):
+        xp = array_api_compat.array_namespace(y)
+        return second(xp, y)[..., None] * xp.eye(y.shape[-1], dtype=y.dtype)
+
+    return TwiceDifferentiable(
+        lambda y: array_api_compat.array_namespace(y).sum(
+            function(array_api_compat.array_namespace(y), y), axis=-1
+        ),
+        lambda y: derivative(array_api_compat.array_namespace(y), y),
+        hessian,
+    )
+
+
+COSH = sum_of(lambda xp, y: xp.cosh(y), lambda xp, y: xp.sinh(y), lambda xp, y: xp.cosh(y))
+SQUARE = sum_of(lambda _, y: y * y / 2, lambda _, y: y, lambda xp, y: xp.ones_like(y))
+# bounded slopes: scores above 1 are out of reach
+BOUNDED = sum_of(
+    lambda xp, y: xp.sqrt(1 + y * y),
+    lambda xp, y: y / xp.sqrt(1 + y * y),
+    lambda _, y: (1 + y * y) ** -1.5,
+)
+
+
+def test_newton_agrees_with_closed_forms(xp: Library, dtype: str) -> None:
+    """½‖·‖² through its derivatives is the squared loss; the link of cosh is asinh."""
+    rng = np.random.default_rng(0)
+    y, theta, v = (xp.asarray(x, dtype) for x in rng.normal(size=(3, 8, 3)))
+    rtol = 100 * eps(dtype)
+    for kind in (fp.FenchelYoungLoss, fp.FitzpatrickLoss):
+        ours, theirs = kind(SQUARE), kind(SquaredNorm())
+        assert_close(ours.value(y, theta), theirs.value(y, theta), rtol=rtol, atol=rtol)
+        assert_close(ours.y_star(y, theta), theirs.y_star(y, theta), rtol=rtol, atol=rtol)
+        product = theirs.hessian_product(y, theta, v)
+        assert_close(ours.hessian_product(y, theta, v), product, rtol=0, atol=eps(dtype) ** 0.6)
+    assert_close(COSH.link(theta), np.arcsinh(to_numpy(theta)), rtol=rtol, atol=rtol)
+
+
+def test_newton_solves_the_equation_of_the_paper() -> None:
+    """∇²Ω(p)(p − y) = θ − ∇Ω(p), and the loss is ⟨p − y, ∇²Ω(p)(p − y)⟩, for scores up to 1e4."""
+    rng = np.random.default_rng(1)
+    y, theta = rng.normal(size=(2, 40, 3))
+    theta[::4] *= 1e4
+    loss = fp.FitzpatrickLoss(COSH)
+    p = loss.y_star(y, theta)
+    assert_close(np.cosh(p) * (p - y) + np.sinh(p), theta, rtol=1e-11, atol=1e-11)
+    assert_close(
+        loss.value(y, theta), np.sum(np.cosh(p) * (p - y) ** 2, axis=-1), rtol=1e-12, atol=0
+    )
+    fenchel_young = fp.FenchelYoungLoss(COSH).value(y, theta)
+    assert np.all(loss.value(y, theta) <= fenchel_young * (1 + 1e-12))
+    h = 1e-5
+    v = rng.normal(size=(40, 3))
+    moderate = np.arange(40) % 4 > 0
+    change = (loss.gradient(y, theta + h * v) - loss.gradient(y, theta - h * v)) / (2 * h)
+    product = loss.hessian_product(y, theta, v)
+    assert_close(product[moderate], change[moderate], rtol=1e-5, atol=1e-7)
+
+
+def test_newton_on_a_quadratic_form_with_a_full_hessian() -> None:
+    A = np.asarray([[2.0, 0.5], [0.5, 1.0]])
+    omega = TwiceDifferentiable(
+        lambda y: np.einsum("...i,ij,...j->...", y, A, y) / 2,
+        lambda y: y @ A,
+        lambda y: np.broadcast_to(A, (*y.shape[:-1], 2, 2)),
+    )
+    y, theta = np.random.default_rng(2).normal(size=(2, 20, 2))
+    for kind in (fp.FenchelYoungLoss, fp.FitzpatrickLoss):
+        ours, theirs = kind(omega), kind(Quadratic(A))
+        assert_close(ours.value(y, theta), theirs.value(y, theta), rtol=1e-12, atol=1e-14)
+        assert_close(ours.y_star(y, theta), theirs.y_star(y, theta), rtol=1e-12, atol=1e-13)
+
+
+def test_newton_without_an_answer_raises_its_status() -> None:
+    theta = np.asarray([[0.5, 0.1], [3.0, 0.0], [0.0, -2.0]])
+    with pytest.raises(
+        ConvergenceError, match=r"did not converge: .* in 2 of 3 rows\. Check"
+    ) as info:
+        BOUNDED.link(theta)
+    assert info.value.status is NewtonStatus.STALLED
+    # a wrong Hessian is found out too, instead of a wrong answer
+    wrong = TwiceDifferentiable(COSH.function, COSH.gradient, lambda y: -COSH.hessian(y))
+    with pytest.raises(ConvergenceError):
+        fp.FitzpatrickLoss(wrong).value(np.zeros((1, 2)), np.ones((1, 2)))
+
+
+def test_newton_without_an_answer_is_nan_where_nothing_can_raise() -> None:
+    """Under jit the failed row is NaN, and the others are what they are."""
+    theta = jax.numpy.asarray([[0.5, 0.1], [3.0, 0.0]])
+    out = to_numpy(jax.jit(BOUNDED.link)(theta))
+    assert np.all(np.isnan(out[1]))
+    exact = to_numpy(theta)[0] / np.sqrt(1 - to_numpy(theta)[0] ** 2)
+    assert_close(out[0], exact, rtol=1e-12, atol=0)
+
+
+# Quadratic.
+
+
+def test_quadratic_refuses_what_is_no_inner_product() -> None:
+    with pytest.raises(ValueError, match=r"A must be a square matrix, got shape \(2, 3\)"):
+        Quadratic(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"A must be symmetric, A - A.T reaches 1"):
+        Quadratic(np.asarray([[1.0, 1.0], [0.0, 1.0]]))
+    with pytest.raises(
+        ValueError, match=r"A must be positive definite, its least eigenvalue is -1"
+    ):
+        Quadratic(np.diag([1.0, -1.0]))
+    with pytest.raises(ValueError, match=r"A must be symmetric|positive definite"):
+        Quadratic(np.full((2, 2), np.nan))
+    with pytest.raises(ValueError, match=r"A is 2 x 2, but the rows have 3 entries"):
+        Quadratic(np.eye(2)).link(np.zeros((4, 3)))
+
+
+def test_quadratic_takes_lists() -> None:
+    np.testing.assert_array_equal(
+        Quadratic([[1, 0], [0, 4]]).link(np.asarray([1.0, 2.0])), [1, 0.5]
+    )
+
+
+# Parameters and domains.
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.5, -1.0, np.nan])
+def test_tsallis_orders(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"Tsallis needs 1 <= alpha <= 2, got"):
+        Tsallis(alpha)
+
+
+@pytest.mark.parametrize("domain", [Box(), L2Ball(), fp.sets.Reals()], ids=repr)
+def test_negentropy_domains(domain) -> None:
+    with pytest.raises(
+        TypeError, match=r"Negentropy is defined on Simplex\(\) or Orthant\(\), got"
+    ):
+        Negentropy(domain)
+
+
+REGULARIZERS = [
+    (Negentropy(), "Negentropy(domain=Simplex())"),
+    (Negentropy(Orthant()), "Negentropy(domain=Orthant())"),
+    (SquaredNorm(Box()), "SquaredNorm(domain=Box(lower=0.0, upper=1.0))"),
+    (Indicator(), "Indicator(domain=Simplex())"),
+    (Tsallis(1.25), "Tsallis(alpha=1.25)"),
+    (Bernoulli(), "Bernoulli()"),
+]
+
+
+@pytest.mark.parametrize(("omega", "text"), REGULARIZERS, ids=lambda x: str(x))
+def test_regularizers_are_values(omega, text: str) -> None:
+    """Frozen, hashable, equal to their like, and printed as they are written."""
+    assert repr(omega) == text
+    again = eval(text, {**vars(fp.regularizers), **vars(fp.sets)})
+    assert again == omega
+    assert hash(again) == hash(omega)
+    with pytest.raises(FrozenInstanceError):
+        omega.alpha = 3
+    for kind in (fp.FenchelYoungLoss, fp.FitzpatrickLoss):
+        assert repr(kind(omega)) == f"{kind.__name__}(regularizer={text})"
+        assert kind(omega) == kind(again)
+        assert hash(kind(omega)) == hash(kind(again))
+    assert fp.FenchelYoungLoss(omega) != fp.FitzpatrickLoss(omega)
+
+
+@pytest.mark.parametrize(
+    "omega", [SquaredNorm(), SquaredNorm(Simplex()), Negentropy(), Bernoulli()]
+)
+def test_value_conjugate_and_link_are_checked(omega) -> None:
+    with pytest.raises(ValueError, match=r"y is not in the domain|y must have shape"):
+        omega.value(np.full((2, 3), np.nan))
+    with pytest.raises(TypeError, match="theta must be real numbers"):
+        omega.link(np.asarray(["a"]))
+    with pytest.raises(TypeError, match="theta must be real numbers"):
+        omega.conjugate(np.asarray([1j]))
+
+
+@pytest.mark.parametrize("omega", [omega for omega, _ in REGULARIZERS], ids=repr)
+def test_the_link_is_the_gradient_of_the_conjugate(omega, xp: Library) -> None:
+    """Convexity sandwiches each difference of Ω* between the links at its ends."""
+    rng = np.random.default_rng(3)
+    theta = rng.normal(size=(50, 4))
+    v = 1e-5 * rng.normal(size=(50, 4))
+    left, right = xp.asarray(theta - v), xp.asarray(theta + v)
+    moved = to_numpy(right) - to_numpy(left)
+    rise = to_numpy(omega.conjugate(right)) - to_numpy(omega.conjugate(left))
+    low = np.sum(to_numpy(omega.link(left)) * moved, axis=-1)
+    high = np.sum(to_numpy(omega.link(right)) * moved, axis=-1)
+    assert np.all(low <= rise + 1e-14)
+    assert np.all(rise <= high + 1e-14)
+    assert np.max(high - low) < 1e-3

@@ -1,0 +1,158 @@
+"""The special functions against mpmath: within a few units in the last place, everywhere."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import wrightomega
+
+from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
+from tests.helpers import DTYPES, Library, assert_same_kind, to_numpy
+
+mpmath.mp.dps = 50
+OMEGA_ULP = 4
+
+
+def exact_omega(z: float) -> mpmath.mpf:
+    """The root of ℓ + e^ℓ = z, ω = e^ℓ, by Newton's method to 50 digits."""
+    z = mpmath.mpf(z)
+    log_omega = z if z < 1 else mpmath.log(z)
+    for _ in range(100):
+        omega = mpmath.exp(log_omega)
+        step = (log_omega + omega - z) / (1 + omega)
+        log_omega -= step
+        if abs(step) < mpmath.mpf(10) ** -45 * max(1, abs(log_omega)):
+            return mpmath.exp(log_omega)
+    raise AssertionError(f"no root for z = {z}")
+
+
+def ulps(actual: np.ndarray, exact: list, dtype: str) -> np.ndarray:
+    """Distance of each entry from the exact number, in units of the last place of that number."""
+    spacing = np.spacing(np.asarray([abs(float(x)) for x in exact]).astype(dtype))
+    return np.asarray(
+        [
+            float(abs(mpmath.mpf(float(a)) - x) / mpmath.mpf(float(s)))
+            for a, x, s in zip(actual, exact, spacing, strict=True)
+        ]
+    )
+
+
+def omega_points(dtype: str) -> np.ndarray:
+    """Random points of all sizes, and both sides of every switch between formulas."""
+    rng = np.random.default_rng(0)
+    huge = 300 if dtype == "float64" else 38
+    tail = -745 if dtype == "float64" else -103
+    sizes = 10.0 ** rng.uniform(-3, huge, 120)
+    points = [rng.uniform(-45, 45, 250), rng.uniform(tail, 0, 150), rng.uniform(-1, 3, 150), sizes]
+    points = np.concatenate(points).astype(dtype)
+    switches = np.asarray([-40.0, 0.0, 1.0], dtype=dtype)
+    beside = [np.nextafter(switches, np.asarray(side, dtype)) for side in (-np.inf, np.inf)]
+    near = [switches + np.asarray(step, dtype) for step in (-1e-3, -1e-6, 1e-6, 1e-3)]
+    return np.concatenate([points, switches, *beside, *near])
+
+
+EXACT_OMEGA = {
+    dtype: (points, [exact_omega(float(z)) for z in points])
+    for dtype in DTYPES
+    for points in [omega_points(dtype)]
+}
+
+
+def test_wright_omega_within_four_ulp(xp: Library, dtype: str) -> None:
+    points, exact = EXACT_OMEGA[dtype]
+    out = wright_omega(xp.asarray(points))
+    assert_same_kind(out, xp.asarray(points))
+    error = ulps(to_numpy(out), exact, dtype)
+    if xp.flushes_subnormals:
+        # XLA rounds subnormal results to zero on the CPU, whatever the formula
+        error = error[np.asarray([x > np.finfo(dtype).tiny for x in exact])]
+    assert np.max(error) <= OMEGA_ULP
+
+
+def test_wright_omega_underflows_gradually(xp: Library, dtype: str) -> None:
+    """Subnormal results and the step to zero, as in SciPy."""
+    if xp.flushes_subnormals:
+        pytest.skip("XLA rounds subnormal numbers to zero on the CPU")
+    edges = {"float64": (-746.0, -708.0), "float32": (-104.0, -87.0)}[dtype]
+    z = np.linspace(*edges, 500).astype(dtype)
+    out = np.asarray(wright_omega(xp.asarray(z)))
+    expected = np.asarray(wrightomega(z))
+    assert np.any((expected > 0) & (expected < np.finfo(dtype).tiny))
+    assert np.any(expected == 0)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=2 * np.finfo(dtype).smallest_subnormal)
+
+
+def test_wright_omega_at_its_limits(xp: Library, dtype: str) -> None:
+    z = xp.asarray([-np.inf, np.inf, np.nan, 1.0, -1e300 if dtype == "float64" else -1e38], dtype)
+    expected = [0, np.inf, np.nan, 1, 0]
+    np.testing.assert_allclose(
+        to_numpy(wright_omega(z)), expected, rtol=np.finfo(dtype).eps, atol=0
+    )
+    assert wright_omega(xp.asarray([], dtype)).shape == (0,)
+
+
+def test_wright_omega_increases_and_solves_its_equation() -> None:
+    z = np.linspace(-50, 50, 20_001)
+    omega = wright_omega(z)
+    assert np.all(np.diff(omega) > 0)
+    np.testing.assert_allclose(omega + np.log(omega), z, rtol=0, atol=2e-14)
+
+
+def test_wright_omega_takes_numbers_and_names_what_it_cannot_take() -> None:
+    assert float(wright_omega(1.0)) == 1.0
+    with pytest.raises(TypeError, match=r"z must be real numbers .* got dtype complex128"):
+        wright_omega(np.asarray([1j]))
+
+
+def real_line(dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    sizes = 10.0 ** rng.uniform(-12, 1.9, 300)
+    beside = [np.nextafter(np.asarray(0.5, dtype), np.asarray(x, dtype)) for x in (0, 1)]
+    points = np.concatenate([sizes, -sizes, [0.0, 0.5, -0.5], beside, -np.asarray(beside)])
+    return points.astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("function", "exact", "limit"),
+    [
+        # x² underflows nowhere on these points
+        (expm1_minus_x, lambda x: mpmath.expm1(x) - x, 8),
+        (softplus, lambda x: mpmath.log1p(mpmath.exp(x)), 3),
+        (sigmoid, lambda x: 1 / (1 + mpmath.exp(-x)), 3),
+    ],
+    ids=["expm1_minus_x", "softplus", "sigmoid"],
+)
+def test_elementary_functions(function, exact, limit: int, xp: Library, dtype: str) -> None:
+    points = real_line(dtype)
+    out = function(xp.asarray(points))
+    assert_same_kind(out, xp.asarray(points))
+    error = ulps(to_numpy(out), [exact(mpmath.mpf(float(x))) for x in points], dtype)
+    assert np.max(error) <= limit
+
+
+def test_elementary_functions_at_their_limits(xp: Library, dtype: str) -> None:
+    x = xp.asarray([-np.inf, np.inf, np.nan, 0.0], dtype)
+    np.testing.assert_array_equal(to_numpy(expm1_minus_x(x))[[0, 2, 3]], [np.inf, np.nan, 0])
+    np.testing.assert_array_equal(to_numpy(softplus(x))[:3], [0, np.inf, np.nan])
+    np.testing.assert_array_equal(to_numpy(sigmoid(x)), [0, 1, np.nan, 0.5])
+
+
+def test_logsumexp(xp: Library, dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    rows = (rng.normal(size=(60, 7)) * 10.0 ** rng.uniform(-2, 3, (60, 1))).astype(dtype)
+    rows[::3, 2] = -np.inf
+    out = logsumexp(xp.asarray(rows))
+    assert out.shape == (60, 1)
+    assert_same_kind(out, xp.asarray(rows))
+    exact = [mpmath.log(mpmath.fsum(mpmath.exp(mpmath.mpf(float(x))) for x in r)) for r in rows]
+    spacing = np.finfo(dtype).eps * np.maximum(
+        1, np.max(np.abs(rows), axis=-1, where=rows > -np.inf, initial=0)
+    )
+    error = np.abs(to_numpy(out)[:, 0] - np.asarray([float(x) for x in exact]))
+    assert np.all(error <= 2 * spacing)
+
+
+def test_logsumexp_at_its_limits(xp: Library, dtype: str) -> None:
+    rows = [[-np.inf, -np.inf], [1e4, 1e4], [-1e4, -np.inf], [np.nan, 0.0]]
+    expected = [[-np.inf], [1e4 + np.log(2)], [-1e4], [np.nan]]
+    out = to_numpy(logsumexp(xp.asarray(rows, dtype)))
+    np.testing.assert_allclose(out, expected, rtol=np.finfo(dtype).eps)

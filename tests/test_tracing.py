@@ -1,0 +1,130 @@
+"""Every registry loss under jax.jit and torch.compile: one formula, one answer, fixed steps."""
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import _base
+from fitzpatrick.sets import Simplex
+from tests.helpers import Library, assert_close, assert_same_kind, eps, scores, targets, to_numpy
+
+N, K = 9, 3
+every_loss = pytest.mark.parametrize("name", fp.loss_names())
+
+
+def inputs(loss: fp.Loss, dtype: str):
+    rng = np.random.default_rng(0)
+    domain = loss.regularizer.domain
+    y = targets(domain, rng, N, K, dtype)
+    return y, scores(domain, rng, N, K, dtype, 3.0), rng.normal(size=(N, K))
+
+
+def everything(loss: fp.Loss):
+    """All results of a loss in one function, so that they are compiled once."""
+
+    def results(y, theta, v):
+        value, gradient = loss.value_and_gradient(y, theta)
+        return value, gradient, loss.hessian_product(y, theta, v), loss.link(theta)
+
+    return results
+
+
+def compare(traced, eager, like, dtype: str) -> None:
+    for out, expected in zip(traced, eager, strict=True):
+        assert_same_kind(out, like)
+        scale = np.max(np.abs(to_numpy(expected)))
+        assert_close(out, expected, rtol=0, atol=32 * eps(dtype) * (1 + scale))
+
+
+@every_loss
+def test_jit(name: str, dtype: str) -> None:
+    loss = fp.get_loss(name)
+    arrays = [Library("jax").asarray(x, dtype) for x in inputs(loss, dtype)]
+    results = everything(loss)
+    compare(jax.jit(results)(*arrays), results(*arrays), arrays[1], dtype)
+
+
+@every_loss
+def test_compile(name: str) -> None:
+    """The whole call is one graph; the backend runs it as it was traced."""
+    torch._dynamo.reset()
+    loss, dtype = fp.get_loss(name), "float64"
+    arrays = [Library("torch").asarray(x, dtype) for x in inputs(loss, dtype)]
+    results = everything(loss)
+    compiled = torch.compile(results, fullgraph=True, backend="eager", dynamic=False)
+    compare(compiled(*arrays), results(*arrays), arrays[1], dtype)
+
+
+SIMPLEX = [n for n in fp.loss_names() if isinstance(fp.get_loss(n).regularizer.domain, Simplex)]
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_jit_of_integer_labels(name: str) -> None:
+    loss = fp.get_loss(name)
+    _, theta, _ = inputs(loss, "float64")
+    labels, theta = Library("jax").asarray(np.arange(N) % K), Library("jax").asarray(theta)
+    assert_close(
+        jax.jit(loss.value)(labels, theta), loss.value(labels, theta), rtol=1e-14, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "fitzpatrick_sparsemax"])
+def test_vmap_and_grad(name: str) -> None:
+    """One pair at a time under vmap is the batch; a column of y_star is a derivative."""
+    loss = fp.get_loss(name)
+    y, theta, _ = (Library("jax").asarray(x, "float64") for x in inputs(loss, "float64"))
+    assert_close(jax.vmap(loss.value)(y, theta), loss.value(y, theta), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_the_number_of_steps_does_not_depend_on_the_data(
+    name: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Easy and hard rows evaluate the maximiser equally often."""
+    loss, xp = fp.get_loss(name), Library(library)
+    calls: list[int] = []
+    solve_tau = _base.solve_tau
+
+    def counting(point, tau, power, steps):
+        calls.append(0)
+
+        def counted(t):
+            calls[-1] += 1
+            return point(t)
+
+        return solve_tau(counted, tau, power, steps)
+
+    monkeypatch.setattr(_base, "solve_tau", counting)
+    rng = np.random.default_rng(1)
+    easy = np.zeros((N, K)), np.full((N, K), 1 / K)
+    hard = 1e4 * rng.normal(size=(N, K)), targets(Simplex(), rng, N, K, "float64")
+    for theta, y in (easy, hard):
+        loss.solve(xp.asarray(y), xp.asarray(theta)).value()
+    if name == "perceptron":
+        assert calls == []
+    else:
+        assert len(calls) == 2
+        assert calls[0] == calls[1]
+
+
+def test_numpy_stops_when_every_row_has_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = fp.get_loss("fitzpatrick_entmax15")
+    calls = 0
+    solve_tau = _base.solve_tau
+
+    def counting(point, tau, power, steps):
+        def counted(t):
+            nonlocal calls
+            calls += 1
+            return point(t)
+
+        tau = solve_tau(counted, tau, power, steps)
+        assert calls < steps
+        return tau
+
+    monkeypatch.setattr(_base, "solve_tau", counting)
+    loss.value(np.asarray([[0.5, 0.5]]), np.asarray([[0.0, 0.0]]))
+    assert calls > 1

@@ -1,0 +1,421 @@
+"""The public edge: what comes in, in which form, and what is said when it is wrong."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+import fitzpatrick as fp
+from fitzpatrick.sets import ProductSet, Simplex
+from tests.helpers import Library, assert_close, eps, scores, targets, to_numpy
+
+N, K = 12, 4
+every_loss = pytest.mark.parametrize("name", fp.loss_names())
+SIMPLEX = [n for n in fp.loss_names() if isinstance(fp.get_loss(n).regularizer.domain, Simplex)]
+MASKABLE = [n for n in fp.loss_names() if "squared" not in n]
+every_simplex_loss = pytest.mark.parametrize("name", SIMPLEX)
+LOSS = fp.get_loss("fitzpatrick_logistic")
+Y = np.asarray([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+THETA = np.asarray([[1.0, 0.0, -1.0], [0.0, 0.0, 3.0]])
+
+
+def inputs(name: str, dtype: str = "float64", n: int = N):
+    domain = fp.get_loss(name).regularizer.domain
+    rng = np.random.default_rng(0)
+    y, theta = targets(domain, rng, n, K, dtype), scores(domain, rng, n, K, dtype, 3.0)
+    return y, theta, rng.normal(size=(n, K)).astype(dtype).astype(np.float64)
+
+
+def results(loss: fp.Loss, y, theta, v) -> dict:
+    value, gradient = loss.value_and_gradient(y, theta)
+    return {
+        "value": value,
+        "gradient": gradient,
+        "y_star": loss.y_star(y, theta),
+        "hessian_product": loss.hessian_product(y, theta, v),
+        "link": loss.link(theta),
+        "omega": loss.regularizer.value(y) if hasattr(y, "dtype") else None,
+    }
+
+
+# Targets off the domain.
+
+
+def test_a_row_that_does_not_sum_to_one(xp: Library) -> None:
+    y = Y.copy()
+    y[1, 0] = 0.25
+    message = (
+        r"^y is not in the domain Simplex\(\): in row 1 it sums to 1\.25, not 1; divide each row "
+        r"by its sum, y / y\.sum\(axis=-1, keepdims=True\)$"
+    )
+    for method in (LOSS.value, LOSS.gradient, LOSS.value_and_gradient, LOSS.y_star):
+        with pytest.raises(ValueError, match=message):
+            method(xp.asarray(y), xp.asarray(THETA))
+    with pytest.raises(ValueError, match=message):
+        LOSS.hessian_product(xp.asarray(y), xp.asarray(THETA), xp.asarray(THETA))
+    with pytest.raises(ValueError, match=message):
+        LOSS.regularizer.value(xp.asarray(y))
+
+
+def test_the_advice_of_the_message_is_right() -> None:
+    y = 3 * Y
+    normalised = y / y.sum(axis=-1, keepdims=True)
+    assert_close(LOSS.value(normalised, THETA), LOSS.value(Y, THETA), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([0.0, 0.0, 0.0], "in row 0 it sums to 0, so that it has no proportions; drop it"),
+        ([1.5, -0.5, 0.0], "in row 0 entry 1 is -0.5, but proportions are non-negative"),
+        ([0.5, np.nan, 0.5], "in row 0 entry 1 is NaN"),
+        ([np.inf, 0.0, 0.0], "in row 0 it sums to inf, not 1"),
+        ([1.0, 1e-7, 0.0], r"in row 0 it sums to 1\.0000001, not 1"),
+    ],
+    ids=repr,
+)
+def test_bad_proportions(row, message: str, xp: Library) -> None:
+    y = np.asarray([row, Y[1]])
+    with pytest.raises(ValueError, match=message):
+        LOSS.value(xp.asarray(y), xp.asarray(THETA))
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("sigmoid", 1.5, r"Box\(lower=0.0, upper=1.0\): in row 1 entry 2 is 1.5, outside \[0, 1\]"),
+        ("fitzpatrick_sparse_sigmoid", -1.0, r"in row 1 entry 2 is -1, outside \[0, 1\]"),
+        ("poisson", -3.0, r"Orthant\(\): in row 1 entry 2 is -3, outside \[0, inf\]"),
+        ("sigmoid", np.nan, "in row 1 entry 2 is NaN"),
+        ("poisson", np.nan, "in row 1 entry 2 is NaN"),
+        ("squared", np.nan, "in row 1 entry 2 is NaN"),
+    ],
+)
+def test_bad_entries_on_a_product_domain(name: str, entry: float, message: str) -> None:
+    y = np.full((2, 3), 0.5)
+    y[1, 2] = entry
+    with pytest.raises(ValueError, match=message):
+        fp.get_loss(name).value(y, THETA)
+
+
+def test_a_point_off_any_other_set_says_how_far() -> None:
+    loss = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
+    with pytest.raises(ValueError, match=r"it is 4 away from the set L2Ball.*project it with"):
+        loss.value(np.asarray([[5.0, 0.0]]), np.asarray([[0.0, 0.0]]))
+
+
+def test_rows_in_more_than_two_axes_are_named_by_all_of_them() -> None:
+    y = np.broadcast_to(Y, (3, 2, 3)).copy()
+    y[2, 1, 0] = 7
+    with pytest.raises(ValueError, match=r"in row \(2, 1\) it sums to 8"):
+        LOSS.value(y, np.zeros((3, 2, 3)))
+
+
+def test_rounding_is_no_violation(dtype: str) -> None:
+    """Proportions from a division, or that were stored in half precision's neighbour, pass."""
+    y = np.random.default_rng(0).dirichlet(np.ones(1000), 20).astype(dtype)
+    assert np.all(LOSS.value(y, np.zeros_like(y)) >= 0)
+
+
+# Shapes, labels, dtypes, libraries, names.
+
+
+def test_wrong_shapes() -> None:
+    with pytest.raises(ValueError, match=r"same shape, got \(2, 3\) and \(3, 3\)"):
+        LOSS.value(Y, np.zeros((3, 3)))
+    with pytest.raises(ValueError, match=r"got \(2, 2, 3\) and \(2, 3\); integer labels have"):
+        LOSS.value(np.zeros((2, 2, 3), dtype=int), THETA)
+    with pytest.raises(ValueError, match=r"theta must have shape \(k,\) or \(n, k\) with k >= 1"):
+        LOSS.value(np.zeros((2, 0)), np.zeros((2, 0)))
+    with pytest.raises(ValueError, match=r"theta must have shape .* got \(\)"):
+        LOSS.link(3.0)
+    with pytest.raises(
+        ValueError, match=r"v must have the shape of theta, got \(3,\) and \(2, 3\)"
+    ):
+        LOSS.hessian_product(Y, THETA, np.ones(3))
+    with pytest.raises(ValueError, match=r"labels must have shape \(2,\) .* got \(3,\)"):
+        LOSS.value(np.asarray([0, 1, 2]), THETA)
+
+
+def test_labels_out_of_range(xp: Library) -> None:
+    theta = xp.asarray(THETA)
+    with pytest.raises(ValueError, match="label 3 in row 1 is out of range: theta has 3 classes"):
+        LOSS.value(xp.asarray([0, 3]), theta)
+    with pytest.raises(ValueError, match="label -1 in row 0 is out of range"):
+        LOSS.value(xp.asarray([-1, 2]), theta)
+    with pytest.raises(ValueError, match="label 5 is out of range"):
+        LOSS.value(xp.asarray(5), xp.asarray(THETA[0]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in fp.loss_names() if isinstance(fp.get_loss(n).regularizer.domain, ProductSet)],
+)
+def test_labels_on_a_product_domain(name: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"integer labels are for losses on the simplex, .*\(2, 3\)"
+    ):
+        fp.get_loss(name).value(np.asarray([0, 1]), THETA)
+
+
+def test_dtypes_that_are_no_numbers() -> None:
+    for bad in (THETA + 1j, THETA > 0, THETA.astype(str), THETA.astype(object)):
+        with pytest.raises(
+            TypeError, match="theta must be real numbers in float16 to float64, got"
+        ):
+            LOSS.value(Y, bad)
+        with pytest.raises(TypeError, match="y must be real numbers in float16 to float64, got"):
+            LOSS.value(bad, THETA)
+    with pytest.raises(TypeError, match=r"theta must be a NumPy, PyTorch or JAX array .* got str"):
+        LOSS.value(Y, "scores")
+    with pytest.raises(TypeError, match=r"y must be a NumPy, PyTorch or JAX array .* got dict"):
+        LOSS.value({}, THETA)
+
+
+def test_libraries_do_not_mix() -> None:
+    arrays = [Y, torch.from_numpy(Y), jnp.asarray(Y)]
+    for y in arrays:
+        for theta in arrays:
+            if y is not theta:
+                with pytest.raises(TypeError, match="y and theta must come from one array library"):
+                    LOSS.value(y, theta)
+
+
+def test_sparse_scores_and_sparse_targets_of_other_libraries() -> None:
+    with pytest.raises(
+        TypeError, match="sparse targets go with NumPy scores, got theta of type Ten"
+    ):
+        LOSS.value(sparse.csr_array(Y), torch.from_numpy(THETA))
+    with pytest.raises(TypeError, match="theta is a SciPy sparse array; only targets y may be"):
+        LOSS.value(Y, sparse.csr_array(THETA))
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(
+        ValueError, match=r"unknown loss 'fitzpatrick_logit'; did you mean 'fitzpatr"
+    ):
+        fp.get_loss("fitzpatrick_logit")
+    with pytest.raises(ValueError, match=r"unknown loss 'sparse_max'; did you mean .*'sparsemax'"):
+        fp.get_loss("sparse_max")
+    with pytest.raises(ValueError, match=r"unknown loss 'zzz'; The names are entmax15, "):
+        fp.get_loss("zzz")
+    assert fp.get_loss(LOSS) is LOSS
+
+
+def test_the_registry_has_the_documented_names() -> None:
+    pairs = ("squared", "logistic", "sparsemax", "entmax15", "sigmoid", "sparse_sigmoid", "poisson")
+    names = {"perceptron", *pairs, *(f"fitzpatrick_{name}" for name in pairs)}
+    assert names <= set(fp.loss_names())
+    assert fp.loss_names() == sorted(fp.loss_names())
+
+
+# Masks, NaN, empty batches.
+
+
+@pytest.mark.parametrize("name", MASKABLE)
+def test_a_masked_class(name: str, xp: Library, dtype: str) -> None:
+    """θ = −∞: probability 0, a finite loss where its target is 0, +∞ elsewhere, and no NaN."""
+    loss = fp.get_loss(name)
+    y, theta, v = inputs(name, dtype)
+    y[:, 0] = np.where(np.arange(N) < N // 2, 0, 0.5)
+    if isinstance(loss.regularizer.domain, Simplex):
+        y[:, 1:] = (1 - y[:, :1]) / (K - 1)
+        y[0] = [0, 1, 0, 0]
+    theta[:, 0] = -np.inf
+    out = results(loss, *(xp.asarray(x, dtype) for x in (y, theta, v)))
+    value = to_numpy(out["value"])
+    assert np.all(np.isfinite(value[: N // 2]))
+    assert np.all(value[N // 2 :] == np.inf)
+    for key in ("gradient", "y_star", "hessian_product", "link"):
+        assert np.all(np.isfinite(to_numpy(out[key]))), key
+    for key in ("y_star", "hessian_product", "link"):
+        assert np.all(to_numpy(out[key])[:, 0] == 0), key
+    # the other classes see the same as without the mask, where its target is 0
+    if isinstance(loss.regularizer.domain, Simplex):
+        rest = [xp.asarray(x[: N // 2, 1:], dtype) for x in (y, theta)]
+        atol = 32 * eps(dtype)
+        assert_close(value[: N // 2], loss.value(*rest), rtol=atol, atol=atol)
+        assert_close(to_numpy(out["y_star"])[: N // 2, 1:], loss.y_star(*rest), rtol=0, atol=atol)
+
+
+@every_simplex_loss
+def test_all_classes_but_one_masked(name: str, xp: Library) -> None:
+    y, theta = xp.asarray([[0.0, 1.0], [1.0, 0.0]]), xp.asarray([[-np.inf, 3.0]] * 2)
+    loss = fp.get_loss(name)
+    np.testing.assert_array_equal(to_numpy(loss.value(y, theta)), [0, np.inf])
+    np.testing.assert_array_equal(to_numpy(loss.link(theta)), [[0, 1]] * 2)
+    labels = xp.asarray([1, 0])
+    np.testing.assert_array_equal(to_numpy(loss.value(labels, theta)), [0, np.inf])
+
+
+@every_loss
+def test_a_nan_score_stays_in_its_row(name: str, xp: Library, dtype: str) -> None:
+    loss = fp.get_loss(name)
+    y, theta, v = inputs(name, dtype)
+    good = results(loss, *(xp.asarray(x, dtype) for x in (y, theta, v)))
+    theta[3, 1] = np.nan
+    out = results(loss, *(xp.asarray(x, dtype) for x in (y, theta, v)))
+    others = np.arange(N) != 3
+    for key in ("value", "gradient", "y_star", "link"):
+        got, expected = to_numpy(out[key]), to_numpy(good[key])
+        assert np.any(np.isnan(got[3])), key
+        scale = 1 + np.max(np.abs(expected))
+        assert_close(got[others], expected[others], rtol=0, atol=8 * eps(dtype) * scale)
+
+
+@every_simplex_loss
+def test_rows_without_an_answer_are_nan(name: str) -> None:
+    """+∞ on the simplex, and a row that is −∞ throughout, as documented."""
+    theta = np.asarray([[np.inf, np.inf], [-np.inf, -np.inf], [0.0, 0.0]])
+    value = fp.get_loss(name).value(np.full((3, 2), 0.5), theta)
+    assert np.all(np.isnan(value[:2]))
+    assert_close(value[2], 0.0, rtol=0, atol=1e-15)
+
+
+@every_loss
+def test_empty_batches(name: str, xp: Library, dtype: str) -> None:
+    loss = fp.get_loss(name)
+    empty = xp.asarray(np.zeros((0, K)), dtype)
+    out = results(loss, empty, empty, empty)
+    assert tuple(out["value"].shape) == (0,)
+    for key in ("gradient", "y_star", "hessian_product", "link"):
+        assert tuple(out[key].shape) == (0, K)
+        assert out[key].dtype == empty.dtype
+    if name in SIMPLEX:
+        assert tuple(loss.value(xp.asarray(np.zeros(0, dtype=int)), empty).shape) == (0,)
+
+
+# Forms of the same input.
+
+
+@every_loss
+def test_inputs_are_never_modified(name: str, xp: Library) -> None:
+    loss = fp.get_loss(name)
+    arrays = [xp.asarray(x) for x in inputs(name)]
+    before = [to_numpy(x).copy() for x in arrays]
+    if xp.name == "numpy":
+        arrays = [x.copy() for x in arrays]  # writeable, unlike those of all other tests
+    results(loss, *arrays)
+    for array, copy in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(to_numpy(array), copy)
+
+
+@every_loss
+def test_layout_does_not_matter(name: str) -> None:
+    """Fortran order, strides, negative strides and extra leading axes."""
+    loss = fp.get_loss(name)
+    arrays = inputs(name)
+    expected = results(loss, *arrays)
+    layouts = {
+        "fortran": [np.asfortranarray(x) for x in arrays],
+        "strided": [np.repeat(np.repeat(x, 2, axis=0), 3, axis=1)[::2, ::3] for x in arrays],
+        "reversed": [x[::-1, ::-1].copy()[::-1, ::-1] for x in arrays],
+    }
+    for layout in layouts.values():
+        for key, out in results(loss, *layout).items():
+            assert_close(out, expected[key], rtol=1e-14, atol=1e-15)
+    cubes = [x.reshape(3, N // 3, K) for x in arrays]
+    assert_close(loss.value(*cubes[:2]).ravel(), expected["value"], rtol=1e-14, atol=1e-15)
+
+
+@every_loss
+def test_a_single_pair_gives_a_scalar(name: str, xp: Library) -> None:
+    loss = fp.get_loss(name)
+    y, theta, v = inputs(name)
+    whole = results(loss, *(xp.asarray(x) for x in (y, theta, v)))
+    one = results(loss, *(xp.asarray(x[2]) for x in (y, theta, v)))
+    assert np.ndim(one["value"]) == 0
+    for key, out in one.items():
+        assert_close(out, to_numpy(whole[key])[2], rtol=1e-13, atol=1e-15)
+
+
+@every_loss
+def test_lists_are_arrays(name: str) -> None:
+    loss = fp.get_loss(name)
+    y, theta, _ = inputs(name)
+    assert_close(
+        loss.value(y.tolist(), theta.tolist()), loss.value(y, theta), rtol=1e-14, atol=1e-15
+    )
+    integers = loss.value([[1, 0, 0, 0]], [[1, 2, 3, 0]])
+    floats = loss.value(np.eye(4)[:1], np.asarray([[1.0, 2.0, 3.0, 0.0]]))
+    assert_close(integers, floats, rtol=1e-14, atol=0)
+
+
+@every_loss
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_sparse_targets(name: str, form: str, kind: str) -> None:
+    loss = fp.get_loss(name)
+    y, theta, v = inputs(name)
+    sparse_y = getattr(sparse, f"{form}_{kind}")(y)
+    dense = results(loss, y, theta, v)
+    for key, method in (
+        ("value", loss.value),
+        ("gradient", loss.gradient),
+        ("y_star", loss.y_star),
+    ):
+        out = method(sparse_y, theta)
+        assert type(out) is np.ndarray
+        assert_close(out, dense[key], rtol=1e-13, atol=1e-15)
+    product = loss.hessian_product(sparse_y, theta, v)
+    assert_close(product, dense["hessian_product"], rtol=1e-13, atol=1e-15)
+
+
+def test_sparse_targets_are_checked() -> None:
+    with pytest.raises(ValueError, match="in row 0 it sums to 2"):
+        LOSS.value(sparse.csr_array(2 * Y), THETA)
+    with pytest.raises(ValueError, match=r"got \(2, 3\) and \(1, 3\)"):
+        LOSS.value(sparse.csr_array(Y), THETA[:1])
+
+
+@every_simplex_loss
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint8"])
+def test_integer_labels(name: str, kind: str, xp: Library) -> None:
+    loss = fp.get_loss(name)
+    _, theta, v = inputs(name)
+    labels = np.arange(N) % K
+    arrays = xp.asarray(theta), xp.asarray(v)
+    dense = results(loss, xp.asarray(np.eye(K)[labels]), *arrays)
+    labels = xp.asarray(labels, kind)
+    for key, method in (
+        ("value", loss.value),
+        ("gradient", loss.gradient),
+        ("y_star", loss.y_star),
+    ):
+        assert_close(method(labels, arrays[0]), dense[key], rtol=1e-13, atol=1e-15)
+    product = loss.hessian_product(labels, *arrays)
+    assert_close(product, dense["hessian_product"], rtol=1e-13, atol=1e-15)
+
+
+HALF = [("numpy", "float16"), ("torch", "float16"), ("torch", "bfloat16"), ("jax", "bfloat16")]
+
+
+@every_loss
+@pytest.mark.parametrize(("library", "half"), HALF)
+def test_half_precision_in_and_out(name: str, library: str, half: str) -> None:
+    """Computed in float32 and rounded once."""
+    loss = fp.get_loss(name)
+    y, theta, v = (np.round(x * 8) / 8 for x in inputs(name, "float32"))
+    if name in SIMPLEX:
+        y = np.eye(K)[np.arange(N) % K]
+    arrays = [Library(library).asarray(x, "float32") for x in (y, theta, v)]
+    if library == "torch":
+        low = [x.to(getattr(torch, half)) for x in arrays]
+    else:
+        low = [x.astype(np.float16 if library == "numpy" else jnp.bfloat16) for x in arrays]
+    full, out = results(loss, *arrays), results(loss, *low)
+    rounding = {"float16": 2**-11, "bfloat16": 2**-8}[half]
+    for key in ("value", "gradient", "y_star", "hessian_product", "link"):
+        assert out[key].dtype == low[0].dtype, key
+        single = out[key].float() if library == "torch" else out[key].astype(np.float32)
+        assert_close(single, full[key], rtol=rounding, atol=1e-6)
+
+
+def test_integer_scores_become_floats() -> None:
+    assert LOSS.value(np.asarray([0, 1]), np.asarray([[1, 2], [3, 4]])).dtype == np.float64
+
+
+def test_targets_take_the_dtype_of_the_scores(xp: Library) -> None:
+    value = LOSS.value(xp.asarray(Y, "float64"), xp.asarray(THETA, "float32"))
+    assert str(value.dtype).endswith("float32")
