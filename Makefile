@@ -6,7 +6,7 @@ JOBS ?= auto
 .PHONY: run test lint bench clean
 
 run: .venv/run.stamp
-	$(BIN)/python -m fitzpatrick
+	$(BIN)/python -m fitzpatrick reproduce
 
 test: lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
