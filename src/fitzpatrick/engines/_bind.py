@@ -13,6 +13,7 @@ from ._blocks import resolve_threads
 from ._bound import BlockedLoss, BoundLoss, CoreLoss
 from ._logistic import HardLogisticRows, LogisticRows
 from ._rows import CoreRows, Rows
+from ._sparsemax import SparsemaxRows
 from ._targets import DenseTargets, Labels, SparseTargets, Targets, as_targets
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def choose_rows(loss: "Loss", targets: Targets) -> Rows[Any] | None:
             return HardLogisticRows(targets, loss.is_fitzpatrick)
         if isinstance(targets, (SparseTargets, DenseTargets)):
             return LogisticRows(targets, loss)
+    if omega == SquaredNorm(Simplex()):
+        return SparsemaxRows(targets, loss)
     return CoreRows(targets, loss)
 
 
@@ -94,7 +97,9 @@ def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss 
     That is: other array libraries, half precision, one pair or more than one batch axis, and
     regularisers and sets beyond those that the engine has rows for.
     """
-    if not isinstance(theta, np.ndarray) or theta.ndim != 2 or theta.dtype not in _DTYPES:
+    if not isinstance(theta, np.ndarray) or theta.dtype not in _DTYPES:
+        return None
+    if theta.ndim != 2 or theta.shape[1] == 0:
         return None
     if not (sparse.issparse(y) or isinstance(y, (np.ndarray, list, tuple))):
         return None

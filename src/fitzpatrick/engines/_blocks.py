@@ -41,6 +41,13 @@ class Scratch:
             return self.stack(name, 1, shape[::-1], dtype)[0].T
         return np.asarray(self.stack(name, 1, shape, dtype)[0])
 
+    def zeros(self, name: str, size: int, dtype: DTypeLike) -> np.ndarray[Any, Any]:
+        """A flat array of zeros; whoever writes to it puts the zeros back."""
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[name] = np.zeros(size, dtype)
+        return buffer[:size]
+
     def stack(
         self, name: str, count: int, shape: tuple[int, ...], dtype: DTypeLike
     ) -> np.ndarray[Any, Any]:

@@ -85,6 +85,12 @@ class Labels(Targets):
 
     labels: IntArray
 
+    def support(self, rows: slice) -> Support:
+        """The labels of a block as entries y = 1."""
+        labels = self.labels[rows]
+        first = np.arange(len(labels))
+        return Support(first, labels, np.ones(len(labels), self.dtype), first, self.shape[1])
+
     def dense(self, rows: slice, scratch: Scratch) -> FloatArray:
         labels = self.labels[rows]
         y = scratch.array("y", (len(labels), self.shape[1]), self.dtype)
