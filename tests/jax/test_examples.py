@@ -1,0 +1,32 @@
+"""The examples run, in their fast mode, and find what they look for."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name):
+    return runpy.run_path(str(EXAMPLES / name))["main"](["--fast"])
+
+
+def test_training():
+    accuracies = run("jax_train.py")
+    assert set(accuracies) == {
+        (model, loss)
+        for model in ("linear", "neural")
+        for loss in ("logistic", "fitzpatrick_logistic")
+    }
+    assert min(accuracies.values()) > 0.7
+
+
+def test_lbfgs():
+    fits = run("jax_lbfgs.py")
+    for fit in fits.values():
+        assert float(fit.gradient) <= 1e-6
+        assert np.all(np.isfinite(np.asarray(fit.weights)))
+    # a smaller loss has a smaller minimum
+    for name in ("logistic", "sparsemax"):
+        assert float(fits[f"fitzpatrick_{name}"].value) < float(fits[name].value)
