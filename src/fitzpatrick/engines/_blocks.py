@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 # What a block of scores may take of the cache.
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 19
 # More threads than this would wait for memory, and their buffers add up.
 MAX_DEFAULT_THREADS = 8
 # Below this many scores a second thread costs more than it saves.
@@ -89,11 +89,10 @@ def for_each_block(
     itemsize: int,
     n_threads: int,
     work: Callable[[slice, Scratch], None],
-    block_bytes: int = BLOCK_BYTES,
 ) -> None:
     """Call ``work(rows, scratch)`` on every block of rows, on several threads where it pays."""
     n, k = shape
-    step = block_rows(k, itemsize, block_bytes)
+    step = block_rows(k, itemsize)
     starts = iter(range(0, n, step))
     lock = threading.Lock()
 
@@ -130,8 +129,7 @@ def row_dot(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def pieces(rows: slice, k: int, itemsize: int, piece_bytes: int) -> Iterator[slice]:
-    """Cut a block into smaller ones, for work that needs many buffers; relative to its start."""
-    n = rows.stop - rows.start
+    """Cut a block into smaller ones, for work that needs many arrays of its size."""
     step = block_rows(k, itemsize, piece_bytes)
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+    for start in range(rows.start, rows.stop, step):
+        yield slice(start, min(start + step, rows.stop))

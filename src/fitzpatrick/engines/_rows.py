@@ -1,13 +1,15 @@
 """What a loss has to say about one block of rows, and the core's way of saying it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from ..regularizers import Solution
 from ..regularizers._base import SeparableSolution
-from ._blocks import FloatArray, Scratch
+from ._blocks import FloatArray, Scratch, pieces
 from ._targets import Targets
 
 if TYPE_CHECKING:  # the losses call the engines, which need no more of a loss than its methods
@@ -48,11 +50,24 @@ class Rows(ABC, Generic[T]):
         """Write d, the derivative of the maximiser's entries in s = θ − τ."""
 
 
+# The core makes some twenty arrays of the size of its input.
+_PIECE_BYTES = 1 << 17
+
+
 @dataclass(frozen=True)
 class CoreRows(Rows[Targets]):
-    """The core on one block after the other, for any separable loss and any form of targets."""
+    """The core on one piece of a block after the other, for any separable loss and any targets."""
 
     loss: "Loss"
+
+    def _solve(
+        self, rows: slice, theta: FloatArray, scratch: Scratch
+    ) -> Iterator[tuple[slice, FloatArray, Solution]]:
+        """Pieces of the block, counted from its start, with y and the solution."""
+        for piece in pieces(rows, theta.shape[1], theta.itemsize, _PIECE_BYTES):
+            y = self.targets.dense(piece, scratch)
+            inside = slice(piece.start - rows.start, piece.stop - rows.start)
+            yield inside, y, self.loss.solve(y, theta[inside])
 
     def evaluate(
         self,
@@ -62,20 +77,20 @@ class CoreRows(Rows[Targets]):
         gradient: FloatArray | None,
         scratch: Scratch,
     ) -> None:
-        y = self.targets.dense(rows, scratch)
-        solution = self.loss.solve(y, theta)
-        value[...] = solution.value()
-        if gradient is not None:
-            np.subtract(solution.y_star, y, out=gradient)
+        for piece, y, solution in self._solve(rows, theta, scratch):
+            value[piece] = solution.value()
+            if gradient is not None:
+                np.subtract(solution.y_star, y, out=gradient[piece])
 
     def maximize(
         self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
     ) -> None:
-        y_star[...] = self.loss.solve(self.targets.dense(rows, scratch), theta).y_star
+        for piece, _, solution in self._solve(rows, theta, scratch):
+            y_star[piece] = solution.y_star
 
     def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
-        solution = self.loss.solve(self.targets.dense(rows, scratch), theta)
-        if isinstance(solution, SeparableSolution):
-            d[...] = solution.kernel.point(solution.s)[1]
-        else:
-            d[...] = 0  # the perceptron's maximiser is locally constant
+        for piece, _, solution in self._solve(rows, theta, scratch):
+            if isinstance(solution, SeparableSolution):
+                d[piece] = solution.kernel.point(solution.s)[1]
+            else:
+                d[piece] = 0  # the perceptron's maximiser is locally constant

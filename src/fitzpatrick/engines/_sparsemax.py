@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._blocks import FloatArray, IntArray, Scratch, row_dot
+from ._blocks import FloatArray, Scratch, row_dot
 from ._rows import CoreRows, Rows
 from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
 

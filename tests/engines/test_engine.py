@@ -1,0 +1,204 @@
+"""What the engine promises beyond its digits: buffers, memory, forms of targets, errors."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import fitzpatrick as fp
+from fitzpatrick import engines
+from fitzpatrick.engines._bound import BlockedLoss, CoreLoss
+from fitzpatrick.engines._targets import DenseTargets, Labels, SparseTargets
+
+from .cases import LOSSES, SIMPLEX_LOSSES, cases, core, scores
+
+MEBIBYTE = 1 << 20
+
+
+def bind(name: str, y: Any, k: int, **options: Any) -> engines.BoundLoss:
+    return engines.bind(fp.get_loss(name), y, k, **options)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_results_go_into_the_buffers(name: str, order: Any) -> None:
+    n, k = 40, 70
+    theta = scores(n, k, 1.0, "float64", 0)
+    theta.flags.writeable = False
+    loss = fp.get_loss(name)
+    for case in cases(name, n, k, 1)[:5]:
+        value, gradient = loss.value_and_gradient(case.y, theta)
+        out = np.full(n, np.nan), np.full((n, k), np.nan, order=order)
+        result = loss.value_and_gradient(case.y, theta, out=out)
+        assert result[0] is out[0]
+        assert result[1] is out[1]
+        np.testing.assert_allclose(out[0], value, rtol=1e-14)
+        np.testing.assert_allclose(out[1], gradient, rtol=1e-13, atol=1e-15)
+        v = scores(n, k, 1.0, "float64", 2)
+        product = loss.hessian_product(case.y, theta, v)
+        assert loss.hessian_product(case.y, theta, v, out=v) is v
+        np.testing.assert_allclose(v, product, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.empty(4), "out must be a tuple of two arrays"),
+        ((np.empty(3), np.empty((4, 5))), r"out\[0\] must have shape \(4,\) and dtype float64"),
+        ((np.empty(4), np.empty((4, 5), np.float32)), r"out\[1\] must have shape \(4, 5\)"),
+        ((np.empty(4), [1.0]), r"out\[1\] must be a NumPy array"),
+    ],
+)
+def test_unfit_buffers_are_refused(out: Any, message: str) -> None:
+    theta = np.zeros((4, 5))
+    with pytest.raises((TypeError, ValueError), match=message):
+        fp.get_loss("logistic").value_and_gradient(np.zeros(4, int), theta, out=out)
+
+
+def test_buffers_that_are_read_only_or_overlap_are_refused() -> None:
+    loss, y, theta = fp.get_loss("logistic"), np.zeros(4, int), np.zeros((4, 5))
+    frozen = np.empty((4, 5))
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match=r"out\[1\] is read-only"):
+        loss.value_and_gradient(y, theta, out=(np.empty(4), frozen))
+    with pytest.raises(ValueError, match=r"out\[1\] overlaps theta"):
+        loss.value_and_gradient(y, theta, out=(np.empty(4), theta))
+
+
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax"])
+@pytest.mark.parametrize("form", ["labels", "csr", "dense", "dense sparse"])
+def test_memory_beyond_the_outputs_does_not_grow_with_n(name: str, form: str) -> None:
+    n, k = 16384, 256
+    rng = np.random.default_rng(0)
+    y: Any = rng.integers(0, k, n)
+    if form != "labels":
+        rows = np.repeat(np.arange(n), 4)
+        columns = (np.arange(n)[:, None] * 7 + np.arange(4) * 50).ravel() % k
+        y = sparse.csr_array((np.full(4 * n, 0.25), (rows, columns)), shape=(n, k))
+    if form == "dense sparse":
+        y = y.toarray()
+    elif form == "dense":
+        y = np.full((n, k), 1 / k)
+    theta = rng.normal(size=(n, k))
+    out = np.empty(n), np.empty((n, k))
+    loss = fp.get_loss(name)
+    tracemalloc.start()
+    loss.value_and_gradient(y, theta, out=out, n_threads=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * MEBIBYTE
+
+
+def test_targets_stay_in_their_own_form() -> None:
+    # as a dense array these targets would take 4 TiB
+    n, k = 1 << 20, 1 << 19
+    columns = (np.arange(n) * 7919) % k
+    y = sparse.csr_array((np.ones(n), columns, np.arange(n + 1)), shape=(n, k))
+    bound = bind("fitzpatrick_logistic", y, k)
+    assert isinstance(bound.targets, SparseTargets)
+    assert bound.targets.matrix is y
+    labels = bind("sparsemax", columns, k).targets
+    assert isinstance(labels, Labels)
+    assert labels.labels is columns
+    dense = np.full((4, 3), 1 / 3)
+    targets = bind("logistic", dense, 3).targets
+    assert isinstance(targets, DenseTargets)
+    assert targets.y is dense
+
+
+def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> None:
+    data, columns = np.asarray([0.5, 0.5, 0.0, 0.25, 0.75]), np.asarray([1, 1, 0, 2, 0])
+    y = sparse.csr_array((data, columns, np.asarray([0, 3, 5])), shape=(2, 3))
+    theta = scores(2, 3, 1.0, "float64", 0)
+    loss = fp.get_loss("fitzpatrick_logistic")
+    value = loss.value(y, theta)
+    np.testing.assert_allclose(value, loss.value(y.toarray(), theta), rtol=1e-14)
+    assert y.nnz == 5
+
+
+@pytest.mark.parametrize("name", SIMPLEX_LOSSES)
+def test_targets_of_other_dtypes_are_cast_by_blocks(name: str) -> None:
+    n, k = 30, 20
+    theta = scores(n, k, 1.0, "float64", 0)
+    hard = np.eye(k, dtype=np.int64)[np.arange(n) % k]
+    loss = fp.get_loss(name)
+    expected = loss.value(hard.astype(float), theta)
+    np.testing.assert_array_equal(loss.value(hard, theta), expected)
+    np.testing.assert_allclose(loss.value(hard.astype(np.float32), theta), expected, rtol=1e-14)
+    np.testing.assert_allclose(loss.value(sparse.csr_array(hard), theta), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_empty_batches_and_strided_scores(name: str) -> None:
+    loss = fp.get_loss(name)
+    for case in cases(name, 6, 5, 0)[:5]:
+        whole = scores(12, 10, 1.0, "float64", 1)
+        strided = whole[::2, ::2]
+        value, gradient = loss.value_and_gradient(case.y, strided)
+        expected, expected_gradient, _, _ = core(name, case, np.ascontiguousarray(strided))
+        np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-13, atol=1e-15)
+        value, gradient = loss.value_and_gradient(case.y[:0], strided[:0])
+        assert value.shape == (0,)
+        assert gradient.shape == (0, 5)
+
+
+def test_the_core_serves_what_the_engine_cannot() -> None:
+    ball = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
+    y, theta = np.asarray([[0.6, 0.0], [0.0, 0.1]]), np.asarray([[1.0, 2.0], [0.1, 0.2]])
+    bound = engines.bind(ball, y, 2)
+    assert isinstance(bound, CoreLoss)
+    value, gradient = bound.value_and_gradient(theta)
+    solution = ball.solve(y, theta)
+    np.testing.assert_array_equal(value, solution.value())
+    np.testing.assert_array_equal(gradient, solution.y_star - y)
+    np.testing.assert_array_equal(bound.value(theta), solution.value())
+    np.testing.assert_array_equal(bound.y_star(theta), solution.y_star)
+    out = np.empty(2), np.empty((2, 2))
+    assert bound.value_and_gradient(theta, out)[1] is out[1]
+    np.testing.assert_array_equal(out[1], gradient)
+    np.testing.assert_array_equal(
+        bound.hessian_operator(theta)(theta), solution.hessian_product(theta)
+    )
+    assert isinstance(bind("logistic", np.asarray([0, 1]), 2), BlockedLoss)
+
+
+def test_half_precision_goes_through_the_core() -> None:
+    theta = np.asarray([[1.0, 2.0, 3.0]], dtype=np.float16)
+    value, gradient = fp.get_loss("fitzpatrick_logistic").value_and_gradient(np.asarray([0]), theta)
+    assert value.dtype == np.float16
+    assert gradient.dtype == np.float16
+    with pytest.raises(TypeError, match="scores must be float32 or float64 to bind a loss"):
+        bind("logistic", np.asarray([0]), 3, dtype=np.float16)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.asarray([0, 3]), "label 3 in row 1 is out of range: theta has 3 classes"),
+        (np.asarray([[0.5, 0.5, 0.0], [0.5, 0.6, 0.0]]), "in row 1 it sums to 1.1"),
+        (sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]), "in row 1 it sums to 0"),
+        (sparse.csr_array([[0.0, 1.5, -0.5], [0.0, 1.0, 0.0]]), "in row 0 entry 2 is -0.5"),
+        (np.zeros((2, 4)), "must have the same shape"),
+        (sparse.csr_array(np.zeros((2, 4))), "must have the same shape"),
+        (np.asarray([0.0, 1.0]), "must have the same shape"),
+    ],
+)
+def test_bad_targets_raise_what_the_core_raises(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bind("logistic", y, 3)
+    with pytest.raises(ValueError, match=message):
+        fp.get_loss("logistic").value_and_gradient(y, np.zeros((2, 3)))
+
+
+def test_labels_need_a_simplex() -> None:
+    with pytest.raises(ValueError, match="integer labels are for losses on the simplex"):
+        bind("sigmoid", np.asarray([0, 1]), 3)
+
+
+@pytest.mark.parametrize("n_threads", [0, -1, 1.5])
+def test_bad_thread_counts_are_refused(n_threads: Any) -> None:
+    with pytest.raises(ValueError, match="n_threads must be a positive integer or None"):
+        bind("logistic", np.asarray([0]), 3, n_threads=n_threads)
