@@ -45,9 +45,11 @@ _SPARSE = {
     "fitzpatrick_entmax15": (1.0 / 3.0, 2),
 }
 _NAMES = tuple(LOSSES) + tuple(_PREFIX + name for name in LOSSES)
-# the widest row that one program holds in its registers, by what it holds besides the scores
-_LABELS_LIMIT = 32768
-_ROWS_LIMIT = 8192
+# The widest row that a program keeps in registers as a whole; wider ones go through it in tiles.
+# All sizes here were measured on an H200 (benchmarks/gpu_losses.py).
+_LOGISTIC_LIMIT = 4096
+_SPARSE_LIMIT = 512
+_ROWS_LIMIT = 2048
 
 
 def is_interpreted() -> bool:
@@ -167,8 +169,22 @@ def _launch(
 def _block_shape(k: int) -> dict[str, int]:
     """Rows a program, block width and warps for rows that are held in registers."""
     block = max(triton.next_power_of_2(k), 2)
-    height = max(1, 1024 // block)
-    return {"ROWS": height, "BLOCK": block, "num_warps": min(32, max(1, block // 1024))}
+    return {
+        "ROWS": max(1, 1024 // block),
+        "BLOCK": block,
+        "num_warps": min(32, max(1, block // 1024)),
+    }
+
+
+def _tile_shape(k: int, groups: int, warps: int, itemsize: int) -> dict[str, Any]:
+    """Groups of 16 bytes, the widest load of a thread, for rows that are read in tiles."""
+    lanes = 16 // itemsize
+    return {
+        "EVEN": k % (lanes * groups) == 0,
+        "GROUPS": groups,
+        "LANES": lanes,
+        "num_warps": warps,
+    }
 
 
 def _launch_logistic(
@@ -176,26 +192,23 @@ def _launch_logistic(
 ) -> None:
     theta, target, scale, values, rows = tensors
     n, k = theta.shape
-    args = (theta, target.contiguous(), scale, values, rows, n, k, theta.stride(0))
-    args = (*args, scale.stride(0), ignore_index)
-    flags = {**flags, "STEPS": precision["omega_steps"], "FLOOR": precision["omega_floor"]}
+    labels = target.contiguous()
+    strides = theta.stride(0), scale.stride(0)
+    args = theta, labels, scale, values, rows, n, k, *strides, ignore_index
+    flags["STEPS"] = precision["omega_steps"]
+    flags["FLOOR"] = precision["omega_floor"]
     flags["FAST"] = precision["fast"]
-    limit = _LABELS_LIMIT * 4 // values.element_size()
-    if k <= limit:
+    if k <= _LOGISTIC_LIMIT:
         shape = _block_shape(k)
         grid = (triton.cdiv(n, shape["ROWS"]),)
         logistic_labels[grid](*args, **flags, EVEN=k == shape["BLOCK"], **shape)
+        return
+    size = theta.element_size()
+    if size > 2:
+        groups, warps = 2048, 16
     else:
-        lanes = 16 // theta.element_size()
-        groups = 1024
-        logistic_labels_wide[(n,)](
-            *args,
-            **flags,
-            EVEN=k % (lanes * groups) == 0,
-            GROUPS=groups,
-            LANES=lanes,
-            num_warps=16,
-        )
+        groups, warps = (512, 8) if k <= 65536 else (1024, 16)
+    logistic_labels_wide[(n,)](*args, **flags, **_tile_shape(k, groups, warps, size))
 
 
 def _launch_sparse(
@@ -208,23 +221,23 @@ def _launch_sparse(
 ) -> None:
     theta, target, scale, values, rows = tensors
     n, k = theta.shape
-    target = target.contiguous()
-    tail = (k, theta.stride(0), scale.stride(0), ignore_index)
-    tail = (*tail, precision["newton_steps"], precision["tolerance"])
-    flags = {**flags, "SHARE": share, "POWER": power}
-    limit = _LABELS_LIMIT * 4 // values.element_size()
-    if k <= limit:
+    labels = target.contiguous()
+    strides = theta.stride(0), scale.stride(0)
+    newton = precision["newton_steps"], precision["tolerance"]
+    args = theta, labels, scale, values, rows, n, k, *strides, ignore_index, *newton
+    flags["SHARE"] = share
+    flags["POWER"] = power
+    if k <= _SPARSE_LIMIT:
         shape = _block_shape(k)
         grid = (triton.cdiv(n, shape["ROWS"]),)
-        sparse_labels[grid](
-            theta, target, scale, values, rows, n, *tail, **flags, EVEN=k == shape["BLOCK"], **shape
-        )
-    else:
-        lanes, groups = 16 // theta.element_size(), 1024
-        sparse_labels_wide[(n,)](
-            theta, target, scale, values, rows, n, *tail, **flags,
-            EVEN=k % (lanes * groups) == 0, GROUPS=groups, LANES=lanes, num_warps=8,
-        )  # fmt: skip
+        sparse_labels[grid](*args, **flags, EVEN=k == shape["BLOCK"], **shape)
+        return
+    # an eighth of the row: the maxima of eight tiles or more say where the row is high
+    size = theta.element_size()
+    tile = min(max(triton.next_power_of_2(k) // 8, 256), 8192)
+    groups = tile * size // 16
+    warps = min(max(groups // 128, 1), 8)
+    sparse_labels_wide[(n,)](*args, **flags, **_tile_shape(k, groups, warps, size))
 
 
 def _launch_rows(
@@ -234,19 +247,18 @@ def _launch_rows(
     n, k = theta.shape
     if target.stride(1) != 1:
         target = target.contiguous()
-    args = (theta, target, scale, values, rows, n, k, theta.stride(0), target.stride(0))
-    args = (*args, scale.stride(0), precision["newton_steps"], precision["tolerance"])
-    flags = {
-        **flags,
-        "LOSS": LOSSES[loss.removeprefix(_PREFIX)],
-        "HALLEY": precision["omega_steps"] + 1,
-        "REFINE": precision["omega_steps"],
-        "FLOOR": precision["omega_floor"],
-        "FAST": precision["fast"],
-    }
-    if k <= _ROWS_LIMIT * 4 // values.element_size():
+    strides = theta.stride(0), target.stride(0), scale.stride(0)
+    newton = precision["newton_steps"], precision["tolerance"]
+    args = theta, target, scale, values, rows, n, k, *strides, *newton
+    flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
+    # one step on log Σp with a rough ω, then one for each that refines ω itself
+    flags["HALLEY"] = precision["omega_steps"] + 1
+    flags["REFINE"] = precision["omega_steps"]
+    flags["FLOOR"] = precision["omega_floor"]
+    flags["FAST"] = precision["fast"]
+    if k <= _ROWS_LIMIT:
         shape = _block_shape(k)
-        shape["num_warps"] = min(32, 4 * shape["num_warps"])  # scores and targets share registers
+        shape["num_warps"] = max(1, shape["BLOCK"] // 256)  # scores and targets share registers
         rows_in_registers[(triton.cdiv(n, shape["ROWS"]),)](*args, **flags, **shape)
     else:
-        rows_wide[(n,)](*args, **flags, BLOCK=4096, num_warps=16)
+        rows_wide[(n,)](*args, **flags, BLOCK=1024, num_warps=4)

@@ -4,9 +4,9 @@ The entry of the label is set apart, and the losses are functions of the other e
 
 - Logistic pair. With d = lse over the others − θ_j, the loss is softplus(d) (logistic) or ω(d − 1)
   (Fitzpatrick), and the others share the mass σ(d) or ω/(1 + ω) as their soft argmax says.
-- Sparse pairs. The others are :math:`p = r^P` with :math:`r = (c(\theta - \tau))_+`: c = 1 and P = 1
-  (sparsemax), c = ½ and P = 1 (its Fitzpatrick twin), c = ½ and P = 2 (entmax15), c = ⅓ and P = 2
-  (its twin). Newton's method finds τ, where they and the label's own p sum to one.
+- Sparse pairs. The others are :math:`p = r^P` with :math:`r = (c(\theta - \tau))_+`: c = 1 and
+  P = 1 (sparsemax), c = ½ and P = 1 (its Fitzpatrick twin), c = ½ and P = 2 (entmax15), c = ⅓ and
+  P = 2 (its twin). Newton's method finds τ, where they and the label's own p sum to one.
 
 The gradient at the label is minus the mass of the others, which keeps its digits where the label's
 own p rounds to one. A row is read once where it fits into the registers of one program. A wider one
@@ -18,6 +18,7 @@ out of range makes it NaN.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: ARG001
 # Triton's own language, which is not Python to a type checker
 
 import triton
@@ -138,7 +139,7 @@ def logistic_labels_wide(
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS,), float("-inf"), ACC)
         totals = tl.zeros((GROUPS,), ACC)
-        for block in range(0, blocks):
+        for block in range(blocks):
             cols = block * BLOCK + tile
             if EVEN:
                 x = tl.load(start + cols, eviction_policy="evict_last").to(ACC)
@@ -166,7 +167,7 @@ def logistic_labels_wide(
             mass = mass * weight
             share = mass / tl.where(total == 0, 1.0, total)
             # backwards: the end of the row is what the cache still holds
-            for i in range(0, blocks):
+            for i in range(blocks):
                 block = blocks - 1 - i
                 cols = block * BLOCK + tile
                 if EVEN:
@@ -190,7 +191,7 @@ def logistic_labels_wide(
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
-            for block in range(0, blocks):
+            for block in range(blocks):
                 cols = block * BLOCK + tile
                 zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
                 tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")
@@ -358,7 +359,7 @@ def _tile_sums(
     seconds = tl.zeros((GROUPS,), ACC)
     tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
     active = (peaks > tau)[:, None]
-    for block in range(0, blocks):
+    for block in range(blocks):
         cols = block * BLOCK + tile
         mask = active
         if not EVEN:
@@ -442,7 +443,7 @@ def sparse_labels_wide(
     if counts:
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS, LANES), float("-inf"), ACC)
-        for block in range(0, blocks):
+        for block in range(blocks):
             cols = block * BLOCK + tile
             if EVEN:
                 x = tl.load(start + cols).to(ACC)
@@ -490,7 +491,7 @@ def sparse_labels_wide(
             active = (peaks > tau)[:, None]
             mass = tl.where(tau == tau, mass, tau)
             base = tl.where(tau == tau, weight, tau)
-            for block in range(0, blocks):
+            for block in range(blocks):
                 cols = block * BLOCK + tile
                 mask = active
                 if not EVEN:
@@ -511,7 +512,7 @@ def sparse_labels_wide(
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
-            for block in range(0, blocks):
+            for block in range(blocks):
                 cols = block * BLOCK + tile
                 zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
                 tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")

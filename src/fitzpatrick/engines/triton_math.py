@@ -34,7 +34,7 @@ def relu(x):
 
 @triton.jit
 def exp(x, FAST: tl.constexpr):
-    """exp(x); FAST is the GPU's own instruction, which takes subnormal results for 0."""
+    """The exponential; FAST is the GPU's own instruction, which takes subnormal results for 0."""
     if FAST:
         return tl.inline_asm_elementwise(
             "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * _LOG2_E], tl.float32, is_pure=True, pack=1
@@ -44,7 +44,7 @@ def exp(x, FAST: tl.constexpr):
 
 @triton.jit
 def log(x, FAST: tl.constexpr):
-    """log(x); FAST is the GPU's own instruction."""
+    """The logarithm; FAST is the GPU's own instruction."""
     if FAST:
         return _LOG_2 * tl.inline_asm_elementwise(
             "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
@@ -54,7 +54,7 @@ def log(x, FAST: tl.constexpr):
 
 @triton.jit
 def reciprocal(x, FAST: tl.constexpr):
-    """1 / x; FAST is the GPU's own instruction."""
+    """The reciprocal; FAST is the GPU's own instruction."""
     if FAST:
         return tl.inline_asm_elementwise(
             "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1

@@ -9,6 +9,7 @@ first step may use an ω that is 1% off.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: ARG001, SIM108
 # Triton's own language, which is not Python to a type checker
 
 import triton
@@ -253,7 +254,7 @@ def _wide_step(
     points = tl.zeros((BLOCK,), ACC)
     slopes = tl.zeros((BLOCK,), ACC)
     bends = tl.zeros((BLOCK,), ACC)
-    for block in range(0, tl.cdiv(k, BLOCK)):
+    for block in range(tl.cdiv(k, BLOCK)):
         cols = block * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(scores + cols, mask=cols < k, other=float("-inf")).to(ACC)
         y = tl.load(rates + cols, mask=cols < k, other=0.0).to(ACC)
@@ -301,7 +302,7 @@ def rows_wide(
         tops = tl.full((BLOCK,), float("-inf"), ACC)
         totals = tl.zeros((BLOCK,), ACC)
         shifted = tl.full((BLOCK,), float("-inf"), ACC)
-        for block in range(0, blocks):
+        for block in range(blocks):
             cols = block * BLOCK + tile
             x = tl.load(scores + cols, mask=cols < k, other=float("-inf")).to(ACC)
             higher = tl.maximum(tops, x)
@@ -337,7 +338,7 @@ def rows_wide(
                 tau = tau + step
                 i += 1
         losses = tl.zeros((BLOCK,), ACC)
-        for block in range(0, blocks):
+        for block in range(blocks):
             cols = block * BLOCK + tile
             x = tl.load(scores + cols, mask=cols < k, other=float("-inf")).to(ACC)
             y = tl.load(rates + cols, mask=cols < k, other=0.0).to(ACC)
@@ -354,7 +355,7 @@ def rows_wide(
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
-            for block in range(0, blocks):
+            for block in range(blocks):
                 cols = block * BLOCK + tile
                 zero = tl.zeros((BLOCK,), gradient.dtype.element_ty)
                 tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")

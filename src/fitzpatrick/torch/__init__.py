@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from . import functional, modules
 from .modules import *  # noqa: F403  # the names are generated from the registry
 
-__all__ = ["functional", *modules.__all__]  # noqa: PLE0604  # all are strings
+__all__ = ["functional", *modules.__all__]
 
 if TYPE_CHECKING:
 

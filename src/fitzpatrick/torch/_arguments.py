@@ -1,7 +1,6 @@
 """Checks of what a user passes in: shapes and dtypes always, values where that is asked for."""
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -10,18 +9,16 @@ from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
-    "Reduction",
     "check_labels",
     "check_reduction",
     "check_rows",
     "check_scores",
+    "check_target",
     "class_dim",
     "looks_at_values",
     "output_dtype",
-    "reduce",
+    "rows_along",
 ]
-
-Reduction = Literal["none", "mean", "sum"]
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -68,9 +65,7 @@ def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
     if dim is None:
         return min(1, input.ndim - 1)
     if not -input.ndim <= dim < input.ndim:
-        raise ValueError(
-            f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}"
-        )
+        raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim
 
 
@@ -113,11 +108,9 @@ def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
     return input.dtype
 
 
-def reduce(rows: Tensor, reduction: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-    """The reduced loss of rows that carry the reduction's scale already."""
-    if reduction == "none":
-        return rows.reshape(shape).to(dtype)
-    total = rows.sum()
-    if reduction == "mean" and rows.numel() == 0:
-        total = total * math.nan  # the mean of nothing, as PyTorch has it
-    return total.to(dtype)
+def rows_along(x: Tensor, axis: int) -> Tensor:
+    """The vectors along ``axis`` as rows, shape (n, k); a matrix of rows is itself."""
+    if x.ndim == 2 and axis == 1:
+        return x
+    moved = x.movedim(axis, -1)
+    return moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])

@@ -3,8 +3,8 @@ r"""Derivatives, all of them, in one place.
 A loss has the gradient :math:`y^\star - y`, and its gradient has the Hessian product of the core as
 derivative. Two functions say so, :class:`_Value` and :class:`_Gradient`, each for backward and
 forward mode, so that double backward and the transforms of ``torch.func`` compose.
-:class:`_FusedValue` is the same as :class:`_Value` for plain training: it computes the gradient in
-the forward pass, where the scores are at hand, and only rescales it in the backward pass.
+:class:`_FusedSum` is for plain training: it computes the gradient in the forward pass, where the
+scores are at hand, and only rescales it in the backward pass.
 
 While a compiler traces, the operators are called themselves, with the same derivatives registered
 for the backward pass.
@@ -19,7 +19,11 @@ from torch.autograd import Function
 from . import _operators as operators
 from ._engine import triton_engine
 
-__all__ = ["link_rows", "loss_rows"]
+__all__ = ["link_rows", "loss_rows", "loss_sum"]
+
+
+def _apply(function: type[Function], *inputs: Any) -> Any:
+    return function.apply(*inputs)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
 
 
 def _saved(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -45,7 +49,7 @@ def _gradient(theta: Tensor, target: Tensor, scale: Tensor, options: Any) -> Ten
     if torch.compiler.is_compiling():
         out: Tensor = operators.gradient(theta, target, scale, *options)
     else:
-        out = _Gradient.apply(theta, target, scale, *options)
+        out = _apply(_Gradient, theta, target, scale, *options)
     return out
 
 
@@ -114,8 +118,8 @@ class _Gradient(Function):
         return out
 
 
-class _FusedValue(Function):
-    """The same as :class:`_Value`, with the gradient computed in the forward pass.
+class _FusedSum(Function):
+    """The sum of :class:`_Value` over rows, with the gradient computed in the forward pass.
 
     The first backward pass hands the gradient out, scaled in place; a second one through the same
     graph, and a backward pass that is itself differentiated, compute it anew.
@@ -124,10 +128,8 @@ class _FusedValue(Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         value, ctx.gradient = _value_and_gradient(*inputs)
-        _keep(ctx, inputs, value)
-        ctx.save_for_forward(*inputs[:3])
-        out: Tensor = value
-        return out
+        _keep_both(ctx, inputs, value)
+        return value.sum()
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
@@ -135,25 +137,25 @@ class _FusedValue(Function):
         if rows is None or torch.is_grad_enabled():
             return _value_backward(ctx, upstream)
         if ctx.options[1] == "triton":
-            triton_engine().scale_rows_(rows, upstream)
+            triton_engine().scale_rows_(rows, upstream.expand(rows.shape[:1]))
         else:
-            rows.mul_(upstream[:, None])
+            rows.mul_(upstream)
         return rows, None, None, None, None, None
 
-    jvp = staticmethod(_value_jvp)
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return _value_jvp(ctx, *tangents).sum()
 
 
 def _value_and_gradient(
     theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """Both rows; past the dispatcher, which costs more than a small kernel, where nothing listens."""
+    """Both; past the dispatcher, which costs more than a small kernel, where nothing listens."""
     if engine == "triton" and type(theta) is Tensor and not torch._C._len_torch_dispatch_stack():
         kernels = triton_engine()
         value, rows = kernels.value_and_gradient(theta, target, scale, loss, ignore_index)
     else:
-        value, rows = operators.value_and_gradient(
-            theta, target, scale, loss, engine, ignore_index
-        )
+        value, rows = operators.value_and_gradient(theta, target, scale, loss, engine, ignore_index)
     return value, rows
 
 
@@ -211,11 +213,20 @@ def loss_rows(
     inputs = theta, target, scale, loss, engine, ignore_index
     if torch.compiler.is_compiling():
         out: Tensor = operators.value(*inputs)
-    elif _may_fuse(theta):
-        out = _FusedValue.apply(*inputs)
     else:
-        out = _Value.apply(*inputs)
+        out = _apply(_Value, *inputs)
     return out
+
+
+def loss_sum(
+    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+) -> Tensor:
+    """The sum of :func:`loss_rows`."""
+    inputs = theta, target, scale, loss, engine, ignore_index
+    if not torch.compiler.is_compiling() and _may_fuse(theta):
+        out: Tensor = _apply(_FusedSum, *inputs)
+        return out
+    return loss_rows(*inputs).sum()
 
 
 def _may_fuse(theta: Tensor) -> bool:
@@ -233,5 +244,5 @@ def link_rows(theta: Tensor, loss: str) -> Tensor:
     if torch.compiler.is_compiling():
         out: Tensor = operators.link(theta, loss)
     else:
-        out = _Link.apply(theta, loss)
+        out = _apply(_Link, theta, loss)
     return out

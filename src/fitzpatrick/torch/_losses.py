@@ -9,6 +9,7 @@ Each brings its arguments into rows, a target and one scale per row, which holds
 reduction, and leaves the rest to the operators.
 """
 
+import math
 from enum import Enum
 
 import torch
@@ -27,9 +28,9 @@ from ._arguments import (
     class_dim,
     looks_at_values,
     output_dtype,
-    reduce,
+    rows_along,
 )
-from ._autograd import loss_rows
+from ._autograd import loss_rows, loss_sum
 from ._engine import choose_engine
 from ._handles import loss_of
 
@@ -72,6 +73,21 @@ def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  #
         )
 
 
+def _reduce(
+    rows: tuple[Tensor, Tensor, Tensor, str, str, int],
+    reduction: str,
+    shape: torch.Size,
+    dtype: torch.dtype,
+) -> Tensor:
+    """The reduced loss of rows that carry the reduction's scale already."""
+    if reduction == "none":
+        return loss_rows(*rows).reshape(shape).to(dtype)
+    total = loss_sum(*rows)
+    if reduction == "mean" and rows[0].shape[0] == 0:
+        total = total * math.nan  # the mean of nothing, as PyTorch has it
+    return total.to(dtype)
+
+
 def class_loss(
     handle: str,
     input: Tensor,  # noqa: A002
@@ -95,18 +111,14 @@ def class_loss(
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
     if weight is not None and tuple(weight.shape) != (k,):
-        raise ValueError(
-            f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}"
-        )
+        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
     engine = choose_engine(engine, input, handle)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
-    theta = input.movedim(axis, -1).reshape(-1, k)
+    theta = rows_along(input, axis)
     look = looks_at_values(validate, input)
     if target.is_floating_point():
-        _check_same_shape(
-            input, target, "; class indices are integers: convert them with .long()"
-        )
-        y = target.movedim(axis, -1).reshape(-1, k)
+        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
+        y = rows_along(target, axis)
         if look:
             check_rows(y, loss_of(handle).regularizer.domain)
         y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
@@ -122,8 +134,8 @@ def class_loss(
         y, scale = _labels(
             theta, target.reshape(-1).long(), weight, ignore_index, reduction, label_smoothing
         )
-    rows = loss_rows(theta, y, scale, handle, engine, ignore_index)
-    return reduce(rows, reduction, shape, output_dtype(input))
+    rows = theta, y, scale, handle, engine, ignore_index
+    return _reduce(rows, reduction, shape, output_dtype(input))
 
 
 def _proportions(
@@ -182,9 +194,7 @@ def _smooth(
     k = theta.shape[-1]
     dtype = _working(theta)
     q = torch.full(theta.shape, label_smoothing / k, dtype=dtype, device=theta.device)
-    q = q.scatter_add(
-        -1, index[:, None], torch.full_like(q[:, :1], 1 - label_smoothing)
-    )
+    q = q.scatter_add(-1, index[:, None], torch.full_like(q[:, :1], 1 - label_smoothing))
     if weight is None:
         return q, torch.ones_like(q[:, 0])
     q = q * weight.to(dtype)
@@ -225,8 +235,8 @@ def entry_loss(
         total = positive + (1 - y)
         y = positive / total
         scale = scale * total[:, 0]
-    rows = loss_rows(input.reshape(-1, 1), y, scale, handle, engine, -1)
-    return reduce(rows, reduction, input.shape, output_dtype(input))
+    rows = input.reshape(-1, 1), y, scale, handle, engine, -1
+    return _reduce(rows, reduction, input.shape, output_dtype(input))
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
@@ -255,14 +265,13 @@ def row_loss(
     _check_same_shape(input, target)
     axis = class_dim(input, dim)
     engine = choose_engine(engine, input, handle)
-    k = input.shape[axis]
     shape = input.shape[:axis] + input.shape[axis + 1 :]
-    theta = input.movedim(axis, -1).reshape(-1, k)
-    y = target.to(_working(input)).movedim(axis, -1).reshape(-1, k)
+    theta = rows_along(input, axis)
+    y = rows_along(target.to(_working(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, loss_of(handle).regularizer.domain)
     n = theta.shape[0]
     factor = 1 / n if reduction == "mean" and n else 1.0
     scale = torch.full((1,), factor, dtype=_working(input), device=input.device).expand(n)
-    rows = loss_rows(theta, y, scale, handle, engine, -1)
-    return reduce(rows, reduction, shape, output_dtype(input))
+    rows = theta, y, scale, handle, engine, -1
+    return _reduce(rows, reduction, shape, output_dtype(input))

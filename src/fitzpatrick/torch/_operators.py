@@ -28,7 +28,8 @@ def value(
 ) -> Tensor:
     """Losses of the rows, shape (n,)."""
     if engine == "triton":
-        return triton_engine().value(theta, target, scale, loss, ignore_index)
+        out: Tensor = triton_engine().value(theta, target, scale, loss, ignore_index)
+        return out
     return _reference.value(theta, target, scale, loss, ignore_index)
 
 
@@ -38,7 +39,8 @@ def gradient(
 ) -> Tensor:
     """Gradients in θ, shape (n, k)."""
     if engine == "triton":
-        return triton_engine().gradient(theta, target, scale, loss, ignore_index)
+        out: Tensor = triton_engine().gradient(theta, target, scale, loss, ignore_index)
+        return out
     return _reference.gradient(theta, target, scale, loss, ignore_index)
 
 
@@ -48,7 +50,10 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Both in one pass."""
     if engine == "triton":
-        return triton_engine().value_and_gradient(theta, target, scale, loss, ignore_index)
+        out: tuple[Tensor, Tensor] = triton_engine().value_and_gradient(
+            theta, target, scale, loss, ignore_index
+        )
+        return out
     return _reference.value_and_gradient(theta, target, scale, loss, ignore_index)
 
 
@@ -96,7 +101,7 @@ def _register_vmap(operator: Callable[..., Any]) -> None:
             return x.flatten(0, 1)
 
         def unfold(x: Tensor) -> Tensor:
-            return x.unflatten(0, (size, -1)) if x.shape[0] else x.reshape(size, 0, *x.shape[1:])
+            return x.reshape(size, x.shape[0] // size, *x.shape[1:])
 
         out = operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))
         if isinstance(out, tuple):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from ..losses import FenchelYoungLoss, Loss, get_loss, loss_names
-from ._arguments import check_scores, class_dim
+from ._arguments import check_scores, class_dim, rows_along
 from ._autograd import link_rows
 from ._handles import handle_of
 from ._losses import Kind, class_loss, entry_loss, has_coins, kind_of, row_loss
@@ -76,7 +76,8 @@ Returns:
     The loss, non-negative and 0 exactly where the target is the link of the scores.
 """
 
-_POS_WEIGHT_DOC = """    pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
+_POS_WEIGHT_DOC = """\
+    pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
         pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of the
         target pos_weight · y / (pos_weight · y + 1 − y).
 """
@@ -216,7 +217,7 @@ def link_function(loss: Loss) -> LinkFunction:
         if input.numel() == 0:
             return input.clone()
         moved = input.movedim(axis, -1)
-        rows = link_rows(moved.reshape(-1, moved.shape[-1]), handle)
+        rows = link_rows(rows_along(input, axis), handle)
         return rows.reshape(moved.shape).movedim(-1, axis)
 
     return link
@@ -262,7 +263,7 @@ def _links() -> dict[str, LinkFunction]:
 _GENERATED = {**_losses(), **_links()}
 globals().update(_GENERATED)
 
-__all__ = ["link_function", "loss_function", *_GENERATED]  # noqa: PLE0604  # all are strings
+__all__ = ["link_function", "loss_function", *_GENERATED]
 
 if TYPE_CHECKING:
 

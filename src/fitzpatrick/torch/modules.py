@@ -142,7 +142,7 @@ def _module_class(name: str) -> type[LossModule]:
 _GENERATED = {module_name(name): _module_class(name) for name in core.loss_names()}
 globals().update(_GENERATED)
 
-__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", *_GENERATED]  # noqa: PLE0604
+__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", *_GENERATED]
 
 if TYPE_CHECKING:
 

@@ -1,0 +1,161 @@
+"""Derivatives of every order that exists, through every transform of PyTorch."""
+
+import pytest
+import torch
+from conftest import CLASS_LOSSES, targets_like
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
+
+import fitzpatrick as fp
+from fitzpatrick.torch import functional as F
+
+# PyTorch scripts its own decompositions the first time that forward mode runs
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+
+LABELS = torch.tensor([0, 3, -100, 2, 1])
+
+
+def loss_of(name):
+    return getattr(F, f"{name}_loss")
+
+
+def cases(name, scores, generator):
+    """Proportions or entries, and labels where there are classes."""
+    yield targets_like(name, scores, generator)
+    if name in CLASS_LOSSES:
+        yield LABELS
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_gradcheck_and_gradgradcheck(name, scores, generator):
+    x = scores.requires_grad_()
+    for target in cases(name, scores, generator):
+        for reduction in ("mean", "none"):
+
+            def loss(x, target=target, reduction=reduction):
+                return loss_of(name)(x, target, reduction=reduction)
+
+            assert gradcheck(loss, x, check_forward_ad=True, check_batched_grad=True)
+            assert gradgradcheck(loss, x)
+
+
+@pytest.mark.parametrize("name", [n for n in fp.loss_names() if not n.startswith("fitzpatrick_")])
+def test_links_have_a_gradient_in_both_modes(name, scores):
+    assert gradcheck(getattr(F, name), scores.requires_grad_(), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_hessian_is_the_one_of_the_core(name, scores, generator):
+    target = targets_like(name, scores, generator)
+
+    def loss(x):
+        return loss_of(name)(x, target, reduction="sum")
+
+    hessian = torch.func.hessian(loss)(scores).reshape(20, 20)
+    directions = torch.eye(20, dtype=torch.float64).reshape(20, 5, 4)
+    core = fp.get_loss(name)
+    for direction, column in zip(directions, hessian, strict=True):
+        expected = core.hessian_product(target, scores, direction)
+        torch.testing.assert_close(column.reshape(5, 4), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_per_sample_gradients(name, scores):
+    labels = torch.tensor([0, 3, 1, 2, 1])
+
+    def loss(x, label):
+        return loss_of(name)(x, label)
+
+    rows = torch.func.vmap(torch.func.grad(loss))(scores, labels)
+    x = scores.clone().requires_grad_()
+    loss_of(name)(x, labels, reduction="sum").backward()
+    torch.testing.assert_close(rows, x.grad, rtol=1e-12, atol=1e-14)
+    values = torch.func.vmap(loss, in_dims=(1, 0))(scores.T.contiguous(), labels)
+    torch.testing.assert_close(values, loss_of(name)(scores, labels, reduction="none"))
+
+
+def test_vmap_over_an_ensemble_with_one_target(generator):
+    x = torch.randn(3, 5, 4, dtype=torch.float64, generator=generator)
+    labels = torch.tensor([0, 3, 1, 2, 1])
+    together = torch.func.vmap(lambda x: F.fitzpatrick_sparsemax_loss(x, labels))(x)
+    alone = torch.stack([F.fitzpatrick_sparsemax_loss(one, labels) for one in x])
+    torch.testing.assert_close(together, alone)
+
+
+def test_forward_mode_outside_of_torch_func(scores, generator):
+    tangent = torch.randn(scores.shape, dtype=torch.float64, generator=generator)
+    x = scores.requires_grad_()
+    with forward_ad.dual_level():
+        loss = F.fitzpatrick_logistic_loss(forward_ad.make_dual(x, tangent), LABELS)
+        slope = forward_ad.unpack_dual(loss).tangent
+    gradient = torch.autograd.grad(F.fitzpatrick_logistic_loss(x, LABELS), x)[0]
+    torch.testing.assert_close(slope, (gradient * tangent).sum())
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_backward_twice_and_scaled(reduction, scores):
+    x = scores.requires_grad_()
+    loss = F.fitzpatrick_entmax15_loss(x, LABELS, reduction=reduction)
+    (first,) = torch.autograd.grad(loss, x, retain_graph=True)
+    kept = first.clone()
+    (second,) = torch.autograd.grad(-3.0 * loss, x, retain_graph=True)
+    (third,) = torch.autograd.grad(loss, x, create_graph=True)
+    assert torch.equal(first, kept)
+    torch.testing.assert_close(second, -3.0 * first)
+    torch.testing.assert_close(third.detach(), first)
+    assert third.requires_grad
+
+
+def test_nothing_is_kept_without_grad(scores):
+    with torch.no_grad():
+        loss = F.logistic_loss(scores.requires_grad_(), LABELS)
+    assert not loss.requires_grad
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_compiles_into_one_graph(name, scores, generator):
+    target = targets_like(name, scores, generator) if name not in CLASS_LOSSES else LABELS
+    compiled = torch.compile(loss_of(name), fullgraph=True, backend="aot_eager")
+    results = []
+    for function in (loss_of(name), compiled):
+        x = scores.clone().requires_grad_()
+        value = function(x, target)
+        value.backward()
+        results.append((value.detach(), x.grad))
+    torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-12, atol=0)
+    torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-12, atol=1e-14)
+
+
+def test_inductor_compiles_a_training_step_with_any_batch_size(generator):
+    layer = torch.nn.Linear(3, 4)
+    loss = F.fitzpatrick_logistic_loss
+
+    def step(inputs, labels):
+        return loss(layer(inputs), labels, label_smoothing=0.1)
+
+    compiled = torch.compile(step, fullgraph=True, dynamic=True)
+    for n in (5, 6):
+        inputs = torch.randn(n, 3, generator=generator)
+        labels = torch.randint(0, 4, (n,), generator=generator)
+        torch.testing.assert_close(compiled(inputs, labels), step(inputs, labels))
+
+
+OPERATORS = torch.ops.fitzpatrick
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "fitzpatrick_sigmoid"])
+@pytest.mark.parametrize("grad", [False, True])
+def test_operators_pass_opcheck(name, grad, scores, generator):
+    x = scores.requires_grad_(grad)
+    rows = targets_like(name, scores, generator)
+    scale = torch.rand(5, dtype=torch.float64, generator=generator)
+    v = torch.randn(5, 4, dtype=torch.float64, generator=generator)
+    for target in [rows, LABELS] if name in CLASS_LOSSES else [rows]:
+        options = (name, "reference", -100)
+        torch.library.opcheck(OPERATORS.value.default, (x, target, scale, *options))
+        torch.library.opcheck(
+            OPERATORS.gradient.default, (x, target, scale.requires_grad_(grad), *options)
+        )
+        inputs = (x.detach(), target, scale.detach())
+        torch.library.opcheck(OPERATORS.value_and_gradient.default, (*inputs, *options))
+        torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, v, name, -100))
+    torch.library.opcheck(OPERATORS.link.default, (x, name.removeprefix("fitzpatrick_")))

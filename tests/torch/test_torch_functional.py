@@ -1,0 +1,355 @@
+"""Values and gradients of the functions: against the core, and against PyTorch's own losses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as nn
+from conftest import CLASS_LOSSES, ENTRY_LOSSES, targets_like
+
+import fitzpatrick as fp
+from fitzpatrick.torch import functional as F
+
+
+def value_and_gradient(function, x, *args, **options):
+    x = x.detach().clone().requires_grad_()
+    value = function(x, *args, **options)
+    value.sum().backward()
+    return value.detach(), x.grad
+
+
+def loss_of(name):
+    return getattr(F, f"{name}_loss")
+
+
+def assert_equal(actual, expected, rtol=1e-12, atol=1e-14):
+    torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)], ids=str
+)
+def test_agrees_with_the_core(name, dtype, tolerance, scores, generator):
+    y = targets_like(name, scores, generator)
+    value, gradient = value_and_gradient(loss_of(name), scores.to(dtype), y.to(dtype), None)
+    core = fp.get_loss(name)
+    rows = y.shape[0] if name in CLASS_LOSSES else y.numel()
+    expected = core.value(y.numpy(), scores.numpy()).sum() / rows
+    assert value.item() == pytest.approx(expected, rel=tolerance)
+    expected = torch.from_numpy(core.gradient(y.numpy(), scores.numpy())) / rows
+    assert_equal(gradient.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_labels_are_one_hot_rows(name, scores):
+    labels = torch.tensor([0, 3, 1, 2, 2])
+    hard = value_and_gradient(loss_of(name), scores, labels, reduction="none")
+    soft = value_and_gradient(
+        loss_of(name), scores, nn.one_hot(labels, 4).double(), reduction="none"
+    )
+    assert_equal(hard[0], soft[0])
+    assert_equal(hard[1], soft[1])
+
+
+@pytest.mark.parametrize("name", [n for n in fp.loss_names() if not n.startswith("fitzpatrick_")])
+def test_links_agree_with_the_core(name, scores):
+    link = getattr(F, name)
+    expected = torch.from_numpy(fp.get_loss(name).link(scores.numpy()))
+    assert_equal(link(scores), expected)
+    assert_equal(link(scores.T.contiguous(), dim=0), expected.T)
+    assert link(scores.bfloat16()).dtype == torch.bfloat16
+
+
+SHAPES = {
+    "matrix": ((6, 4), (6,)),
+    "vector": ((4,), ()),
+    "image": ((2, 4, 3, 2), (2, 3, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_reproduces_cross_entropy_on_labels(shape, weighted, reduction, generator):
+    scores_shape, labels_shape = SHAPES[shape]
+    x = torch.randn(scores_shape, dtype=torch.float64, generator=generator)
+    labels = torch.randint(0, 4, labels_shape, generator=generator)
+    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64) if weighted else None
+    for ignore_index, smoothing in itertools.product((-100, 1), (0.0, 0.3)):
+        options = {
+            "weight": weight,
+            "ignore_index": ignore_index,
+            "reduction": reduction,
+            "label_smoothing": smoothing,
+        }
+        if shape == "vector" and int(labels) == ignore_index:
+            continue
+        value, gradient = value_and_gradient(F.logistic_loss, x, labels, **options)
+        expected, expected_gradient = value_and_gradient(nn.cross_entropy, x, labels, **options)
+        assert_equal(gradient, expected_gradient, atol=1e-12)
+        assert value.shape == expected.shape
+        if smoothing == 0:
+            assert_equal(value, expected)
+
+
+def test_smoothed_values_differ_from_cross_entropy_by_the_potential(scores):
+    labels, weight = torch.tensor([0, 3, 1, 2, 2]), torch.tensor([0.5, 2.0, 1.0, 0.1]).double()
+    options = {"label_smoothing": 0.2, "reduction": "none"}
+    ours = F.logistic_loss(scores, labels, **options)
+    theirs = nn.cross_entropy(scores, labels, **options)
+    q = 0.8 * nn.one_hot(labels, 4).double() + 0.05
+    omega = fp.regularizers.Negentropy()
+    assert_equal(ours - theirs, omega.value(q))
+    ours = F.logistic_loss(scores, labels, weight, **options)
+    theirs = nn.cross_entropy(scores, labels, weight, **options)
+    total = q @ weight
+    assert_equal(ours - theirs, total * omega.value(q * weight / total[:, None]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_reproduces_cross_entropy_on_proportions(smoothing, reduction, generator):
+    x = torch.randn(3, 4, 2, dtype=torch.float64, generator=generator)
+    y = torch.softmax(torch.randn(3, 4, 2, dtype=torch.float64, generator=generator), 1)
+    options = {"reduction": reduction, "label_smoothing": smoothing}
+    value, gradient = value_and_gradient(F.logistic_loss, x, y, **options)
+    expected, expected_gradient = value_and_gradient(nn.cross_entropy, x, y, **options)
+    assert_equal(gradient, expected_gradient, atol=1e-12)
+    q = (1 - smoothing) * y + smoothing / 4
+    omega = fp.regularizers.Negentropy().value(q.movedim(1, -1).contiguous())
+    constant = {"mean": omega.mean(), "sum": omega.sum(), "none": omega}[reduction]
+    assert_equal(value - constant, expected, rtol=1e-10)
+
+
+def test_class_weights_weigh_proportions_by_their_inner_product(scores, generator):
+    y = targets_like("logistic", scores, generator)
+    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64)
+    plain = F.fitzpatrick_logistic_loss(scores, y, reduction="none")
+    weighted = F.fitzpatrick_logistic_loss(scores, y, weight, reduction="none")
+    assert_equal(weighted, plain * (y @ weight))
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, generator):
+    x = torch.randn(3, 2, 4, dtype=torch.float64, generator=generator) * 3
+    y = torch.rand(3, 2, 4, dtype=torch.float64, generator=generator)
+    y = y if soft else y.round()
+    options = {
+        "reduction": reduction,
+        "weight": torch.tensor([[0.5], [2.0]], dtype=torch.float64) if weighted else None,
+        "pos_weight": torch.tensor([3.0, 1.0, 0.2, 1.0]).double() if positive else None,
+    }
+    value, gradient = value_and_gradient(F.sigmoid_loss, x, y, **options)
+    theirs = nn.binary_cross_entropy_with_logits
+    expected, expected_gradient = value_and_gradient(theirs, x, y, **options)
+    assert_equal(gradient, expected_gradient, atol=1e-12)
+    if not soft:
+        assert_equal(value, expected)
+
+
+@pytest.mark.parametrize("name", ENTRY_LOSSES)
+def test_entries_are_losses_of_one_number(name, scores, generator):
+    y = targets_like(name, scores, generator)
+    value = loss_of(name)(scores, y, reduction="none")
+    assert value.shape == scores.shape
+    assert_equal(value.sum(-1), fp.get_loss(name).value(y, scores))
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_classes_in_any_axis(name, generator):
+    x = torch.randn(3, 2, 5, dtype=torch.float64, generator=generator)
+    labels = torch.randint(0, 5, (3, 2), generator=generator)
+    loss = loss_of(name)
+    expected = loss(x.reshape(6, 5), labels.reshape(6), reduction="none").reshape(3, 2)
+    assert_equal(loss(x, labels, dim=-1, reduction="none"), expected)
+    assert_equal(loss(x.movedim(-1, 1), labels, reduction="none"), expected)
+    assert_equal(loss(x.movedim(-1, 0), labels, dim=0, reduction="none"), expected)
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_non_contiguous_and_expanded_inputs(name, generator):
+    wide = torch.randn(4, 12, dtype=torch.float64, generator=generator)
+    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])[::2]
+    strided = value_and_gradient(loss_of(name), wide[:, ::3], labels)
+    dense = value_and_gradient(loss_of(name), wide[:, ::3].contiguous(), labels)
+    assert_equal(strided[0], dense[0])
+    assert_equal(strided[1], dense[1])
+    row = wide[:1, :4].expand(4, 4)
+    assert_equal(loss_of(name)(row, labels), loss_of(name)(row.contiguous(), labels))
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_ignored_rows_count_for_nothing(name, smoothing, scores):
+    options = {"label_smoothing": smoothing}
+    x = scores.clone()
+    x[1] = math.nan
+    labels = torch.tensor([0, -100, 1, 2, 2])
+    value, gradient = value_and_gradient(loss_of(name), x, labels, **options)
+    keep = torch.tensor([0, 2, 3, 4])
+    expected = value_and_gradient(loss_of(name), scores[keep], labels[keep], **options)
+    assert_equal(value, expected[0])
+    assert_equal(gradient[keep], expected[1])
+    assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
+
+
+def test_the_mean_over_nothing_is_nan_as_in_pytorch(scores):
+    ignored = torch.full((5,), -100)
+    value, gradient = value_and_gradient(F.fitzpatrick_logistic_loss, scores, ignored)
+    expected, expected_gradient = value_and_gradient(nn.cross_entropy, scores, ignored)
+    assert math.isnan(value.item())
+    assert math.isnan(expected.item())
+    assert torch.equal(gradient, expected_gradient)
+    assert F.sparsemax_loss(scores, ignored, reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_empty_batches(name):
+    x = torch.zeros(0, 4, requires_grad=True)
+    target = torch.zeros(0, 4) if name in ENTRY_LOSSES else torch.zeros(0, dtype=torch.long)
+    loss = loss_of(name)
+    assert math.isnan(loss(x, target).item())
+    total = loss(x, target, reduction="sum")
+    total.backward()
+    assert total.item() == 0
+    assert x.grad.shape == (0, 4)
+    assert loss(x, target, reduction="none").shape == (target.shape)
+
+
+@pytest.mark.parametrize("name", [n for n in CLASS_LOSSES if n != "perceptron"])
+def test_masked_classes(name, scores):
+    x = scores.clone()
+    x[:, 1] = -torch.inf
+    labels = torch.tensor([0, 3, 2, 2, 0])
+    value, gradient = value_and_gradient(loss_of(name), x, labels)
+    rest = torch.tensor([0, 2, 3])
+    expected = value_and_gradient(loss_of(name), scores[:, rest], torch.tensor([0, 2, 1, 1, 0]))
+    assert_equal(value, expected[0])
+    assert_equal(gradient[:, rest], expected[1])
+    assert torch.equal(gradient[:, 1], torch.zeros(5, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_float32_inside(name, dtype, scores, generator):
+    x, y = scores.to(dtype), targets_like(name, scores, generator).float()
+    value, gradient = value_and_gradient(loss_of(name), x, y)
+    expected, expected_gradient = value_and_gradient(loss_of(name), x.float(), y)
+    assert value.dtype == gradient.dtype == dtype
+    assert_equal(value, expected.to(dtype), rtol=0, atol=0)
+    assert_equal(gradient.float(), expected_gradient, rtol=2e-2, atol=1e-3)
+
+
+def test_autocast_gives_float32_losses_of_half_precision_scores(generator):
+    layer = torch.nn.Linear(3, 4)
+    inputs, labels = torch.randn(5, 3, generator=generator), torch.tensor([0, 1, 2, 3, 0])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = layer(inputs)
+        loss = F.fitzpatrick_sparsemax_loss(scores, labels)
+        theirs = nn.cross_entropy(scores, labels)
+    assert scores.dtype == torch.bfloat16
+    assert loss.dtype == theirs.dtype == torch.float32
+    loss.backward()
+    assert layer.weight.grad.dtype == torch.float32
+    assert layer.weight.grad.isfinite().all()
+
+
+def test_gradients_of_float16_wait_for_the_loss_scale():
+    # 3e-6 before the loss scale, where float16 has a digit and a half
+    x = torch.zeros(64, 4096, dtype=torch.float16)
+    labels = torch.zeros(64, dtype=torch.long)
+
+    def scaled(x):
+        return F.fitzpatrick_logistic_loss(x, labels).float() * 2.0**12
+
+    _, gradient = value_and_gradient(scaled, x)
+    _, expected = value_and_gradient(scaled, x.float())
+    assert gradient.dtype == torch.float16
+    assert_equal(gradient.float(), expected, rtol=1e-3, atol=0)
+
+
+BAD = [
+    (TypeError, "floating-point scores", torch.ones(2, 3, dtype=torch.long), torch.tensor([0, 1])),
+    (TypeError, "must be a tensor", [[1.0]], torch.tensor([0])),
+    (TypeError, "must be a tensor", torch.ones(2, 3), [0, 1]),
+    (TypeError, "convert it with", torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)),
+    (ValueError, "at 1 is out of range: input has 3 classes", torch.ones(2, 3), [0, 3]),
+    (ValueError, r"class indices must have shape \(2,\)", torch.ones(2, 3), [0, 1, 2]),
+    (ValueError, "must have the shape of input", torch.ones(2, 3), [0.2, 0.8]),
+    (ValueError, "it sums to 0.9", torch.ones(1, 3), [[0.2, 0.5, 0.2]]),
+    (ValueError, "at least one axis", torch.tensor(1.0), 0),
+    (ValueError, "at least one class", torch.ones(2, 0), [0, 0]),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "x", "target"), BAD)
+def test_bad_input_raises(error, message, x, target):
+    keep = isinstance(target, torch.Tensor) or not isinstance(x, torch.Tensor)
+    keep = keep or message == "must be a tensor"
+    target = target if keep else torch.tensor(target)
+    with pytest.raises(error, match=message):
+        F.fitzpatrick_logistic_loss(x, target)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reduction": "average"}, "reduction must be"),
+        ({"label_smoothing": 1.5}, "label_smoothing must be between"),
+        ({"dim": 2}, "dim=2 is not an axis"),
+        ({"weight": torch.ones(2)}, "one entry per class"),
+        ({"engine": "cuda"}, "engine must be one of"),
+    ],
+)
+def test_bad_options_raise(options, message):
+    with pytest.raises(ValueError, match=message):
+        F.sparsemax_loss(torch.ones(2, 3), torch.tensor([0, 1]), **options)
+
+
+def test_targets_that_want_a_gradient_raise():
+    y = torch.full((1, 2), 0.5, requires_grad=True)
+    with pytest.raises(ValueError, match="target.detach"):
+        F.logistic_loss(torch.zeros(1, 2), y)
+
+
+def test_entries_outside_of_the_domain_raise():
+    with pytest.raises(ValueError, match=r"in row 1.*entry 0 is 2, outside \[0, 1\]"):
+        F.sigmoid_loss(torch.zeros(2, 1), torch.tensor([[0.0], [2.0]]))
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        F.sigmoid_loss(torch.zeros(2, 3), torch.zeros(2, 3), weight=torch.ones(2))
+    with pytest.raises(TypeError, match="pos_weight"):
+        F.squared_loss(torch.zeros(2), torch.zeros(2), pos_weight=torch.ones(2))
+
+
+def test_what_is_not_validated_is_nan_in_its_row_alone(scores):
+    labels = torch.tensor([0, 7, 1, 2, -3])
+    value, gradient = value_and_gradient(
+        F.entmax15_loss, scores, labels, reduction="none", validate=False
+    )
+    bad = torch.tensor([False, True, False, False, True])
+    assert torch.equal(value.isnan(), bad)
+    assert torch.equal(gradient.isnan().all(-1), bad)
+    assert torch.equal(gradient.isnan().any(-1), bad)
+
+
+def test_values_are_not_looked_at_while_a_transform_runs(scores):
+    labels = torch.tensor([0, 3, 1, 2, 2])
+
+    def loss(x):
+        return F.logistic_loss(x, labels, validate=True)
+
+    with pytest.raises(RuntimeError, match="validate=True looks at the values"):
+        torch.func.grad(loss)(scores)
+
+
+def test_a_single_nan_score_stays_in_its_row(scores):
+    x = scores.clone()
+    x[2, 1] = math.nan
+    value = F.fitzpatrick_entmax15_loss(x, torch.tensor([0, 3, 1, 2, 2]), reduction="none")
+    assert np.flatnonzero(value.isnan().numpy()).tolist() == [2]

@@ -1,0 +1,182 @@
+"""Modules: one per registry name, any regulariser, and what modules are used for."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+
+import pytest
+import torch
+import torch.distributed as distributed
+import torch.multiprocessing as multiprocessing
+from conftest import CLASS_LOSSES, targets_like
+from torch.nn.parallel import DistributedDataParallel
+
+import fitzpatrick as fp
+import fitzpatrick.torch as ft
+from fitzpatrick.regularizers import Regularizer
+from fitzpatrick.torch import functional as F
+from fitzpatrick.torch.modules import module_name
+
+
+def test_every_registry_name_has_a_function_and_a_module():
+    for name in fp.loss_names():
+        assert f"{name}_loss" in F.__all__
+        assert module_name(name) in ft.__all__
+        assert getattr(F, f"{name}_loss").__doc__
+        assert getattr(ft, module_name(name)).__doc__
+    links = {name.removeprefix("fitzpatrick_") for name in fp.loss_names()}
+    assert links <= set(F.__all__)
+
+
+def test_all_names_exist():
+    for module in (ft, F):
+        assert len(set(module.__all__)) == len(module.__all__)
+        for name in module.__all__:
+            assert hasattr(module, name)
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_modules_are_their_functions(name, scores, generator):
+    target = targets_like(name, scores, generator)
+    module = getattr(ft, module_name(name))(reduction="sum")
+    expected = getattr(F, f"{name}_loss")(scores, target, reduction="sum")
+    assert torch.equal(module(scores, target), expected)
+    assert [*inspect.signature(type(module)).parameters][:1] in (["weight"], ["reduction"])
+    assert "reduction='sum'" in repr(module)
+
+
+def test_options_follow_cross_entropy(scores):
+    weight, labels = torch.tensor([0.5, 2.0, 1.0, 0.1]).double(), torch.tensor([0, 3, 1, 2, 2])
+    options = {"ignore_index": 2, "label_smoothing": 0.1}
+    ours = ft.LogisticLoss(weight, **options)
+    theirs = torch.nn.CrossEntropyLoss(weight, **options)
+    gradients = []
+    for criterion in (ours, theirs):
+        x = scores.clone().requires_grad_()
+        criterion(x, labels).backward()
+        gradients.append(x.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-14)
+    assert torch.equal(ours.state_dict()["weight"], weight)
+    assert ours.half().weight.dtype == torch.float16
+
+
+def test_unknown_options_raise():
+    with pytest.raises(TypeError, match="label_smoothing"):
+        ft.SigmoidLoss(label_smoothing=0.1)
+    with pytest.raises(TypeError, match=r"has no option 'pos_weight'; its options are weight"):
+        ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(), pos_weight=torch.ones(1))
+
+
+@pytest.mark.parametrize("module", [ft.FitzpatrickLogisticLoss, ft.SparseSigmoidLoss])
+def test_modules_are_copied_and_pickled(module, scores):
+    criterion = module(weight=torch.ones(4).double(), reduction="sum")
+    target = torch.full_like(scores, 0.25)
+    for twin in (copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
+        assert torch.equal(twin(scores, target), criterion(scores, target))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Doubled(Regularizer):
+    """Twice another regulariser, as a user would write it; it has no equality and no registry."""
+
+    omega: Regularizer
+
+    @property
+    def domain(self):
+        return self.omega.domain
+
+    def potential(self, y):
+        return 2 * self.omega.potential(y)
+
+    def potential_gradient(self, z):
+        return 2 * self.omega.potential_gradient(z)
+
+    def potential_curvature(self, z, v):
+        return 2 * self.omega.potential_curvature(z, v)
+
+    def potential_divergence(self, y, z):
+        return 2 * self.omega.potential_divergence(y, z)
+
+    def solve_fenchel_young(self, y, theta):
+        return DoubledSolution(self.omega.solve_fenchel_young(y, theta / 2))
+
+    def solve_fitzpatrick(self, y, theta):
+        return DoubledSolution(self.omega.solve_fitzpatrick(y, theta / 2))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DoubledSolution(fp.regularizers.Solution):
+    half: fp.regularizers.Solution
+
+    @property
+    def y_star(self):
+        return self.half.y_star
+
+    def value(self):
+        return 2 * self.half.value()
+
+    def hessian_product(self, v):
+        return self.half.hessian_product(v) / 2
+
+
+@pytest.mark.parametrize("pair", [ft.FenchelYoungLoss, ft.FitzpatrickLoss])
+def test_a_regularizer_of_the_users_own(pair, scores):
+    omega = Doubled(fp.regularizers.Negentropy())
+    labels = torch.tensor([0, 3, 1, 2, -100])
+    criterion = pair(omega, label_smoothing=0.1)
+    reference = pair(fp.regularizers.Negentropy(), label_smoothing=0.1)
+    torch.testing.assert_close(criterion(scores, labels), 2 * reference(scores / 2, labels))
+    assert torch.autograd.gradcheck(lambda x: criterion(x, labels), scores.requires_grad_())
+    assert torch.autograd.gradgradcheck(lambda x: criterion(x, labels), scores)
+    compiled = torch.compile(criterion, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(scores, labels), criterion(scores, labels))
+    assert torch.equal(criterion.link(scores), reference.link(scores / 2))
+
+
+def test_vectors_of_any_set(scores):
+    omega = fp.regularizers.SquaredNorm(fp.sets.L2Ball())
+    criterion = ft.FitzpatrickLoss(omega, dim=0, reduction="none")
+    y = omega.domain.project(-scores)
+    expected = fp.FitzpatrickLoss(omega).value(y, scores)
+    torch.testing.assert_close(criterion(scores.T, y.T), expected)
+    assert torch.autograd.gradcheck(lambda x: criterion(x, y.T), scores.T.requires_grad_())
+    with pytest.raises(ValueError, match="target is not in the domain"):
+        criterion(scores, 10 * torch.ones_like(scores))
+
+
+def _train(rank, address, results):
+    distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = DistributedDataParallel(torch.nn.Linear(3, 4).double())
+    inputs = torch.randn(8, 3, dtype=torch.float64)
+    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
+    mine = slice(4 * rank, 4 * rank + 4)
+    for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
+        criterion(model(inputs[mine]), labels[mine]).backward()
+    results[rank] = model.module.weight.grad
+    distributed.destroy_process_group()
+
+
+def test_distributed_data_parallel(tmp_path):
+    with multiprocessing.Manager() as manager:
+        results = manager.dict()
+        address = f"file://{tmp_path / 'rendezvous'}"
+        multiprocessing.spawn(_train, args=(address, results), nprocs=2)
+        first, second = results[0], results[1]
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 4).double()
+    inputs = torch.randn(8, 3, dtype=torch.float64)
+    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
+    for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
+        criterion(model(inputs), labels).backward()
+    assert torch.equal(first, second)
+    torch.testing.assert_close(first, model.weight.grad, rtol=1e-12, atol=1e-14)
+
+
+def test_class_losses_are_those_of_the_simplex():
+    assert set(CLASS_LOSSES) == {
+        name
+        for name in fp.loss_names()
+        if isinstance(fp.get_loss(name).regularizer.domain, fp.sets.Simplex)
+    }

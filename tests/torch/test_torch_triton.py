@@ -1,0 +1,200 @@
+"""The Triton kernels against the core in float64.
+
+Without a GPU they run in Triton's interpreter, on sizes that cross the borders of blocks; the
+limits below which rows are held in registers are lowered to reach the kernels for wide rows.
+"""
+
+import math
+
+import pytest
+import torch
+
+from fitzpatrick.torch import _reference as reference
+from fitzpatrick.torch import functional as F
+
+pytest.importorskip("triton", reason="the kernels need the package triton")
+
+from fitzpatrick.engines import triton as engine
+
+# the interpreter computes with NumPy, which warns of infinities and NaN that are meant
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LOSSES = [
+    prefix + name for name in ("logistic", "sparsemax", "entmax15") for prefix in ("", "fitzpatrick_")
+]
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 1e-2, torch.float16: 2e-3}
+
+
+@pytest.fixture(params=["registers", "wide"])
+def path(request, monkeypatch):
+    if request.param == "wide":
+        for limit in ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_ROWS_LIMIT"):
+            monkeypatch.setattr(engine, limit, 0)
+    return request.param
+
+
+def draw(k, dtype, generator):
+    """Rows that are plain, masked, tied, peaked, switched off and nearly solved."""
+    x = torch.randn(6, k, dtype=torch.float64, generator=generator) * 2
+    x[1, 1::2] = -math.inf
+    x[2] = 0.5
+    x[3] *= 50
+    y = torch.softmax(2 * torch.randn(6, k, dtype=torch.float64, generator=generator), -1)
+    y[0] = torch.nn.functional.one_hot(torch.tensor(k - 1), k)
+    y[1, 1::2] = 0
+    y[2, ::3] = 0
+    y /= y.sum(-1, keepdim=True)
+    y[5] = torch.softmax(x[5], -1)
+    labels = torch.randint(0, k, (6,), generator=generator)
+    labels[1] = 0
+    scale = torch.rand(6, dtype=torch.float64, generator=generator)
+    scale[4] = 0
+    return x.to(dtype).to(DEVICE), y.to(DEVICE), labels.to(DEVICE), scale.to(DEVICE)
+
+
+def assert_parity(name, x, target, scale, ignore_index=-100):
+    working = torch.float64 if x.dtype == torch.float64 else torch.float32
+    value, gradient = engine.value_and_gradient(x, target, scale.to(working), name, ignore_index)
+    wide = target.double() if target.is_floating_point() else target
+    options = (x.double(), wide, scale, name, ignore_index)
+    expected, expected_gradient = reference.value_and_gradient(*options)
+    assert value.dtype == working
+    assert gradient.dtype == x.dtype
+    tight = TOLERANCE[working]
+    torch.testing.assert_close(
+        value.double(), expected, rtol=tight, atol=tight * 1e-3, equal_nan=True
+    )
+    tolerance = TOLERANCE[x.dtype]
+    error = (gradient.double() - expected_gradient).norm(dim=-1)
+    norm = expected_gradient.norm(dim=-1)
+    # a nearly solved row has a gradient of rounding errors
+    assert torch.all((error <= tolerance * (norm + 0.1)) | norm.isnan())
+    assert torch.equal(gradient.isnan(), expected_gradient.isnan())
+    assert torch.equal(engine.value(x, target, scale.to(working), name, ignore_index), value)
+    alone = engine.gradient(x, target, scale.to(working), name, ignore_index)
+    assert torch.equal(alone, gradient)
+
+
+@pytest.mark.parametrize("k", [2, 3, 33, 1000])
+@pytest.mark.parametrize("name", LOSSES)
+def test_parity(name, k, path, generator):
+    x, y, labels, scale = draw(k, torch.float64, generator)
+    assert_parity(name, x, labels, scale)
+    assert_parity(name, x, y, scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+def test_parity_in_other_dtypes(name, dtype, path, generator):
+    x, y, labels, scale = draw(257, dtype, generator)
+    if dtype == torch.float16:
+        y[0] = y[2]  # a hard row with scores in the hundreds overflows float16
+    assert_parity(name, x, labels, scale)
+    assert_parity(name, x, y, scale)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_rows_wider_than_a_tile(name, generator):
+    k = 17_001  # two tiles and a rest, and offsets that are no multiples of a vector
+    x = torch.randn(2, k, generator=generator) * 3
+    labels = torch.tensor([k - 1, 8192])
+    scale = torch.ones(2, dtype=torch.float64)
+    assert_parity(name, x.to(DEVICE), labels.to(DEVICE), scale.to(DEVICE))
+    y = torch.softmax(torch.randn(2, k, generator=generator), -1)
+    assert_parity(name, x.to(DEVICE), y.to(DEVICE), scale.to(DEVICE))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_one_class(name, path):
+    x = torch.tensor([[3.0], [-2.0]], dtype=torch.float64, device=DEVICE)
+    scale = torch.ones(2, dtype=torch.float64, device=DEVICE)
+    labels = torch.zeros(2, dtype=torch.long, device=DEVICE)
+    for target in (labels, torch.ones(2, 1, dtype=torch.float64, device=DEVICE)):
+        value, gradient = engine.value_and_gradient(x, target, scale, name, -100)
+        torch.testing.assert_close(value, torch.zeros_like(value), rtol=0, atol=1e-15)
+        torch.testing.assert_close(gradient, torch.zeros_like(gradient), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_ignored_bad_and_nan_rows(name, path, generator):
+    x = torch.randn(5, 33, dtype=torch.float64, generator=generator)
+    x[0] = math.nan
+    x[3, 7] = math.nan
+    x[4, 9] = math.inf
+    labels = torch.tensor([-100, 33, -1, 2, 2])
+    scale = torch.ones(5, dtype=torch.float64)
+    value, gradient = engine.value_and_gradient(
+        x.to(DEVICE), labels.to(DEVICE), scale.to(DEVICE), name, -100
+    )
+    assert value[0] == 0
+    assert torch.equal(gradient[0], torch.zeros_like(gradient[0]))
+    assert value[1:].isnan().all()
+    assert gradient[1:].isnan().all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_strided_rows(name, path, generator):
+    x = torch.randn(4, 3, 40, dtype=torch.float64, generator=generator).to(DEVICE)
+    labels = torch.tensor([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]], device=DEVICE)
+    scale = torch.rand(8, dtype=torch.float64, generator=generator).to(DEVICE)[::2]
+    assert_parity(name, x[:, 1, 4:37], labels[:, 1], scale)
+    assert_parity(name, x[:, 1].T[:4], labels[:, 0] % 4, scale)
+
+
+@pytest.mark.parametrize("factors", [[1.0, 1.0, 1.0], [1.0, -2.0, 0.5]])
+def test_scaling_rows_in_place(factors, generator):
+    rows = torch.randn(3, 5000, dtype=torch.float64, generator=generator).to(DEVICE)
+    expected = rows * torch.tensor(factors, dtype=torch.float64, device=DEVICE)[:, None]
+    engine.scale_rows_(rows, torch.tensor(factors, dtype=torch.float64, device=DEVICE))
+    assert torch.equal(rows, expected)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_training_through_the_engine(name, generator):
+    x = torch.randn(5, 7, dtype=torch.float64, generator=generator).to(DEVICE)
+    labels = torch.tensor([0, 6, -100, 2, 1], device=DEVICE)
+    weight = torch.rand(7, dtype=torch.float64, generator=generator).to(DEVICE)
+    loss = getattr(F, f"{name}_loss")
+    for target in (labels, torch.softmax(x.flip(0), -1)):
+        gradients = []
+        for which in ("triton", "reference"):
+            scores = x.clone().requires_grad_()
+            total = loss(scores, target, weight, engine=which)
+            (2.0 * total).backward()
+            gradients.append((total.detach(), scores.grad))
+        torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-11, atol=1e-13)
+    assert torch.autograd.gradcheck(
+        lambda x: loss(x, labels, engine="triton"), x.clone().requires_grad_()
+    )
+    assert torch.autograd.gradgradcheck(
+        lambda x: loss(x, labels, engine="triton"), x.clone().requires_grad_()
+    )
+
+
+def test_operators_pass_opcheck(generator):
+    x = torch.randn(3, 5, dtype=torch.float64, generator=generator).to(DEVICE).requires_grad_()
+    scale = torch.ones(3, dtype=torch.float64, device=DEVICE)
+    options = (torch.tensor([0, 4, 2], device=DEVICE), scale, "fitzpatrick_logistic", "triton", -1)
+    torch.library.opcheck(torch.ops.fitzpatrick.value.default, (x, *options))
+    torch.library.opcheck(torch.ops.fitzpatrick.gradient.default, (x, *options))
+
+
+def test_asking_for_what_is_not_there_raises(monkeypatch):
+    x, labels = torch.zeros(2, 3), torch.tensor([0, 1])
+    with pytest.raises(ValueError, match="no Triton kernel for the loss 'perceptron'"):
+        F.perceptron_loss(x.to(DEVICE), labels.to(DEVICE), engine="triton")
+    monkeypatch.setattr(engine, "is_interpreted", lambda: False)
+    with pytest.raises(ValueError, match="needs scores on a CUDA device, got cpu"):
+        F.logistic_loss(x, labels, engine="triton")
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device")
+@pytest.mark.parametrize("name", LOSSES)
+def test_cuda_chooses_the_kernels(name, generator):
+    x = torch.randn(64, 50_257, generator=generator).cuda().requires_grad_()
+    labels = torch.randint(0, 50_257, (64,), generator=generator).cuda()
+    loss = getattr(F, f"{name}_loss")
+    automatic, forced = loss(x, labels), loss(x, labels, engine="triton")
+    assert torch.equal(automatic, forced)
+    torch.testing.assert_close(automatic, loss(x, labels, engine="reference"), rtol=1e-5, atol=0)
