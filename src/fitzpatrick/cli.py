@@ -151,7 +151,15 @@ def reproduce(
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
         Precision.FLOAT64
     ),
-    tol: Annotated[float, typer.Option(help="Relative gradient norm that ends a fit.")] = 1e-4,
+    tol: Annotated[
+        float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
+    ] = 1e-4,
+    alphas: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS", help="Penalties, with commas.", show_default="1e4, 1e3, …, 1e-4"
+        ),
+    ] = "",
     output: Output = Path("out"),
 ) -> None:
     """Table 1 of the paper beside our own numbers.
@@ -160,7 +168,7 @@ def reproduce(
     command goes on where an interrupted one stopped.
     """
     from .datasets import DATASETS, PAPER_LOSSES
-    from .experiments.protocol import Protocol
+    from .experiments.protocol import ALPHAS, Protocol
     from .experiments.reproduce import Options
     from .experiments.reproduce import reproduce as run
 
@@ -174,6 +182,7 @@ def reproduce(
         protocol=Protocol(
             intercept=intercept,
             scaling=scaling.value,
+            alphas=_alphas(alphas) if alphas else ALPHAS,
             dtype=precision.value,
             tol=_positive("--tol", tol),
         ),
@@ -343,6 +352,15 @@ def _positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         fail(f"{name} must be a positive number, got {value:g}")
     return value
+
+
+def _alphas(text: str) -> tuple[float, ...]:
+    """Different positive numbers, from the largest to the smallest."""
+    try:
+        numbers = {_positive("--alphas", float(part)) for part in text.split(",")}
+    except ValueError:
+        fail(f"--alphas needs numbers with commas between them, got {text!r}")
+    return tuple(sorted(numbers, reverse=True))
 
 
 def _jobs(jobs: int) -> int:

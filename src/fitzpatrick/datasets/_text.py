@@ -20,7 +20,7 @@ MAX_BYTES = 8 << 30
 MAX_LINE_BYTES = 64 << 20
 # text in these formats shrinks some ten times; what grows more than this is made to fill memory
 MAX_RATIO = 250
-_RATIO_FROM = 64 << 20
+_RATIO_FROM = 16 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)

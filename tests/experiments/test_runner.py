@@ -1,0 +1,150 @@
+"""Durable fits: nothing is lost, nothing repeated, whatever the moment of the interruption."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fitzpatrick.experiments.protocol import Path, Protocol, dev_split, paths
+from fitzpatrick.experiments.records import Record, Store, all_records
+from fitzpatrick.experiments.runner import run, run_path
+from fitzpatrick.linear_model import ProportionRegressor
+
+PROTOCOL = Protocol(alphas=(10.0, 1.0, 0.1, 0.01))
+PATHS = paths(("logistic", "fitzpatrick_sparsemax"), 2)
+
+
+class Killed(BaseException):
+    pass
+
+
+def ignore(_):
+    """A run that reports to nobody."""
+
+
+def make_store(folder, experiment, protocol=PROTOCOL):
+    return Store.of(folder, experiment.name, protocol, experiment.checksums)
+
+
+def contents(store, paths=PATHS):
+    """Every record but for its time."""
+    found = {path.name: [] for path in paths}
+    for path, records in all_records(store, paths).items():
+        for record in records:
+            fields = json.loads(record.to_json())
+            del fields["seconds"]
+            found[path.name].append(fields)
+    return found
+
+
+@pytest.fixture
+def undisturbed(tmp_path, experiment):
+    store = make_store(tmp_path / "undisturbed", experiment)
+    run(experiment, store, PATHS, 1, ignore)
+    return contents(store)
+
+
+def test_record_survives_the_disk():
+    record = Record(0.1, 0.2, np.float32([0.5, 0.25]), 0.0, 1.0, 1e-9, 3, "fine", True, 0.5)
+    again = Record.from_json(record.to_json())
+    assert again.test_error == 0.375
+    np.testing.assert_array_equal(again.test_errors, record.test_errors)
+    assert again.to_json() == record.to_json()
+
+
+def test_fits_are_those_of_the_estimator(tmp_path, experiment):
+    store = make_store(tmp_path, experiment, Protocol(alphas=(1.0,), intercept=True, tol=1e-8))
+    run(experiment, store, [Path("logistic", 0)], 1, ignore)
+    (record,) = store.finished(Path("logistic", 0))
+    fit, dev = dev_split(60, 0)
+    model = ProportionRegressor("logistic", 1.0, standardize=True, tol=1e-8)
+    model.fit(experiment.X[fit], experiment.Y[fit])
+    errors = np.square(model.predict(experiment.X[dev]) - experiment.Y[dev]).sum(axis=1)
+    assert record.dev_error == pytest.approx(errors.mean(), rel=1e-7)
+    errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
+    np.testing.assert_allclose(record.test_errors, errors, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("moment", range(1, 16, 2))
+def test_interrupted_after_any_fit(tmp_path, experiment, undisturbed, moment):
+    store = make_store(tmp_path / "run", experiment)
+    done = []
+
+    def kill_at(count):
+        done.append(count)
+        if count == moment:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(experiment, store, PATHS, 1, kill_at)
+    assert store.count(PATHS) == moment
+    before = {file: file.stat().st_mtime_ns for file in store.folder.rglob("*.json")}
+    run(experiment, store, PATHS, 1, ignore)
+    assert contents(store) == undisturbed
+    assert {file: file.stat().st_mtime_ns for file in before} == before  # none was fitted again
+    assert not list(store.folder.rglob("*.npz"))  # states go once a path is complete
+    assert not list(store.folder.rglob("*.part"))
+
+
+@pytest.mark.parametrize("written", ["state", "record"])
+def test_killed_between_state_and_record(tmp_path, experiment, undisturbed, monkeypatch, written):
+    store = make_store(tmp_path / "run", experiment)
+    path, original = PATHS[0], Store.discard_states
+
+    def kill(self, *args):
+        if self.count([path]) == 2:
+            raise Killed
+        original(self, *args)
+
+    monkeypatch.setattr(Store, "discard_states", kill)
+    with pytest.raises(Killed):
+        run_path(experiment, store, path, lambda: None)
+    monkeypatch.undo()
+    assert store.state(path, 1) is not None
+    if written == "state":  # the kill came before the record of the second fit
+        (store.folder / path.name / "01.json").unlink()
+    run(experiment, store, PATHS, 1, ignore)
+    assert contents(store) == undisturbed
+
+
+def test_lost_state_means_the_path_is_walked_again(tmp_path, experiment, undisturbed):
+    store = make_store(tmp_path / "run", experiment)
+
+    def stop():
+        raise Killed
+
+    with pytest.raises(Killed):
+        run_path(experiment, store, PATHS[0], stop)
+    next(store.folder.rglob("*.npz")).unlink()
+    run(experiment, store, PATHS, 1, ignore)
+    assert contents(store) == undisturbed
+
+
+def test_several_processes_give_the_same_records(tmp_path, experiment, undisturbed):
+    store = make_store(tmp_path / "run", experiment)
+    counts = []
+    run(experiment, store, PATHS, 2, counts.append)
+    assert counts[0] == 0
+    assert counts[-1] == 16
+    assert contents(store) == undisturbed
+
+
+def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch):
+    store = make_store(tmp_path, experiment)
+    run(experiment, store, PATHS, 1, ignore)
+    monkeypatch.setattr(ProportionRegressor, "fit", lambda *_: pytest.fail("fitted again"))
+    counts = []
+    run(experiment, store, PATHS, 1, counts.append)
+    assert counts == [16]
+
+
+def test_other_settings_have_other_records(tmp_path, experiment):
+    first = make_store(tmp_path, experiment)
+    second = make_store(tmp_path, experiment, Protocol(alphas=(10.0,)))
+    assert first.folder != second.folder
+    assert json.loads((first.folder / "settings.json").read_text())["alphas"] == [10, 1, 0.1, 0.01]
+
+
+def test_unfinished_paths_are_no_results(tmp_path, experiment):
+    with pytest.raises(RuntimeError, match="is not finished"):
+        all_records(make_store(tmp_path, experiment), PATHS)

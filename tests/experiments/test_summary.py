@@ -1,0 +1,106 @@
+"""Choices, intervals and pairs."""
+
+import numpy as np
+import pytest
+
+from fitzpatrick.experiments.protocol import Path
+from fitzpatrick.experiments.records import Record
+from fitzpatrick.experiments.summary import bootstrap_interval, choose, difference, pairs, summarize
+from fitzpatrick.experiments.tables import (
+    dataset_details,
+    datasets_table,
+    heading,
+    number,
+    results_table,
+    signed,
+)
+
+
+def record(alpha, dev, test, converged=True):
+    errors = np.asarray(test, dtype=np.float32)
+    return Record(alpha, dev, errors, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0)
+
+
+def make(loss, offset, n=400, seeds=2):
+    generator = np.random.default_rng(7)
+    base = generator.gamma(2.0, size=n) / 10
+    noise = generator.normal(size=(seeds, n)) / 100
+    return {
+        Path(loss, seed): [
+            record(10.0, 0.5, base + 9),
+            record(1.0, 0.3, base + offset + noise[seed], converged=False),
+            record(0.1, 0.4, base + 5),
+        ]
+        for seed in range(seeds)
+    }
+
+
+def test_least_dev_error_and_among_equals_the_strongest():
+    fits = [record(10.0, 0.3, [1]), record(1.0, 0.2, [2]), record(0.1, 0.2, [3])]
+    assert choose(fits).alpha == 1.0
+
+
+def test_summary_of_a_loss():
+    (summary,) = summarize(make("logistic", 0.0))
+    assert summary.alphas == (1.0, 1.0)
+    assert summary.grid == (10.0, 1.0, 0.1)
+    np.testing.assert_allclose(summary.dev_curve, [0.5, 0.3, 0.4])
+    assert summary.error == pytest.approx(np.mean(summary.errors))
+    assert summary.spread == pytest.approx(np.std(summary.errors, ddof=1))
+    assert summary.interval[0] < summary.error < summary.interval[1]
+    assert (summary.unconverged, summary.fits, summary.seconds) == (2, 6, 6.0)
+
+
+def test_interval_has_the_right_width():
+    values = np.random.default_rng(0).normal(size=2000)
+    low, high = bootstrap_interval(values)
+    assert high - low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(2000), rel=0.05)
+    assert bootstrap_interval(values) == (low, high)
+
+
+def test_paired_difference_sees_what_unpaired_errors_hide():
+    records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
+    first, second = summarize(records)
+    assert second.interval[1] > first.interval[0]  # the intervals overlap
+    (found,) = pairs([first, second])
+    assert (found.first, found.second) == ("fitzpatrick_logistic", "logistic")
+    assert found.mean == pytest.approx(-0.01, abs=1e-6)
+    assert found.better == "fitzpatrick_logistic"
+    assert difference(first, second).better == "fitzpatrick_logistic"
+    assert difference(first, first).better is None
+
+
+def test_table_marks_the_better_one_only_with_evidence():
+    records = {
+        **make("logistic", 0.0),
+        **make("fitzpatrick_logistic", -0.01),
+        **make("sparsemax", 0.0),
+        **make("fitzpatrick_sparsemax", 0.0),
+    }
+    text = results_table("demo", summarize(records), {"logistic": 0.25})
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    marked = [line.split()[0] for line in lines if "*" in line]
+    assert marked == ["fitzpatrick_logistic"]
+    assert ".250" in next(line for line in lines if line.strip().startswith("logistic"))
+    assert "–" in next(line for line in lines if "fitzpatrick_sparsemax" in line)
+
+
+def test_single_split_has_no_spread():
+    assert "–" in results_table("demo", summarize(make("logistic", 0.0, seeds=1)), None)
+
+
+def test_heading_and_numbers():
+    assert "1 dev split," in heading(1, 4000)
+    assert "5 dev splits," in heading(5, 4000)
+    assert (signed(0.01), signed(-0.01), number(12.0, 1)) == ("+.0100", "-.0100", "12.0")
+    assert max(map(len, heading(5, 4000).splitlines())) <= 80
+
+
+def test_table_2_fits_80_columns():
+    from fitzpatrick.datasets import DATASETS
+
+    text = datasets_table(dict.fromkeys(DATASETS, "by hand (--details)"))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "yeast" in text
+    assert "licence: river: BSD 3-Clause" in dataset_details()
