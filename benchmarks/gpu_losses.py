@@ -1,0 +1,261 @@
+"""Losses on a GPU, forward and backward, against the memory's limit and against other libraries.
+
+The floor is one read of the scores and one write of their gradient (two reads and one write with
+proportions), at the copy rate that is measured in the same run. Times are medians of many runs with
+a cold cache, between CUDA events, so that a launch that comes late counts too.
+
+    python benchmarks/gpu_losses.py --csv benchmarks/results/gpu_losses.csv
+    python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
+
+Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax.
+"""
+
+import argparse
+import csv
+import importlib
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+SHAPES = [
+    (16384, 32768, "bfloat16"),
+    (8192, 131072, "bfloat16"),
+    (65536, 1024, "float32"),
+    (16384, 32768, "float32"),
+]
+SWEEP = [64, 256, 1000, 4096, 16384, 50257, 200003]
+SWEEP_ENTRIES = 2**28
+OURS = [
+    "logistic",
+    "fitzpatrick_logistic",
+    "sparsemax",
+    "fitzpatrick_sparsemax",
+    "entmax15",
+    "fitzpatrick_entmax15",
+]
+COLUMNS = [
+    "gpu",
+    "python",
+    "torch",
+    "triton",
+    "suite",
+    "loss",
+    "library",
+    "target",
+    "rows",
+    "classes",
+    "dtype",
+    "median_ms",
+    "q20_ms",
+    "q80_ms",
+    "floor_ms",
+    "times_floor",
+    "peak_extra_mib",
+    "gradient_mib",
+]
+
+
+def contenders(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """(loss, library, function of scores and labels) to compare."""
+    import torch
+
+    from fitzpatrick.torch import functional
+
+    for name in OURS:
+        yield name, "fitzpatrick", getattr(functional, f"{name}_loss")
+    yield "cross_entropy", "torch", torch.nn.functional.cross_entropy
+    if suite == "sweep":
+        return
+    yield "cross_entropy", "torch.compile", torch.compile(torch.nn.functional.cross_entropy)
+    try:
+        liger = importlib.import_module("liger_kernel.transformers")
+    except ImportError as error:
+        print(f"Liger is left out: {error}", file=sys.stderr)
+    else:
+        yield "cross_entropy", "Liger", liger.LigerCrossEntropyLoss()
+    try:
+        import entmax
+    except ImportError as error:
+        print(f"entmax is left out: {error}", file=sys.stderr)
+    else:
+        yield "sparsemax", "entmax", lambda x, y: entmax.sparsemax_loss(x, y).mean()
+        yield "entmax15", "entmax", lambda x, y: entmax.entmax15_loss(x, y).mean()
+
+
+def timed(step: Callable[[], Any], budget_ms: int) -> tuple[float, float, float]:
+    from triton.testing import do_bench
+
+    median, low, high = do_bench(step, warmup=25, rep=budget_ms, quantiles=[0.5, 0.2, 0.8])
+    return median, low, high
+
+
+def copy_rate() -> float:
+    """Bytes read and written per millisecond by a large copy."""
+    import torch
+
+    source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    median, _, _ = timed(lambda: target.copy_(source), 300)
+    return 2 * source.numel() / median
+
+
+def measure(
+    function: Callable[..., Any], scores: Any, target: Any, budget_ms: int
+) -> dict[str, float]:
+    """Median time of one forward and backward pass, and the memory it takes beside its inputs."""
+    import torch
+
+    def step() -> None:
+        scores.grad = None
+        function(scores, target).backward()
+
+    step()
+    scores.grad = None
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    peak = torch.cuda.max_memory_allocated() - before
+    median, low, high = timed(step, budget_ms)
+    scores.grad = None
+    return {
+        "median_ms": round(median, 4),
+        "q20_ms": round(low, 4),
+        "q80_ms": round(high, 4),
+        "peak_extra_mib": round(peak / 2**20, 1),
+    }
+
+
+def run(path: Path) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        sys.exit("this benchmark needs a CUDA device")
+    rate = copy_rate()
+    machine = {
+        "gpu": torch.cuda.get_device_name(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "triton": importlib.metadata.version("triton"),
+    }
+    print(machine, f"copy rate {rate / 1e9:.2f} TB/s")
+    generator = torch.Generator("cuda").manual_seed(0)
+    cases = [("shapes", *shape) for shape in SHAPES]
+    cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        for suite, n, k, dtype in cases:
+            kind = getattr(torch, dtype)
+            scores = torch.randn(n, k, device="cuda", generator=generator).to(kind)
+            scores.requires_grad_()
+            labels = torch.randint(0, k, (n,), device="cuda", generator=generator)
+            gradient = scores.numel() * scores.element_size()
+            rows = [("labels", labels, *contender) for contender in contenders(suite)]
+            if suite == "shapes":
+                noise = torch.randn(n, k, device="cuda", generator=generator)
+                proportions = torch.softmax(noise, -1).to(kind)
+                del noise
+                ours = list(contenders("sweep"))[: len(OURS)]
+                rows += [("proportions", proportions, *contender) for contender in ours]
+            for target_name, target, loss, library, function in rows:
+                floor = gradient * (2 if target_name == "labels" else 3) / rate
+                try:
+                    result = measure(function, scores, target, 60 if suite == "sweep" else 120)
+                except torch.OutOfMemoryError:
+                    print(f"{library} {loss} {n} × {k} {dtype}: out of memory", file=sys.stderr)
+                    scores.grad = None
+                    torch.cuda.empty_cache()
+                    continue
+                row = {
+                    **machine,
+                    "suite": suite,
+                    "loss": loss,
+                    "library": library,
+                    "target": target_name,
+                    "rows": n,
+                    "classes": k,
+                    "dtype": dtype,
+                    **result,
+                    "floor_ms": round(floor, 4),
+                    "times_floor": round(result["median_ms"] / floor, 2),
+                    "gradient_mib": round(gradient / 2**20, 1),
+                }
+                writer.writerow(row)
+                file.flush()
+                print(
+                    f"{n:6d} × {k:6d} {dtype:8s} {target_name:11s} {library:13s} {loss:21s}"
+                    f"{row['median_ms']:9.3f} ms {row['times_floor']:7.2f} × floor "
+                    f"{row['peak_extra_mib']:8.0f} MiB"
+                )
+            if suite == "shapes":
+                del proportions
+            del scores, labels, rows, target
+            torch.cuda.empty_cache()
+
+
+def plot(path: Path) -> None:
+    """Bars for the four shapes, and lines over the number of classes, beside the CSV."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5))
+    shown = [("fitzpatrick", "fitzpatrick_logistic"), ("fitzpatrick", "fitzpatrick_sparsemax")]
+    shown += [("fitzpatrick", "fitzpatrick_entmax15"), ("torch", "cross_entropy")]
+    shown += [("torch.compile", "cross_entropy"), ("Liger", "cross_entropy")]
+    shown += [("entmax", "sparsemax"), ("entmax", "entmax15")]
+    for i, (library, loss) in enumerate(shown):
+        heights = [
+            float(row["times_floor"])
+            for n, k, dtype in SHAPES
+            for row in rows
+            if (row["suite"], row["library"], row["loss"], row["target"])
+            == ("shapes", library, loss, "labels")
+            and (int(row["rows"]), int(row["classes"]), row["dtype"]) == (n, k, dtype)
+        ]
+        places = [j + 0.1 * i for j in range(len(heights))]
+        left.bar(places, heights, width=0.09, label=f"{library}: {loss}")
+    left.set_yscale("log")
+    left.axhline(1, color="black", linewidth=0.8)
+    left.set_xticks([j + 0.35 for j in range(len(SHAPES))])
+    left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
+    left.set_ylabel("time / memory floor")
+    left.legend(fontsize=7)
+    for library, loss in [("fitzpatrick", name) for name in OURS] + [("torch", "cross_entropy")]:
+        line = [
+            (int(row["classes"]), float(row["times_floor"]))
+            for row in rows
+            if (row["suite"], row["library"], row["loss"]) == ("sweep", library, loss)
+        ]
+        right.loglog(*zip(*line, strict=True), marker="o", label=f"{library}: {loss}")
+    right.set_xlabel(f"classes (bfloat16, {SWEEP_ENTRIES:,} scores)")
+    right.legend(fontsize=7)
+    figure.suptitle(f"Forward and backward, class indices, {rows[0]['gpu']}")
+    figure.tight_layout()
+    figure.savefig(path.with_suffix(".png"), dpi=120)
+    print(path.with_suffix(".png"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--csv", type=Path, help="measure, and write this file")
+    parser.add_argument("--plot", type=Path, help="plot a file that --csv has written")
+    arguments = parser.parse_args()
+    if arguments.csv is None and arguments.plot is None:
+        parser.error("give --csv FILE to measure or --plot FILE to plot")
+    if arguments.csv is not None:
+        run(arguments.csv)
+    if arguments.plot is not None:
+        plot(arguments.plot)
+
+
+if __name__ == "__main__":
+    main()
