@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-
-import jax
 import torch
+
 from fitzpatrick.sets import ConvexSet, L1Ball, L2Ball, ProductSet, Simplex
 
 DTYPES = ("float64", "float32")

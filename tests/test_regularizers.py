@@ -3,11 +3,11 @@
 from dataclasses import FrozenInstanceError
 
 import array_api_compat
+import jax
 import numpy as np
 import pytest
 
 import fitzpatrick as fp
-import jax
 from fitzpatrick.regularizers import (
     Bernoulli,
     ConvergenceError,

@@ -1,11 +1,11 @@
 """Every registry loss under jax.jit and torch.compile: one formula, one answer, fixed steps."""
 
+import jax
 import numpy as np
 import pytest
+import torch
 
 import fitzpatrick as fp
-import jax
-import torch
 from fitzpatrick.regularizers import _base
 from fitzpatrick.sets import Simplex
 from tests.helpers import Library, assert_close, assert_same_kind, eps, scores, targets, to_numpy

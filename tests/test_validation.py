@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 import fitzpatrick as fp
-import torch
 from fitzpatrick.sets import ProductSet, Simplex
 from tests.helpers import Library, assert_close, eps, scores, targets, to_numpy
 

@@ -285,7 +285,8 @@ def test_hard_labels_are_one_hot_targets(case: Case, xp: Library, dtype: str) ->
             assert_close(by_label.gradient(), gradient, rtol=0, atol=unit)
             assert_close(by_label.y_star, loss.y_star(y, theta), rtol=0, atol=unit)
             product = loss.hessian_product(y, theta, v)
-            slack = batch.slack(largest(v))[:, None]
+            # products cancel: the accuracy of y* holds for each of their terms
+            slack = 4 * batch.slack(largest(v))[:, None]
             assert_close(by_label.hessian_product(v), product, rtol=0, atol=slack)
             assert_same_kind(by_label.value(), theta)
             assert_same_kind(by_label.gradient(), theta)
