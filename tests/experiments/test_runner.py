@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fitzpatrick.experiments.protocol import Path, Protocol, dev_split, paths
+from fitzpatrick.experiments.protocol import FitPath, Protocol, dev_split, paths
 from fitzpatrick.experiments.records import Record, Store, all_records
 from fitzpatrick.experiments.runner import run, run_path
 from fitzpatrick.linear_model import ProportionRegressor
@@ -54,8 +54,8 @@ def test_record_survives_the_disk():
 
 def test_fits_are_those_of_the_estimator(tmp_path, experiment):
     store = make_store(tmp_path, experiment, Protocol(alphas=(1.0,), intercept=True, tol=1e-8))
-    run(experiment, store, [Path("logistic", 0)], 1, ignore)
-    (record,) = store.finished(Path("logistic", 0))
+    run(experiment, store, [FitPath("logistic", 0)], 1, ignore)
+    (record,) = store.finished(FitPath("logistic", 0))
     fit, dev = dev_split(60, 0)
     model = ProportionRegressor("logistic", 1.0, standardize=True, tol=1e-8)
     model.fit(experiment.X[fit], experiment.Y[fit])

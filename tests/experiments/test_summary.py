@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.experiments.protocol import Path
+from fitzpatrick.experiments.protocol import FitPath
 from fitzpatrick.experiments.records import Record
 from fitzpatrick.experiments.summary import bootstrap_interval, choose, difference, pairs, summarize
 from fitzpatrick.experiments.tables import (
@@ -26,7 +26,7 @@ def make(loss, offset, n=400, seeds=2):
     base = generator.gamma(2.0, size=n) / 10
     noise = generator.normal(size=(seeds, n)) / 100
     return {
-        Path(loss, seed): [
+        FitPath(loss, seed): [
             record(10.0, 0.5, base + 9),
             record(1.0, 0.3, base + offset + noise[seed], converged=False),
             record(0.1, 0.4, base + 5),

@@ -153,7 +153,7 @@ def squared_errors(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Path:
+class FitPath:
     """One path of fits over the grid: a loss on the rows of a seed."""
 
     loss: str
@@ -165,9 +165,9 @@ class Path:
         return f"{self.loss}-seed{self.seed}"
 
 
-def paths(losses: tuple[str, ...] = PAPER_LOSSES, seeds: int = 5) -> list[Path]:
+def paths(losses: tuple[str, ...] = PAPER_LOSSES, seeds: int = 5) -> list[FitPath]:
     """All paths of a run, seeds first, so that early results cover every loss."""
-    return [Path(loss, seed) for seed in range(seeds) for loss in losses]
+    return [FitPath(loss, seed) for seed in range(seeds) for loss in losses]
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:

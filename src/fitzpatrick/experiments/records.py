@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets._files import write_atomically
-from .protocol import Path as FitPath
-from .protocol import Protocol
+from .protocol import FitPath, Protocol
 
 
 @dataclass(frozen=True, eq=False)

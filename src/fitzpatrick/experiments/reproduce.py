@@ -40,7 +40,7 @@ class Options:
 
 def run_experiment(
     experiment: paper.Experiment, options: Options
-) -> dict[paper.Path, list[Record]]:
+) -> dict[paper.FitPath, list[Record]]:
     """Every path of an experiment, from the records where they are there."""
     store = Store.of(
         options.output / "records", experiment.name, options.protocol, experiment.checksums
@@ -60,7 +60,7 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
     sections: list[Section] = []
     blocks = [heading(options.seeds, RESAMPLES)]
     failures: dict[str, str] = {}
-    fits: list[tuple[str, paper.Path, Record]] = []
+    fits: list[tuple[str, paper.FitPath, Record]] = []
     say(blocks[0])
     for name in names:
         info = DATASETS[name]
@@ -101,7 +101,7 @@ _LEAD = (
 )
 
 
-def fits_csv(fits: list[tuple[str, paper.Path, Record]]) -> str:
+def fits_csv(fits: list[tuple[str, paper.FitPath, Record]]) -> str:
     """Every fit in one line, without the errors of single samples."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..linear_model import ProportionRegressor
-from .protocol import Experiment, Path, Protocol, Rows, split, squared_errors
+from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors
 from .records import Record, Store
 
 _POLL_SECONDS = 0.5
@@ -20,7 +20,7 @@ Report = Callable[[int], None]
 
 
 def run(
-    experiment: Experiment, store: Store, paths: list[Path], n_jobs: int, report: Report
+    experiment: Experiment, store: Store, paths: list[FitPath], n_jobs: int, report: Report
 ) -> None:
     """Finish every path; what is on record is not fitted again.
 
@@ -67,7 +67,7 @@ def _initialize(experiment: Experiment, store: Store) -> None:
     _job = experiment, store
 
 
-def _work(path: Path) -> None:
+def _work(path: FitPath) -> None:
     if _job is None:
         raise RuntimeError("the worker was not initialised")
     parent = os.getppid()
@@ -80,7 +80,7 @@ def _work(path: Path) -> None:
 
 
 def run_path(
-    experiment: Experiment, store: Store, path: Path, after_fit: Callable[[], None]
+    experiment: Experiment, store: Store, path: FitPath, after_fit: Callable[[], None]
 ) -> None:
     """Fit one loss on one seed's rows over the grid, from where the records end."""
     protocol = store.protocol

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .protocol import Path
+from .protocol import FitPath
 from .records import Record
 
 RESAMPLES = 4000
@@ -85,7 +85,7 @@ def choose(records: list[Record]) -> Record:
     return min(records, key=lambda record: record.dev_error)
 
 
-def summarize(records: dict[Path, list[Record]]) -> list[LossSummary]:
+def summarize(records: dict[FitPath, list[Record]]) -> list[LossSummary]:
     """One summary per loss, in the order of the paths."""
     summaries = []
     for loss in dict.fromkeys(path.loss for path in records):
