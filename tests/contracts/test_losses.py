@@ -281,7 +281,7 @@ def test_hard_labels_are_one_hot_targets(case: Case, xp: Library, dtype: str) ->
             slack = batch.slack(value)
             assert_close(loss.value(labels, theta), value, rtol=0, atol=slack)
             assert_close(by_label.value(), value, rtol=0, atol=slack)
-            unit = batch.slack(np.zeros((35, 1)))
+            unit = 4 * batch.slack(np.zeros((35, 1)))  # two ways to the same number
             assert_close(by_label.gradient(), gradient, rtol=0, atol=unit)
             assert_close(by_label.y_star, loss.y_star(y, theta), rtol=0, atol=unit)
             product = loss.hessian_product(y, theta, v)
