@@ -14,15 +14,16 @@ and a few functions of one number per row.
 from dataclasses import dataclass
 
 from .._array import Array, namespace, row_max, row_sum
-from ..special import sigmoid, softplus, wright_omega
+from ..special import softplus, wright_omega
 from ._base import LabelSolution, at_labels, mark_labels
 
 
 @dataclass(frozen=True, eq=False)
 class _Others:
-    """The classes i ≠ j: their weights exp(θ_i − max), the sum of these, and d."""
+    """The weight exp(θ_j − max) of the label, those of the classes i ≠ j, their sum, and d."""
 
     is_label: Array
+    own: Array
     weights: Array
     total: Array
     difference: Array
@@ -39,8 +40,8 @@ def _others(labels: Array, theta: Array) -> _Others:
     top = row_max(theta)
     weights = xp.where(is_label, xp.zeros_like(theta), xp.exp(theta - top))
     total = row_sum(weights)
-    difference = (top - at_labels(theta, labels)) + xp.log(total)
-    return _Others(is_label, weights, total, difference)
+    lead = at_labels(theta, labels) - top
+    return _Others(is_label, xp.exp(lead), weights, total, xp.log(total) - lead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +73,10 @@ class NegentropyLabelSolution(LabelSolution):
 def solve_logistic_labels(labels: Array, theta: Array) -> LabelSolution:
     """The Fenchel-Young solution at y = e_label; a class with score −∞ takes no part."""
     others = _others(labels, theta)
-    d = others.difference
-    p, share = sigmoid(-d), sigmoid(d)
-    return NegentropyLabelSolution(others.is_label, softplus(d), p, p, share, others.split(share))
+    total = others.own + others.total
+    p, share, rest = (part / total for part in (others.own, others.total, others.weights))
+    loss = softplus(others.difference)
+    return NegentropyLabelSolution(others.is_label, loss, p, p, share, rest)
 
 
 def solve_fitzpatrick_logistic_labels(labels: Array, theta: Array) -> LabelSolution:
