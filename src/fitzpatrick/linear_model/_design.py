@@ -199,7 +199,11 @@ class DenseDesign(Design):
         return np.matmul(self.matrix, parameters.astype(self.dtype, copy=False), out=out)
 
     def adjoint(self, gradient: Array) -> Array:
-        return np.matmul(self.matrix.T, gradient).astype(np.float64, copy=False)
+        if gradient.flags.f_contiguous:
+            product = np.matmul(gradient.T, self.matrix).T
+        else:
+            product = np.matmul(self.matrix.T, gradient)
+        return product.astype(np.float64, copy=False)
 
     def _to_features(self, parameters: Array) -> Array:
         return parameters if self._basis is None else self._basis @ parameters

@@ -1,5 +1,6 @@
 """One fit, or a path of fits from strong to weak penalties, on inputs that have been checked."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -7,11 +8,12 @@ import numpy as np
 
 from .._array import Array
 from ..losses import Loss
-from ..regularizers import Indicator
+from ..regularizers import Bernoulli, Indicator, Negentropy
+from ..sets import Reals
 from ._design import Design, make_design
 from ._objective import Objective
 from ._rows import Rows
-from ._threads import limited_blas
+from ._threads import blas_threads, limited_blas
 from .solvers import Report, Result, Stopping, lbfgs, newton_cg
 
 SOLVERS = {"newton-cg": newton_cg, "lbfgs": lbfgs}
@@ -34,6 +36,13 @@ class Settings:
     def has_curvature(self) -> bool:
         """Whether Newton steps make sense: not for the perceptron."""
         return not isinstance(self.loss.regularizer, Indicator)
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the Hessian may jump: not where the link is smooth, or linear."""
+        return not isinstance(self.loss.regularizer, (Negentropy, Bernoulli)) and not isinstance(
+            self.loss.regularizer.domain, Reals
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +72,8 @@ class Problem:
         self, alphas: Iterable[float], start: tuple[Array, Array] | None = None
     ) -> list[Fitted]:
         """The models of several alphas, each started at the one before."""
-        with limited_blas(self.settings.n_threads):
+        operations = 2.0 * self.X.shape[0] * self.X.shape[1] * self.n_scores
+        with limited_blas(blas_threads(self.settings.n_threads, operations)):
             design = make_design(
                 self.X,
                 self.weights,
@@ -71,7 +81,9 @@ class Problem:
                 standardize=self.settings.standardize,
                 n_scores=self.n_scores,
             )
-            objective = Objective(design, self.rows, self.weights, 0.0, self.n_scores)
+            objective = Objective(
+                design, self.rows, self.weights, 0.0, self.n_scores, self.settings.has_kinks
+            )
             zero = objective.zero()
             stopping = Stopping(
                 self.settings.tol,
@@ -80,18 +92,31 @@ class Problem:
                 float(np.finfo(design.dtype).eps),
             )
             parameters = zero if start is None else design.from_original(*start)
-            fits = []
+            results: list[tuple[float, Result]] = []
             for alpha in alphas:
-                result = self._solve(objective.with_alpha(alpha), parameters, stopping)
-                parameters = result.parameters
-                fits.append(_fitted(design, result))
-        return fits
+                result = self._solve(
+                    objective.with_alpha(alpha), extrapolate(results, alpha, parameters), stopping
+                )
+                results.append((alpha, result))
+            return [_fitted(design, result) for _, result in results]
 
     def _solve(self, objective: Objective, start: Array, stopping: Stopping) -> Result:
         name = self.settings.solver
         if name == "auto":
             name = "newton-cg" if self.settings.has_curvature else "lbfgs"
         return SOLVERS[name](objective, start, stopping, Report(self.settings.verbose))
+
+
+def extrapolate(results: list[tuple[float, Result]], alpha: float, start: Array) -> Array:
+    """Where to begin: the path so far, continued linearly in log alpha."""
+    if not results:
+        return start
+    last_alpha, last = results[-1]
+    if len(results) < 2 or not 0 < alpha < last_alpha < results[-2][0]:
+        return last.parameters
+    before_alpha, before = results[-2]
+    part = math.log(alpha / last_alpha) / math.log(last_alpha / before_alpha)
+    return last.parameters + part * (last.parameters - before.parameters)
 
 
 def _fitted(design: Design, result: Result) -> Fitted:

@@ -7,9 +7,10 @@ The intercept, the last row of P, is never penalised.
 """
 
 import copy
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -19,18 +20,18 @@ from ._rows import Product, Rows
 
 Map = Callable[[Array], Array]
 
-_MAX_EXACT = 32  # classes up to which the curvature of all rows is computed exactly
+_MAX_EXACT = 8  # classes up to which the curvature of all rows is worth its k products
+_FEW = 32
 _SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The objective at one P, with the scores kept for the curvature there."""
+    """The objective at one P."""
 
     parameters: Array
     value: float
     gradient: Array
-    theta: Array
 
     @property
     def gradient_norm(self) -> float:
@@ -46,36 +47,48 @@ class Objective:
         weights: w, or None for ones.
         alpha: strength of the penalty.
         n_scores: k.
+        has_kinks: whether the Hessian jumps, which Newton steps may stall at.
     """
 
     def __init__(
-        self, design: Design, rows: Rows, weights: Array | None, alpha: float, n_scores: int
+        self,
+        design: Design,
+        rows: Rows,
+        weights: Array | None,
+        alpha: float,
+        n_scores: int,
+        has_kinks: bool = False,
     ) -> None:
+        self.has_kinks = has_kinks
         self.design = design
         self.rows = rows
         self.weights = weights
         self.alpha = alpha
         self.n_scores = n_scores
         self._column = None if weights is None else weights[:, None].astype(design.dtype)
+        # products with few columns are faster if these are contiguous
+        self._order: Literal["C", "F"] = "F" if n_scores <= _FEW else "C"
         shape = (design.n_samples, n_scores)
+        self._latest: Point | None = None
+        self._theta = np.empty(shape, dtype=design.dtype, order=self._order)
         self._values = np.empty(design.n_samples, dtype=design.dtype)
-        self._residual = np.empty(shape, dtype=design.dtype)
-        self._tangent = np.empty(shape, dtype=design.dtype)
+        self._residual = np.empty_like(self._theta)
+        self._tangent = np.empty_like(self._theta)
 
     def with_alpha(self, alpha: float) -> Self:
         """The same with another penalty; both share their buffers."""
         other = copy.copy(self)
         other.alpha = alpha
+        other._latest = None
         return other
 
     def zero(self) -> Array:
         """The start of a fit."""
-        return np.zeros((self.design.n_parameters, self.n_scores))
+        return np.zeros((self.design.n_parameters, self.n_scores), order=self._order)
 
     def evaluate(self, parameters: Array) -> Point:
         """f and its gradient."""
-        theta = np.empty_like(self._residual)
-        self.design.scores(parameters, out=theta)
+        theta = self.design.scores(parameters, out=self._theta)
         values, residual = self.rows.value_and_gradient(theta, (self._values, self._residual))
         if self.weights is None:
             total = values.sum(dtype=np.float64)
@@ -86,11 +99,19 @@ class Objective:
         penalized = parameters[: self.design.n_penalized]
         gradient[: self.design.n_penalized] += self.alpha * penalized
         value = float(total) + self.alpha / 2 * float(np.vdot(penalized, penalized))
-        return Point(parameters, value, gradient, theta)
+        self._latest = Point(parameters, value, gradient)
+        return self._latest
+
+    def _row_curvature(self, point: Point) -> Product:
+        """Hessians of the rows; the scores are still there if the point is the latest one."""
+        if point is not self._latest:
+            self.design.scores(point.parameters, out=self._theta)
+            self._latest = point
+        return self.rows.hessian_operator(self._theta)
 
     def curvature(self, point: Point) -> tuple[Map, Map]:
         """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
-        rows = self.rows.hessian_operator(point.theta)
+        rows = self._row_curvature(point)
         d = self.design.n_penalized
 
         def product(direction: Array) -> Array:
@@ -138,10 +159,15 @@ class Objective:
 
     def _mean_curvature(self, rows: Product) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=self._tangent.shape)
-        self._tangent[...] = signs
+        np.copyto(self._tangent, self._signs)
         product = rows(self._tangent, self._tangent)
-        return float(max(self._sum(product * signs).mean(), 0.0))
+        product *= self._signs
+        return float(max(self._sum(product).mean(), 0.0))
+
+    @functools.cached_property
+    def _signs(self) -> Array:
+        signs = np.random.default_rng(0).integers(0, 2, size=self._tangent.shape, dtype=np.int8)
+        return 2 * signs - 1
 
     def _sum(self, rows: Array) -> Array:
         """Weighted sum over the samples."""
@@ -151,5 +177,5 @@ class Objective:
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
-        curvature = self._mean_curvature(self.rows.hessian_operator(point.theta))
+        curvature = self._mean_curvature(self._row_curvature(point))
         return 1 / np.sqrt(self.diagonal(curvature))

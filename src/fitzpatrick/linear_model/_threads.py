@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # has no types
 
+_SMALL = 2e7  # operations of a product that takes about a millisecond
+
 
 @functools.cache
 def _pools() -> tuple[ThreadpoolController, ThreadpoolController]:
@@ -19,6 +21,15 @@ def _pools() -> tuple[ThreadpoolController, ThreadpoolController]:
     paths = [library.filepath for library in blas.lib_controllers]
     scipy_paths = [path for path in paths if "scipy.libs" in path]
     return blas, blas.select(filepath=scipy_paths)
+
+
+def blas_threads(n_threads: int | None, operations: float) -> int | None:
+    """``n_threads``, or by default 1 for products of few operations, and None for larger ones.
+
+    A second thread saves little on small products, and costs milliseconds for each of them where
+    another process keeps the cores busy.
+    """
+    return 1 if n_threads is None and operations < _SMALL else n_threads
 
 
 @contextmanager

@@ -23,7 +23,7 @@ _SUFFICIENT = 1e-4  # a step is taken if it brings this part of the decrease tha
 _POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
 _GROWTH = 4.0
 _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
-_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last: kinks, too
+_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, where there are kinks
 _MAX_CG = 200
 
 
@@ -31,6 +31,7 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
     """Minimise from ``start``, which has shape (p, k)."""
     point = objective.evaluate(start)
     radius = math.inf
+    previous = None
     shortened: deque[bool] = deque(maxlen=_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
@@ -40,10 +41,10 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
             status = Status.MAX_ITER
         if status is not None:
             return Result(point.parameters, point.value, norm, iteration, status)
-        if sum(shortened) >= _PATIENCE:
+        if objective.has_kinks and sum(shortened) >= _PATIENCE:
             return _after_stall(objective, point, iteration, stopping, report)
         step, length, at_boundary, predicted = steihaug(
-            point.gradient, *objective.curvature(point), radius, _forcing(norm, stopping)
+            point.gradient, *objective.curvature(point), radius, _forcing(norm, previous, stopping)
         )
         slope = float(np.vdot(point.gradient, step))
         part = 1.0
@@ -63,13 +64,20 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
             radius = length / 2
         elif actual > _GOOD * model and at_boundary:
             radius *= _GROWTH
-        point = trial
+        point, previous = trial, norm
     raise AssertionError("unreachable: the last iteration returns")
 
 
-def _forcing(norm: float, stopping: Stopping) -> float:
-    """How far CG brings its residual down: little at first, superlinear in the end."""
-    return max(min(0.25, math.sqrt(norm / stopping.reference)), 0.5 * stopping.threshold / norm)
+def _forcing(norm: float, previous: float | None, stopping: Stopping) -> float:
+    """How far CG brings its residual down.
+
+    As the last step brought down the gradient: little while f is far from its quadratic model, and
+    ever more towards the end, which makes the convergence superlinear.
+    """
+    if previous is None:
+        return max(min(0.5, math.sqrt(norm / stopping.reference)), 0.5 * stopping.threshold / norm)
+    wanted = (norm / previous) ** 1.5
+    return max(min(0.5, wanted), 0.5 * stopping.threshold / norm)
 
 
 def decrease(before: Point, after: Point, step: Array) -> float:
