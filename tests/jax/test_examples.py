@@ -14,11 +14,7 @@ def run(name):
 
 def test_training():
     accuracies = run("jax_train.py")
-    assert set(accuracies) == {
-        (model, loss)
-        for model in ("linear", "neural")
-        for loss in ("logistic", "fitzpatrick_logistic")
-    }
+    assert set(accuracies) == {(model, "fitzpatrick_logistic") for model in ("linear", "neural")}
     assert min(accuracies.values()) > 0.7
 
 
@@ -28,5 +24,4 @@ def test_lbfgs():
         assert float(fit.gradient) <= 1e-6
         assert np.all(np.isfinite(np.asarray(fit.weights)))
     # a smaller loss has a smaller minimum
-    for name in ("logistic", "sparsemax"):
-        assert float(fits[f"fitzpatrick_{name}"].value) < float(fits[name].value)
+    assert float(fits["fitzpatrick_logistic"].value) < float(fits["logistic"].value)

@@ -14,7 +14,7 @@ Every name of the registry is here three ways, for instance ``sparsemax``:
 :func:`make_fitzpatrick_loss` and :func:`make_fenchel_young_loss` do the same for a regulariser of
 your own.
 
-Gradients are maximiser minus target and Hessians come from the maximiser's Jacobian, never from
+Gradients are maximiser minus target and Hessians come from the maximiser's Jacobian, neither from
 differentiating an iteration. Losses are differentiable in the targets too, for distillation and
 learned targets: along directions that stay in the domain, such as those of a soft argmax.
 
