@@ -146,6 +146,9 @@ def reproduce(
         str,
         typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
     ] = "",
+    refit: Annotated[
+        bool, typer.Option(help="Fit the chosen penalty again to train and dev together.")
+    ] = True,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
@@ -184,6 +187,7 @@ def reproduce(
             scaling=scaling.value,
             alphas=_alphas(alphas) if alphas else ALPHAS,
             dtype=precision.value,
+            refit=refit,
             tol=_positive("--tol", tol),
         ),
         losses=_simplex_losses(losses) if losses else PAPER_LOSSES,

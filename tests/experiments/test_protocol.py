@@ -76,11 +76,12 @@ def test_settings_have_a_key_of_their_own():
         Protocol(scaling="none"),
         Protocol(alphas=(1.0,)),
         Protocol(dtype="float32"),
+        Protocol(refit=False),
         Protocol(tol=1e-3),
         Protocol(max_iter=5),
     ]
     keys = {base.key({}), base.key({"a": "b"}), *(other.key({}) for other in others)}
-    assert len(keys) == 8
+    assert len(keys) == 9
     assert base.key({}) == Protocol().key({})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fitzpatrick.experiments.protocol import FitPath, Protocol, dev_split, paths
-from fitzpatrick.experiments.records import Record, Store, all_records
+from fitzpatrick.experiments.records import Record, Store, all_records, choose
 from fitzpatrick.experiments.runner import run, run_path
 from fitzpatrick.linear_model import ProportionRegressor
 
@@ -30,7 +30,7 @@ def contents(store, paths=PATHS):
     """Every record but for its time."""
     found = {path.name: [] for path in paths}
     for path, records in all_records(store, paths).items():
-        for record in records:
+        for record in (*records.grid, records.final):
             fields = json.loads(record.to_json())
             del fields["seconds"]
             found[path.name].append(fields)
@@ -65,7 +65,7 @@ def test_fits_are_those_of_the_estimator(tmp_path, experiment):
     np.testing.assert_allclose(record.test_errors, errors, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("moment", range(1, 16, 2))
+@pytest.mark.parametrize("moment", [1, 3, 4, 5, 6, 9, 14, 19])
 def test_interrupted_after_any_fit(tmp_path, experiment, undisturbed, moment):
     store = make_store(tmp_path / "run", experiment)
     done = []
@@ -125,7 +125,7 @@ def test_several_processes_give_the_same_records(tmp_path, experiment, undisturb
     counts = []
     run(experiment, store, PATHS, 2, counts.append)
     assert counts[0] == 0
-    assert counts[-1] == 16
+    assert counts[-1] == 20
     assert contents(store) == undisturbed
 
 
@@ -135,7 +135,7 @@ def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch):
     monkeypatch.setattr(ProportionRegressor, "fit", lambda *_: pytest.fail("fitted again"))
     counts = []
     run(experiment, store, PATHS, 1, counts.append)
-    assert counts == [16]
+    assert counts == [20]
 
 
 def test_other_settings_have_other_records(tmp_path, experiment):
@@ -143,6 +143,30 @@ def test_other_settings_have_other_records(tmp_path, experiment):
     second = make_store(tmp_path, experiment, Protocol(alphas=(10.0,)))
     assert first.folder != second.folder
     assert json.loads((first.folder / "settings.json").read_text())["alphas"] == [10, 1, 0.1, 0.01]
+
+
+def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
+    store = make_store(tmp_path, experiment, Protocol(alphas=(1.0, 0.1), tol=1e-8))
+    path = FitPath("sparsemax", 1)
+    run(experiment, store, [path], 1, ignore)
+    records = all_records(store, [path])[path]
+    chosen = choose(records.grid)
+    assert (records.final.alpha, records.final.dev_error) == (chosen.alpha, chosen.dev_error)
+    model = ProportionRegressor(
+        "sparsemax", chosen.alpha, fit_intercept=False, standardize=True, tol=1e-8
+    ).fit(experiment.X, experiment.Y)
+    errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
+    np.testing.assert_allclose(records.final.test_errors, errors, rtol=1e-5, atol=1e-6)
+    assert records.final.test_error != chosen.test_error
+
+
+def test_without_refit_the_chosen_fit_is_final(tmp_path, experiment):
+    store = make_store(tmp_path, experiment, Protocol(alphas=(1.0, 0.1), refit=False))
+    path = FitPath("sparsemax", 1)
+    run(experiment, store, [path], 1, ignore)
+    records = all_records(store, [path])[path]
+    assert store.count([path]) == 2
+    assert records.final is choose(records.grid)
 
 
 def test_unfinished_paths_are_no_results(tmp_path, experiment):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fitzpatrick.experiments.protocol import FitPath
-from fitzpatrick.experiments.records import Record
-from fitzpatrick.experiments.summary import bootstrap_interval, choose, difference, pairs, summarize
+from fitzpatrick.experiments.records import PathRecords, Record, choose
+from fitzpatrick.experiments.summary import bootstrap_interval, difference, pairs, summarize
 from fitzpatrick.experiments.tables import (
     dataset_details,
     datasets_table,
@@ -26,11 +26,14 @@ def make(loss, offset, n=400, seeds=2):
     base = generator.gamma(2.0, size=n) / 10
     noise = generator.normal(size=(seeds, n)) / 100
     return {
-        FitPath(loss, seed): [
-            record(10.0, 0.5, base + 9),
-            record(1.0, 0.3, base + offset + noise[seed], converged=False),
-            record(0.1, 0.4, base + 5),
-        ]
+        FitPath(loss, seed): PathRecords(
+            grid=[
+                record(10.0, 0.5, base + 9),
+                record(1.0, 0.3, base + 7, converged=False),
+                record(0.1, 0.4, base + 5),
+            ],
+            final=record(1.0, 0.3, base + offset + noise[seed]),
+        )
         for seed in range(seeds)
     }
 

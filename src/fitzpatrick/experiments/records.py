@@ -4,6 +4,7 @@
 
     FOLDER/DATASET/KEY/settings.json
     FOLDER/DATASET/KEY/LOSS-seedS/00.json …     one per α, in the order of the grid
+    FOLDER/DATASET/KEY/LOSS-seedS/refit.json    the chosen α, fitted to train and dev
     FOLDER/DATASET/KEY/LOSS-seedS/00.state.npz  coefficients of the last finished fit
 
 KEY stands for the settings and the data's checksums. A fit's state is written before its record,
@@ -69,6 +70,19 @@ class Record:
         return cls(**{**fields, "test_errors": errors})
 
 
+@dataclass(frozen=True, eq=False)
+class PathRecords:
+    """A finished path: its fits over the grid, and the model that is tested."""
+
+    grid: list[Record]
+    final: Record
+
+
+def choose(records: list[Record]) -> Record:
+    """The least dev error; among equals the strongest penalty, which comes first."""
+    return min(records, key=lambda record: record.dev_error)
+
+
 @dataclass(frozen=True)
 class Store:
     """The records of one experiment under one protocol."""
@@ -96,10 +110,22 @@ class Store:
             records.append(Record.from_json(file.read_text()))
         return records
 
+    def refit(self, path: FitPath) -> Record | None:
+        """The record of the final fit, if there is one."""
+        file = self._refit(path)
+        return Record.from_json(file.read_text()) if file.is_file() else None
+
+    def is_complete(self, path: FitPath) -> bool:
+        """Whether nothing of the path is left to fit."""
+        return self.count([path]) == self.protocol.fits
+
     def count(self, paths: list[FitPath]) -> int:
         """How many fits are finished."""
         grid = range(len(self.protocol.alphas))
-        return sum(self._record(path, index).is_file() for path in paths for index in grid)
+        files = [self._record(path, index) for path in paths for index in grid]
+        if self.protocol.refit:
+            files += [self._refit(path) for path in paths]
+        return sum(file.is_file() for file in files)
 
     def add(self, path: FitPath, index: int, record: Record, state: dict[str, np.ndarray]) -> None:
         """Make a finished fit durable."""
@@ -109,6 +135,10 @@ class Store:
             write_atomically(self._state(path, index), buffer.getvalue())
         write_atomically(self._record(path, index), record.to_json())
         self.discard_states(path, index)
+
+    def add_refit(self, path: FitPath, record: Record) -> None:
+        """Make the final fit of a path durable."""
+        write_atomically(self._refit(path), record.to_json())
 
     def state(self, path: FitPath, index: int) -> dict[str, np.ndarray] | None:
         """The coefficients that fit ``index`` ended with, if they are still there."""
@@ -126,16 +156,19 @@ class Store:
     def _record(self, path: FitPath, index: int) -> Path:
         return self.folder / path.name / f"{index:02d}.json"
 
+    def _refit(self, path: FitPath) -> Path:
+        return self.folder / path.name / "refit.json"
+
     def _state(self, path: FitPath, index: int) -> Path:
         return self.folder / path.name / f"{index:02d}.state.npz"
 
 
-def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, list[Record]]:
-    """The records of every finished path; an unfinished one is an error."""
-    found: dict[FitPath, list[Record]] = {}
+def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, PathRecords]:
+    """The records of every path; an unfinished one is an error."""
+    found: dict[FitPath, PathRecords] = {}
     for path in paths:
-        records = store.finished(path)
-        if len(records) != len(store.protocol.alphas):
+        if not store.is_complete(path):
             raise RuntimeError(f"{store.folder / path.name} is not finished")
-        found[path] = records
+        grid = store.finished(path)
+        found[path] = PathRecords(grid, store.refit(path) or choose(grid))
     return found

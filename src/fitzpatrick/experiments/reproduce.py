@@ -18,13 +18,14 @@ from ..datasets import (
 from ..datasets._files import write_atomically
 from . import protocol as paper
 from .progress import progress
-from .records import Record, Store, all_records
+from .records import PathRecords, Record, Store, all_records
 from .report import Section, render
 from .runner import run
 from .summary import RESAMPLES, summarize
 from .tables import heading, results_table
 
 Say = Callable[[str], None]
+Fit = tuple[str, paper.FitPath, str, Record]  # data set, path, rows that were fitted, record
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Options:
 
 def run_experiment(
     experiment: paper.Experiment, options: Options
-) -> dict[paper.FitPath, list[Record]]:
+) -> dict[paper.FitPath, PathRecords]:
     """Every path of an experiment, from the records where they are there."""
     store = Store.of(
         options.output / "records", experiment.name, options.protocol, experiment.checksums
     )
     paths = paper.paths(options.losses, options.seeds)
-    with progress(experiment.name, len(paths) * len(options.protocol.alphas)) as report:
+    with progress(experiment.name, len(paths) * options.protocol.fits) as report:
         run(experiment, store, paths, options.n_jobs, report)
     return all_records(store, paths)
 
@@ -60,7 +61,7 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
     sections: list[Section] = []
     blocks = [heading(options.seeds, RESAMPLES)]
     failures: dict[str, str] = {}
-    fits: list[tuple[str, paper.FitPath, Record]] = []
+    fits: list[Fit] = []
     say(blocks[0])
     for name in names:
         info = DATASETS[name]
@@ -74,7 +75,10 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
             continue
         records = run_experiment(paper.Experiment.of_dataset(data), options)
         summaries = summarize(records)
-        fits += [(name, path, record) for path, runs in records.items() for record in runs]
+        for path, found in records.items():
+            fits += [(name, path, "train", record) for record in found.grid]
+            if options.protocol.refit:
+                fits.append((name, path, "train+dev", found.final))
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))
         blocks.append(results_table(name, summaries, info.paper))
@@ -101,7 +105,7 @@ _LEAD = (
 )
 
 
-def fits_csv(fits: list[tuple[str, paper.FitPath, Record]]) -> str:
+def fits_csv(fits: list[Fit]) -> str:
     """Every fit in one line, without the errors of single samples."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -110,6 +114,7 @@ def fits_csv(fits: list[tuple[str, paper.FitPath, Record]]) -> str:
             "dataset",
             "loss",
             "seed",
+            "rows",
             "alpha",
             "dev_error",
             "test_error",
@@ -119,12 +124,13 @@ def fits_csv(fits: list[tuple[str, paper.FitPath, Record]]) -> str:
             "seconds",
         ]
     )
-    for name, path, record in fits:
+    for name, path, rows, record in fits:
         writer.writerow(
             (
                 name,
                 path.loss,
                 path.seed,
+                rows,
                 f"{record.alpha:g}",
                 f"{record.dev_error:.6g}",
                 f"{record.test_error:.6g}",

@@ -1,22 +1,25 @@
 """Run the paths of an experiment, several at a time, and take up those that were interrupted."""
 
+import math
 import multiprocessing
 import os
 import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..linear_model import ProportionRegressor
-from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors
-from .records import Record, Store
+from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors, whole
+from .records import Record, Store, choose
 
 _POLL_SECONDS = 0.5
 
 Report = Callable[[int], None]
+AfterFit = Callable[[], None]
 
 
 def run(
@@ -31,8 +34,7 @@ def run(
         n_jobs: how many paths to fit at a time, each in a process and on one thread.
         report: called with the number of finished fits, now and then.
     """
-    grid = len(store.protocol.alphas)
-    open_paths = [path for path in paths if len(store.finished(path)) < grid]
+    open_paths = [path for path in paths if not store.is_complete(path)]
     report(store.count(paths))
     if not open_paths:
         return
@@ -79,10 +81,20 @@ def _work(path: FitPath) -> None:
     run_path(*_job, path, after_fit=exit_with_parent)
 
 
-def run_path(
-    experiment: Experiment, store: Store, path: FitPath, after_fit: Callable[[], None]
-) -> None:
-    """Fit one loss on one seed's rows over the grid, from where the records end."""
+def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
+    """Fit one loss on one seed's rows over the grid, from where the records end; then refit."""
+    protocol = store.protocol
+    if len(store.finished(path)) < len(protocol.alphas):
+        _walk(experiment, store, path, after_fit)
+    if protocol.refit and store.refit(path) is None:
+        chosen = choose(store.finished(path))
+        record = _fit(_model(path, protocol), whole(experiment, protocol), chosen.alpha)
+        store.add_refit(path, replace(record, dev_error=chosen.dev_error))
+        after_fit()
+
+
+def _walk(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
+    """The grid, from the strongest penalty that is not on record."""
     protocol = store.protocol
     finished = len(store.finished(path))
     state = store.state(path, finished - 1) if finished else None
@@ -90,7 +102,17 @@ def run_path(
         finished = 0  # without the state the path is walked again; it gives the same records
     store.discard_states(path, finished - 1)
     rows = split(experiment, protocol, path.seed)
-    model = ProportionRegressor(
+    model = _model(path, protocol)
+    if state is not None:
+        model.coef_, model.intercept_ = state["coef"], state["intercept"]
+    for index in range(finished, len(protocol.alphas)):
+        record = _fit(model, rows, protocol.alphas[index])
+        store.add(path, index, record, {"coef": model.coef_, "intercept": model.intercept_})
+        after_fit()
+
+
+def _model(path: FitPath, protocol: Protocol) -> ProportionRegressor:
+    return ProportionRegressor(
         path.loss,
         fit_intercept=protocol.intercept,
         standardize=protocol.scaling == "standardize",
@@ -99,16 +121,9 @@ def run_path(
         warm_start=True,
         n_threads=1,
     )
-    if state is not None:
-        model.coef_, model.intercept_ = state["coef"], state["intercept"]
-    for index in range(finished, len(protocol.alphas)):
-        record = _fit(model, rows, protocol, index)
-        store.add(path, index, record, {"coef": model.coef_, "intercept": model.intercept_})
-        after_fit()
 
 
-def _fit(model: ProportionRegressor, rows: Rows, protocol: Protocol, index: int) -> Record:
-    alpha = protocol.alphas[index]
+def _fit(model: ProportionRegressor, rows: Rows, alpha: float) -> Record:
     start = time.perf_counter()
     with warnings.catch_warnings():
         # the record says whether the fit converged
@@ -116,9 +131,14 @@ def _fit(model: ProportionRegressor, rows: Rows, protocol: Protocol, index: int)
         model.set_params(alpha=alpha).fit(rows.X, rows.Y)
     seconds = time.perf_counter() - start
     prediction = model.predict(rows.X_test)
+    dev_error = (
+        float(squared_errors(rows.Y_dev, model.predict(rows.X_dev)).mean())
+        if rows.Y_dev.size
+        else math.nan
+    )
     return Record(
         alpha=alpha,
-        dev_error=float(squared_errors(rows.Y_dev, model.predict(rows.X_dev)).mean()),
+        dev_error=dev_error,
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
         zeros=float((prediction == 0).mean()),
         objective=float(model.objective_),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .protocol import FitPath
-from .records import Record
+from .records import PathRecords
 
 RESAMPLES = 4000
 LEVEL = 0.95
@@ -80,17 +80,12 @@ class Difference:
         return self.second if self.low > 0 else None
 
 
-def choose(records: list[Record]) -> Record:
-    """The least dev error; among equals the strongest penalty, which comes first."""
-    return min(records, key=lambda record: record.dev_error)
-
-
-def summarize(records: dict[FitPath, list[Record]]) -> list[LossSummary]:
+def summarize(records: dict[FitPath, PathRecords]) -> list[LossSummary]:
     """One summary per loss, in the order of the paths."""
     summaries = []
     for loss in dict.fromkeys(path.loss for path in records):
-        runs = [fits for path, fits in records.items() if path.loss == loss]
-        chosen = [choose(fits) for fits in runs]
+        found = [records[path] for path in records if path.loss == loss]
+        runs, chosen = [one.grid for one in found], [one.final for one in found]
         samples = np.stack([record.test_errors for record in chosen]).mean(axis=0, dtype=np.float64)
         summaries.append(
             LossSummary(
