@@ -149,8 +149,9 @@ def test_killed_three_times_the_table_is_the_same(tmp_path):
     }
 
     def start(folder, jobs):
+        arguments = f"reproduce flags --seeds 1 -j {jobs} -o {folder}"
         return subprocess.Popen(
-            f"{sys.executable} -m fitzpatrick reproduce flags --seeds 1 -j {jobs} -o {folder}".split(),
+            [sys.executable, "-m", "fitzpatrick", *arguments.split()],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,
