@@ -156,7 +156,7 @@ def reproduce(
     ),
     tol: Annotated[
         float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
-    ] = 1e-4,
+    ] = 1e-6,
     alphas: Annotated[
         str,
         typer.Option(

@@ -51,8 +51,8 @@ class Protocol:
     alphas: tuple[float, ...] = ALPHAS
     dtype: str = "float64"
     refit: bool = True
-    tol: float = 1e-4
-    max_iter: int = 300
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:
