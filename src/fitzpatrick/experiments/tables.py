@@ -15,7 +15,7 @@ def number(value: float, digits: int = 4) -> str:
     """Errors as the paper prints them, without the leading zero.
 
     Example:
-        >>> number(0.18655), number(-0.5, 2), number(1.25, 2)
+        >>> number(0.18656), number(-0.5, 2), number(1.25, 2)
         ('.1866', '-.50', '1.25')
     """
     text = f"{value:.{digits}f}"
