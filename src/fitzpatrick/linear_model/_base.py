@@ -22,6 +22,7 @@ from ._checks import (
 )
 from ._fitting import Fitted, Problem, Settings
 from ._rows import BinaryRows
+from .solvers import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,13 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.objective_ = fitted.result.objective
         self.gradient_norm_ = fitted.result.gradient_norm
         self.n_iter_ = fitted.result.n_iter
-        self.status_ = fitted.result.status
+        self._status_name = fitted.result.status.name
+
+    @property
+    def status_(self) -> Status:
+        """How the solver ended; the value is a sentence."""
+        # kept by name, since skops does not persist enums
+        return Status[self._status_name]
 
     def _store(self, fitted: Fitted, dtype: Any) -> None:
         """Keep the result, and warn where it is not what was asked for."""

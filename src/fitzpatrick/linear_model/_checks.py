@@ -154,7 +154,7 @@ def check_proportions(y: Any, loss: Loss, n_samples: int) -> Array:
             "Found input variables with inconsistent numbers of samples: "
             f"X has {n_samples} rows and y has {y.shape[0]}"
         )
-    _check_finite(y)
+    check_finite(y)
     if y.ndim == 1 and isinstance(loss.regularizer.domain, Simplex):
         raise ValueError(
             f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
@@ -163,7 +163,8 @@ def check_proportions(y: Any, loss: Loss, n_samples: int) -> Array:
     return y
 
 
-def _check_finite(y: Array) -> None:
+def check_finite(y: Array) -> None:
+    """Raise with the place of the first NaN or infinity."""
     values = y.tocoo().data if sparse.issparse(y) else y
     finite = np.isfinite(values)
     if finite.all():

@@ -12,7 +12,7 @@ from .._array import Array
 from ..losses import Loss, get_loss
 from ..sets import Simplex
 from ._base import LinearModel
-from ._checks import unchanged_on_failure
+from ._checks import check_finite, unchanged_on_failure
 from ._rows import BinaryRows
 
 
@@ -30,6 +30,8 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f":
+            check_finite(y)
         check_classification_targets(y)
         if y.shape[0] != n_samples:
             raise ValueError(
@@ -122,7 +124,7 @@ class FitzpatrickClassifier(ClassModel):
         standardize: bool = False,
         class_weight: dict[Any, float] | str | None = None,
         solver: str = "auto",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         warm_start: bool = False,
         verbose: int = 0,

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
@@ -29,6 +30,7 @@ class CrossValidated(LinearModel):
     def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
         settings = check_settings(self)
         alphas = check_alphas(self.alphas)
+        y = y if y is None or sparse.issparse(y) else np.asarray(y)
         data = self._check_data(X, y, sample_weight, settings)
         scorer = self._scorer()
         if dev is None:
@@ -161,7 +163,7 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         cv: Any = None,
         scoring: Any = None,
         solver: str = "auto",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         verbose: int = 0,
         n_threads: int | None = None,
@@ -252,7 +254,7 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         cv: Any = None,
         scoring: Any = None,
         solver: str = "auto",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         verbose: int = 0,
         n_threads: int | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 from .._array import Array
 from ..losses import Loss
 from ..regularizers import Bernoulli, Indicator, Negentropy
-from ..sets import Reals
+from ..sets import Reals, Simplex
 from ._design import Design, make_design
 from ._objective import Objective
 from ._rows import Rows
@@ -98,13 +98,19 @@ class Problem:
                     objective.with_alpha(alpha), extrapolate(results, alpha, parameters), stopping
                 )
                 results.append((alpha, result))
-            return [_fitted(design, result) for _, result in results]
+            return [self._fitted(design, result) for _, result in results]
 
     def _solve(self, objective: Objective, start: Array, stopping: Stopping) -> Result:
         name = self.settings.solver
         if name == "auto":
             name = "newton-cg" if self.settings.has_curvature else "lbfgs"
         return SOLVERS[name](objective, start, stopping, Report(self.settings.verbose))
+
+    def _fitted(self, design: Design, result: Result) -> Fitted:
+        coef, intercept = design.to_original(result.parameters)
+        if self.n_scores > 1 and isinstance(self.settings.loss.regularizer.domain, Simplex):
+            intercept = intercept - intercept.mean()  # any constant gives the same model
+        return Fitted(coef, intercept, replace(result, parameters=None))
 
 
 def extrapolate(results: list[tuple[float, Result]], alpha: float, start: Array) -> Array:
@@ -117,8 +123,3 @@ def extrapolate(results: list[tuple[float, Result]], alpha: float, start: Array)
     before_alpha, before = results[-2]
     part = math.log(alpha / last_alpha) / math.log(last_alpha / before_alpha)
     return last.parameters + part * (last.parameters - before.parameters)
-
-
-def _fitted(design: Design, result: Result) -> Fitted:
-    coef, intercept = design.to_original(result.parameters)
-    return Fitted(coef, intercept, replace(result, parameters=None))

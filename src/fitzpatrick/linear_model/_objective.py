@@ -8,6 +8,7 @@ The intercept, the last row of P, is never penalised.
 
 import copy
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -22,6 +23,7 @@ Map = Callable[[Array], Array]
 
 _MAX_EXACT = 8  # classes up to which the curvature of all rows is worth its k products
 _FEW = 32
+_FLAT = 1e-8  # mean curvature below this is none
 _SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 
 
@@ -132,10 +134,17 @@ class Objective:
         classes C is replaced by its mean eigenvalue.
         """
         if self.n_scores > _MAX_EXACT:
-            return self._divide(self._mean_curvature(rows))
+            return self._divide(self._nominal(self._mean_curvature(rows)))
         eigenvalues, q = np.linalg.eigh(self._total_curvature(rows))
-        divide = self._divide(np.maximum(eigenvalues, 0.0))
+        # directions without curvature, as on the simplex, hold nothing but rounding errors
+        least = math.sqrt(np.finfo(self.design.dtype).eps) * eigenvalues.max()
+        divide = self._divide(self._nominal(np.maximum(eigenvalues, least)))
         return lambda residual: divide(residual @ q) @ q.T
+
+    def _nominal(self, curvature: Array | float) -> Array | float:
+        """The curvature, or 1 per sample where there is none: on the flat part of a loss."""
+        total = self.design.n_samples if self.weights is None else self.weights.sum()
+        return curvature if np.max(curvature) > _FLAT * total else total
 
     def _divide(self, curvature: Array | float) -> Map:
         diagonal = self.diagonal(curvature)
@@ -177,5 +186,5 @@ class Objective:
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
-        curvature = self._mean_curvature(self._row_curvature(point))
+        curvature = self._nominal(self._mean_curvature(self._row_curvature(point)))
         return 1 / np.sqrt(self.diagonal(curvature))

@@ -92,7 +92,7 @@ class ProportionRegressor(ProportionModel):
         fit_intercept: bool = True,
         standardize: bool = False,
         solver: str = "auto",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         warm_start: bool = False,
         verbose: int = 0,

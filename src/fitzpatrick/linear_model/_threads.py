@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # has no types
+from threadpoolctl import ThreadpoolController
 
 _SMALL = 2e7  # operations of a product that takes about a millisecond
 

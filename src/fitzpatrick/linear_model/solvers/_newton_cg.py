@@ -24,7 +24,9 @@ _POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: 
 _GROWTH = 4.0
 _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
 _PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, where there are kinks
+_FLAT = 1e-16  # curvature below this, relative to M's, is none
 _MAX_CG = 200
+_STUCK = 20  # iterations without a smaller gradient norm
 
 
 def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Report) -> Result:
@@ -32,6 +34,8 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
     point = objective.evaluate(start)
     radius = math.inf
     previous = None
+    noise = math.sqrt(stopping.eps) / 16
+    best, best_iteration = math.inf, 0
     shortened: deque[bool] = deque(maxlen=_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
@@ -41,7 +45,10 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
             status = Status.MAX_ITER
         if status is not None:
             return Result(point.parameters, point.value, norm, iteration, status)
-        if objective.has_kinks and sum(shortened) >= _PATIENCE:
+        if norm < best:
+            best, best_iteration = norm, iteration
+        at_kinks = objective.has_kinks and sum(shortened) >= _PATIENCE
+        if at_kinks or iteration - best_iteration >= _STUCK:
             return _after_stall(objective, point, iteration, stopping, report)
         step, length, at_boundary, predicted = steihaug(
             point.gradient, *objective.curvature(point), radius, _forcing(norm, previous, stopping)
@@ -51,7 +58,7 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
         while True:
             trial = objective.evaluate(point.parameters + part * step)
             model = -part * slope - part**2 * (-slope - predicted)
-            actual = decrease(point, trial, part * step)
+            actual = decrease(point, trial, part * step, noise)
             if actual >= _SUFFICIENT * model:
                 break
             part *= _shortening(part * slope, trial.value - point.value)
@@ -76,16 +83,16 @@ def _forcing(norm: float, previous: float | None, stopping: Stopping) -> float:
     """
     if previous is None:
         return max(min(0.5, math.sqrt(norm / stopping.reference)), 0.5 * stopping.threshold / norm)
-    wanted = (norm / previous) ** 1.5
+    wanted = math.pow(norm / previous, 1.5)
     return max(min(0.5, wanted), 0.5 * stopping.threshold / norm)
 
 
-def decrease(before: Point, after: Point, step: Array) -> float:
+def decrease(before: Point, after: Point, step: Array, noise: float) -> float:
     """f(before) − f(after), by the trapezoid rule on the slopes where the values cancel."""
     difference = before.value - after.value
     if not math.isfinite(after.value):
         return -math.inf
-    if abs(difference) > 1e-9 * abs(before.value):
+    if abs(difference) > noise * abs(before.value):
         return difference
     return -0.5 * float(np.vdot(before.gradient + after.gradient, step))
 
@@ -113,7 +120,7 @@ def steihaug(
     for _ in range(_MAX_CG):
         product = hessian(direction)
         curvature = float(np.vdot(direction, product))
-        a = residual_z / curvature if curvature > 0 else math.inf
+        a = residual_z / curvature if curvature > _FLAT * direction_m else math.inf
         longer = step_m + 2 * a * step_direction_m + a * a * direction_m
         if not longer < radius**2:
             if math.isinf(radius):  # no curvature and no boundary: go one unit of M-length

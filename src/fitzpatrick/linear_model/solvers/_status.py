@@ -42,7 +42,7 @@ class Stopping:
     @property
     def threshold(self) -> float:
         """The gradient norm that ends the iteration."""
-        return max(self.tol, self.eps) * self.reference
+        return max(self.tol, 10 * self.eps) * self.reference
 
     def reached(self, value: float, gradient_norm: float) -> Status | None:
         """The status of a point that nothing is left to do at, or None."""
@@ -55,7 +55,7 @@ class Stopping:
 
         Values of f are rounded at eps · f, which hides gradients of the order of the square root.
         """
-        near = gradient_norm <= 100 * math.sqrt(self.eps) * self.reference
+        near = gradient_norm <= 10 * math.sqrt(self.eps) * self.reference
         return Status.PRECISION if near else Status.STALLED
 
 

@@ -1,0 +1,113 @@
+"""At home in scikit-learn: pipelines, searches, persistence, feature names, memory."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fitzpatrick as fp
+from fitzpatrick import metrics
+from fitzpatrick.linear_model import (
+    FitzpatrickClassifier,
+    FitzpatrickClassifierCV,
+    ProportionRegressor,
+    ProportionRegressorCV,
+)
+
+from .data import features, targets
+
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+
+
+def fitted():
+    labels = np.asarray(["a", "b", "c", "d"])[Y.argmax(axis=1)]
+    return [
+        ProportionRegressor().fit(X, Y),
+        ProportionRegressorCV(alphas=[0.1, 1.0], cv=2).fit(X, Y),
+        FitzpatrickClassifier().fit(X, labels),
+        FitzpatrickClassifierCV(alphas=[0.1, 1.0], cv=2).fit(X, labels),
+        ProportionRegressor(loss=fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))).fit(X, Y),
+    ]
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_pickle_and_skops_keep_the_model(i: int) -> None:
+    model = fitted()[i]
+    expected = model.predict(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), expected)
+    dumped = skops.io.dumps(model)
+    loaded = skops.io.loads(dumped, trusted=skops.io.get_untrusted_types(data=dumped))
+    np.testing.assert_array_equal(loaded.predict(X), expected)
+    assert loaded.status_ is model.status_
+
+
+def test_clone_copies_parameters_only() -> None:
+    for model in fitted():
+        copy = clone(model)
+        assert copy.get_params() == model.get_params()
+        assert not hasattr(copy, "coef_")
+
+
+def test_pipeline_and_grid_search() -> None:
+    pipeline = make_pipeline(StandardScaler(), ProportionRegressor())
+    search = GridSearchCV(
+        pipeline,
+        {
+            "proportionregressor__alpha": [0.1, 10.0],
+            "proportionregressor__loss": ["logistic", "fitzpatrick_sparsemax"],
+        },
+        scoring=metrics.get_scorer("squared_error"),
+        cv=3,
+        error_score="raise",
+    ).fit(X, Y)
+    assert search.best_score_ < 0
+    assert search.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("name", metrics.metric_names())
+def test_every_metric_is_a_scorer(name: str) -> None:
+    scores = cross_val_score(ProportionRegressor(), X, Y, scoring=metrics.get_scorer(name), cv=2)
+    assert scores.shape == (2,)
+    assert np.isfinite(scores).all()
+
+
+def test_default_score_is_r2_and_accuracy() -> None:
+    assert 0 < ProportionRegressor(alpha=0.01).fit(X, Y).score(X, Y) < 1
+    iris, labels = load_iris(return_X_y=True)
+    assert FitzpatrickClassifier(alpha=0.01).fit(iris, labels).score(iris, labels) > 0.9
+
+
+def test_feature_names_pass_through_a_pipeline() -> None:
+    pandas = pytest.importorskip("pandas", reason="set_output makes pandas data frames")
+    names = ["a", "b", "c", "d", "e"]
+    frame = pandas.DataFrame(X, columns=names)
+    scaler = StandardScaler().set_output(transform="pandas")
+    pipeline = make_pipeline(scaler, ProportionRegressorCV(alphas=[1.0], cv=2)).fit(frame, Y)
+    assert list(pipeline[-1].feature_names_in_) == names
+    model = ProportionRegressor().fit(frame, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[names[::-1]])
+
+
+def test_sparse_features_are_never_densified() -> None:
+    n, d = 400, 20000
+    rng = np.random.default_rng(0)
+    wide = sparse.csr_array(
+        (rng.random(n * 5), rng.integers(0, d, n * 5), np.arange(0, n * 5 + 1, 5)), shape=(n, d)
+    )
+    y = rng.integers(0, 3, n)
+    tracemalloc.start()
+    FitzpatrickClassifier(tol=1e-4).fit(wide, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n * d * 8 / 4  # a quarter of what the dense matrix would take

@@ -1,0 +1,195 @@
+"""Bad input: what the messages say; and that a fit which fails or is stopped changes nothing."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from fitzpatrick.linear_model import (
+    FitzpatrickClassifier,
+    FitzpatrickClassifierCV,
+    ProportionRegressor,
+    ProportionRegressorCV,
+    _objective,
+)
+
+from .data import features, targets
+
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+
+
+def with_entry(array, value, at=(3, 1)):
+    changed = array.copy()
+    changed[at] = value
+    return changed
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_nan_in_features(form) -> None:
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        ProportionRegressor().fit(form(with_entry(X, np.nan)), Y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_nan_in_targets(form, value: float, name: str) -> None:
+    with pytest.raises(ValueError, match=f"Input y contains {name} in row 3, column 1"):
+        ProportionRegressor().fit(X, form(with_entry(Y, value)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_off_the_simplex(form) -> None:
+    off = Y.copy()
+    off[7] *= 2
+    with pytest.raises(ValueError, match=r"in row 7 it sums to 2, not 1; divide each row"):
+        ProportionRegressor().fit(X, form(off))
+
+
+@pytest.mark.parametrize(
+    ("loss", "value", "message"),
+    [
+        ("sigmoid", 1.5, r"entry 1 is 1.5, outside \[0, 1\]"),
+        ("poisson", -1.0, r"entry 1 is -1, outside \[0, inf\]"),
+    ],
+)
+def test_targets_outside_other_domains(loss: str, value: float, message: str) -> None:
+    with pytest.raises(ValueError, match=f"row 3 {message}"):
+        ProportionRegressor(loss).fit(X, with_entry(targets(loss, X), value))
+
+
+def test_labels_for_the_regressor() -> None:
+    with pytest.raises(ValueError, match="for class labels use FitzpatrickClassifier"):
+        ProportionRegressor().fit(X, LABELS)
+
+
+def test_one_class_only() -> None:
+    with pytest.raises(
+        ValueError, match=r"at least two classes, and y holds one class only: .*'a'"
+    ):
+        FitzpatrickClassifier().fit(X, ["a"] * len(X))
+
+
+def test_targets_of_another_length() -> None:
+    for model, y in ((ProportionRegressor(), Y), (FitzpatrickClassifier(), LABELS)):
+        with pytest.raises(ValueError, match="X has 60 rows and y has 10"):
+            model.fit(X, y[:10])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
+def test_constant_columns_with_standardize(form, cls) -> None:
+    constant = X.copy()
+    constant[:, [1, 4]] = 0.1
+    with pytest.raises(ValueError, match=r"2 of the 5 columns of X are constant \(columns 1, 4\)"):
+        cls(standardize=True).fit(form(constant), Y)
+    ProportionRegressor().fit(form(constant), Y)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, np.inf, np.nan])
+def test_alpha_out_of_range(alpha: float) -> None:
+    with pytest.raises(ValueError, match="alpha must be a finite number of at least 0"):
+        ProportionRegressor(alpha=alpha).fit(X, Y)
+
+
+def test_several_alphas_for_one_model() -> None:
+    with pytest.raises(ValueError, match="use the estimator whose name ends in CV"):
+        ProportionRegressor(alpha=[0.1, 1.0]).fit(X, Y)
+
+
+@pytest.mark.parametrize("cls", [ProportionRegressorCV, FitzpatrickClassifierCV])
+@pytest.mark.parametrize(
+    ("alphas", "message"),
+    [
+        (np.linspace(0.1, 1, 1001), "alphas holds 1001 values and at most 1000 are allowed"),
+        ([], "alphas must be a sequence of numbers"),
+        (3, "alphas must be a sequence of numbers"),
+        ([1.0, 1.0], "alphas must differ from each other"),
+        ([1.0, -2.0], r"alphas\[1\] must be a finite number of at least 0"),
+    ],
+)
+def test_grids_of_alphas_without_sense(cls, alphas, message: str) -> None:
+    y = LABELS if cls is FitzpatrickClassifierCV else Y
+    with pytest.raises(ValueError, match=message):
+        cls(alphas=alphas).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "logistik"}, "unknown loss 'logistik'; did you mean 'logistic'"),
+        ({"solver": "sag"}, "unknown solver 'sag'; the names are auto, newton-cg, lbfgs"),
+        ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature.*use solver='lbfgs'"),
+        ({"tol": 0.0}, "tol must be a positive number"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
+        ({"verbose": -1}, "verbose must be an integer of at least 0"),
+        ({"n_threads": 0}, "n_threads must be an integer of at least 1"),
+    ],
+)
+def test_parameters(parameters, message: str) -> None:
+    for model, y in ((ProportionRegressor, Y), (FitzpatrickClassifier, LABELS)):
+        with pytest.raises(ValueError, match=message):
+            model(**parameters).fit(X, y)
+
+
+def test_losses_off_the_simplex_for_the_classifier() -> None:
+    with pytest.raises(ValueError, match=r"needs a loss on the simplex, and loss='sigmoid'"):
+        FitzpatrickClassifier("sigmoid").fit(X, LABELS)
+
+
+def test_weights() -> None:
+    with pytest.raises(ValueError, match="zero"):
+        ProportionRegressor().fit(X, Y, np.zeros(len(X)))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        ProportionRegressor().fit(X, Y, -np.ones(len(X)))
+
+
+def test_a_dev_set_that_is_no_pair() -> None:
+    with pytest.raises(ValueError, match=r"dev must be a pair \(X_dev, y_dev\), got ndarray"):
+        ProportionRegressorCV().fit(X, Y, dev=X)
+
+
+def test_predictions_before_a_fit() -> None:
+    with pytest.raises(NotFittedError):
+        ProportionRegressor().predict(X)
+
+
+def test_warm_start_continues_or_says_why_not() -> None:
+    model = ProportionRegressor(warm_start=True).fit(X, Y)
+    assert model.fit(X, Y).n_iter_ == 0
+    with pytest.raises(ValueError, match=r"coefficients of shape \(4, 5\), and these data need"):
+        model.fit(X[:, :3], Y)
+    assert model.n_features_in_ == 5
+
+
+@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(cls, monkeypatch) -> None:
+    model = cls().fit(X, Y)
+    before = dict(vars(model))
+    calls = 0
+    evaluate = _objective.Objective.evaluate
+
+    def interrupted(self, parameters):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return evaluate(self, parameters)
+
+    monkeypatch.setattr(_objective.Objective, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :4] * 2, Y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is before[key] for key in before)
+
+
+def test_an_interrupted_first_fit_leaves_nothing(monkeypatch) -> None:
+    def interrupted(self, parameters):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_objective.Objective, "evaluate", interrupted)
+    model = FitzpatrickClassifier()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, LABELS)
+    assert [name for name in vars(model) if name.endswith("_")] == []

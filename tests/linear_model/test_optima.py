@@ -1,0 +1,207 @@
+"""Optima that are known: real data, scikit-learn's models, and the stationarity condition."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.preprocessing import StandardScaler
+
+import fitzpatrick as fp
+from fitzpatrick.linear_model import FitzpatrickClassifier, ProportionRegressor, Status, _design
+
+from .data import features, real_problem, targets
+
+SMOOTH = [name for name in fp.loss_names() if name != "perceptron"]
+KNOWN = [
+    ("scene", 1.0, "logistic", 218.93995886722),
+    ("scene", 1.0, "fitzpatrick_logistic", 119.94581633353),
+    ("scene", 1.0, "fitzpatrick_sparsemax", 22.63497723613),
+    ("yeast", 1.0, "logistic", 1560.06636354505),
+    ("yeast", 1.0, "fitzpatrick_logistic", 688.56590012315),
+    ("yeast", 1.0, "fitzpatrick_sparsemax", 64.65279572863),
+    ("yeast", 0.01, "logistic", 1555.04965214045),
+    ("yeast", 0.01, "fitzpatrick_logistic", 685.27637497161),
+    ("yeast", 0.01, "fitzpatrick_sparsemax", 64.57156729737),
+]
+
+
+@pytest.mark.parametrize(("name", "alpha", "loss", "optimum"), KNOWN)
+def test_known_optima_of_real_data(name: str, alpha: float, loss: str, optimum: float) -> None:
+    X, Y = real_problem(name)
+    model = ProportionRegressor(loss, alpha, fit_intercept=False, tol=1e-8).fit(X, Y)
+    assert model.objective_ == pytest.approx(optimum, rel=1e-11)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_logistic_loss_gives_logistic_regression(load, fit_intercept: bool) -> None:
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    alpha = 0.7
+    theirs = LogisticRegression(
+        C=1 / alpha, fit_intercept=fit_intercept, solver="newton-cg", tol=1e-10, max_iter=10000
+    ).fit(X, y)
+    ours = FitzpatrickClassifier("logistic", alpha, fit_intercept=fit_intercept, tol=1e-10)
+    ours.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+def test_squared_loss_gives_ridge() -> None:
+    X = features()
+    Y = targets("squared", X)
+    ours = ProportionRegressor("squared", 3.0, tol=1e-12).fit(X, Y)
+    theirs = Ridge(alpha=3.0).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-9)
+
+
+def test_poisson_loss_gives_poisson_regression() -> None:
+    X = features()
+    y = targets("poisson", X, k=1)[:, 0]
+    theirs = PoissonRegressor(alpha=0.1, solver="newton-cholesky", tol=1e-10).fit(X, y)
+    ours = ProportionRegressor("poisson", 0.1 * len(X), tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.coef_[0], theirs.coef_, atol=1e-7)
+    np.testing.assert_allclose(ours.intercept_[0], theirs.intercept_, atol=1e-7)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_both_solvers_reach_the_same_stationary_point(loss: str) -> None:
+    X = features()
+    Y = targets(loss, X)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, len(X))
+    models = [
+        ProportionRegressor(loss, 0.5, solver=solver, tol=1e-7).fit(X, Y, weights)
+        for solver in ("newton-cg", "lbfgs")
+    ]
+    values = [model.objective_ for model in models]
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    zero = fp.get_loss(loss).gradient(Y, np.zeros(Y.shape)) * weights[:, None]
+    scale = np.linalg.norm(zero.T @ X) + np.linalg.norm(zero.sum(axis=0))
+    for model in models:
+        residual = fp.get_loss(loss).gradient(Y, model.predict_scores(X)) * weights[:, None]
+        assert np.linalg.norm(residual.T @ X + 0.5 * model.coef_) <= 1e-5 * scale
+        assert np.linalg.norm(residual.sum(axis=0)) <= 1e-5 * scale
+
+
+@pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "fitzpatrick_sparsemax"])
+def test_objective_is_the_papers(loss: str) -> None:
+    X = features()
+    Y = targets(loss, X)
+    model = ProportionRegressor(loss, 2.0).fit(X, Y)
+    losses = fp.get_loss(loss).value(Y, X @ model.coef_.T + model.intercept_)
+    expected = losses.sum() + np.square(model.coef_).sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("as_sparse", [None, sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_standardize_is_a_standard_scaler_in_front(as_sparse, fit_intercept: bool) -> None:
+    X = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    Y = targets("fitzpatrick_logistic", X)
+    scaler = StandardScaler().fit(X)
+    outside = ProportionRegressor(fit_intercept=fit_intercept, tol=1e-9)
+    outside.fit(scaler.transform(X), Y)
+    inside = ProportionRegressor(fit_intercept=fit_intercept, standardize=True, tol=1e-9)
+    inside.fit(X if as_sparse is None else as_sparse(X), Y)
+    assert inside.objective_ == pytest.approx(outside.objective_, rel=1e-10)
+    expected = outside.predict(scaler.transform(X))
+    np.testing.assert_allclose(inside.predict(X), expected, atol=1e-8)
+    np.testing.assert_allclose(inside.coef_, outside.coef_ / scaler.scale_, atol=1e-7)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_sparse_features_and_targets_give_the_dense_model(standardize: bool) -> None:
+    X = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    Y = targets("fitzpatrick_sparsemax", X)
+    weights = np.random.default_rng(4).uniform(0.0, 2.0, 60)
+    model = ProportionRegressor("fitzpatrick_sparsemax", standardize=standardize, tol=1e-9)
+    dense = model.fit(X, Y, weights).coef_
+    for form in (sparse.csr_array, sparse.csc_array):
+        coef = model.fit(form(X), sparse.csr_array(Y), weights).coef_
+        np.testing.assert_allclose(coef, dense, atol=1e-7)
+        np.testing.assert_allclose(model.predict(form(X)), model.predict(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (12, 40)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rotation_changes_nothing_but_the_work(monkeypatch, shape, fit_intercept: bool) -> None:
+    X = features(*shape)
+    Y = targets("fitzpatrick_logistic", X)
+    weights = np.random.default_rng(4).uniform(0.5, 2.0, len(X))
+    coefs = []
+    for pays in (True, False):
+        monkeypatch.setattr(_design, "rotation_pays", lambda *_, pays=pays: pays)
+        model = ProportionRegressor(fit_intercept=fit_intercept, tol=1e-10)
+        coefs.append(model.fit(X, Y, weights).coef_)
+    np.testing.assert_allclose(coefs[0], coefs[1], atol=1e-7)
+
+
+def test_weights_are_repetitions_and_zero_removes() -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    weights = np.random.default_rng(5).integers(0, 4, len(X))
+    repeated = np.repeat(np.arange(len(X)), weights)
+    for standardize in (True, False):
+        model = ProportionRegressor(standardize=standardize, tol=1e-10)
+        weighted = model.fit(X, Y, weights).coef_
+        np.testing.assert_allclose(model.fit(X[repeated], Y[repeated]).coef_, weighted, atol=1e-8)
+
+
+def test_class_weights_are_sample_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.asarray(["setosa", "versicolor", "virginica"])[y]
+    by_class = {"setosa": 1.0, "versicolor": 2.0, "virginica": 0.5}
+    weights = np.asarray([by_class[name] for name in names])
+    one = FitzpatrickClassifier(class_weight=by_class, tol=1e-9).fit(X, names)
+    other = FitzpatrickClassifier(tol=1e-9).fit(X, names, weights)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-7)
+    skewed = FitzpatrickClassifier(class_weight="balanced", tol=1e-9).fit(X[:120], names[:120])
+    balanced = FitzpatrickClassifier(tol=1e-9).fit(
+        X[:120], names[:120], np.repeat([0.8, 0.8, 2.0], [50, 50, 20])
+    )
+    np.testing.assert_allclose(skewed.coef_, balanced.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "sparsemax"])
+def test_single_precision_stays_and_agrees(loss: str) -> None:
+    X = features()
+    Y = targets(loss, X)
+    double = ProportionRegressor(loss).fit(X, Y)
+    for form in (np.asarray, sparse.csr_array):
+        single = ProportionRegressor(loss, tol=1e-5).fit(form(X.astype(np.float32)), Y)
+        assert single.coef_.dtype == single.intercept_.dtype == np.float32
+        assert single.predict(X.astype(np.float32)).dtype == np.float32
+        np.testing.assert_allclose(single.coef_, double.coef_, atol=2e-3)
+
+
+def test_two_classes_share_one_row() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    labels = np.asarray(["benign", "malignant"])[1 - y]
+    model = FitzpatrickClassifier("fitzpatrick_sparsemax", standardize=True).fit(X, labels)
+    assert model.coef_.shape == (1, X.shape[1])
+    scores = model.decision_function(X)
+    assert scores.shape == (len(X),)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (proba == 0).any()
+    assert model.score(X, labels) > 0.95
+
+
+def test_sparse_links_predict_zeros() -> None:
+    X, y = load_iris(return_X_y=True)
+    sparse_link = FitzpatrickClassifier("fitzpatrick_sparsemax", alpha=0.01).fit(X, y)
+    dense_link = FitzpatrickClassifier("fitzpatrick_logistic", alpha=0.01).fit(X, y)
+    assert (sparse_link.predict_proba(X) == 0).mean() > 0.3
+    assert (dense_link.predict_proba(X) > 0).all()
+
+
+def test_perceptron_is_minimised_by_zero() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = FitzpatrickClassifier("perceptron").fit(X, y)
+    assert model.status_ is Status.ZERO
+    assert not model.coef_.any()

@@ -1,0 +1,84 @@
+"""Metrics of proportions against their definitions and SciPy."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial import distance
+from scipy.stats import entropy
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from fitzpatrick import metrics
+
+RNG = np.random.default_rng(0)
+P, Q = RNG.dirichlet(np.ones(4), 6), RNG.dirichlet(np.ones(4), 6)
+
+BY_ROW = {
+    "squared_error": lambda p, q: distance.sqeuclidean(p, q),
+    "jensen_shannon": lambda p, q: distance.jensenshannon(p, q) ** 2,
+    "kullback_leibler": entropy,
+    "chebyshev": distance.chebyshev,
+    "clark": lambda p, q: np.sqrt((((p - q) / (p + q)) ** 2).sum()),
+    "canberra": distance.canberra,
+    "cosine": lambda p, q: 1 - distance.cosine(p, q),
+    "intersection": lambda p, q: 1 - distance.cityblock(p, q) / 2,
+}
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_mean_of_the_definition(name: str) -> None:
+    rows = [BY_ROW[name](p, q) for p, q in zip(P, Q, strict=True)]
+    metric = getattr(metrics, name)
+    assert metric(P, Q) == pytest.approx(np.mean(rows), rel=1e-12)
+    weights = RNG.uniform(0, 1, 6)
+    expected = np.average(rows, weights=weights)
+    assert metric(P, Q, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+    assert metric(sparse.csr_array(P), Q.tolist()) == pytest.approx(np.mean(rows), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_perfect_predictions(name: str) -> None:
+    best = 1.0 if name in ("cosine", "intersection") else 0.0
+    one_hot = np.eye(3)
+    assert getattr(metrics, name)(one_hot, one_hot) == pytest.approx(best, abs=1e-15)
+
+
+def test_zeros_in_predictions() -> None:
+    assert metrics.kullback_leibler([[0.5, 0.5]], [[1.0, 0.0]]) == np.inf
+    assert metrics.jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]]) == pytest.approx(np.log(2))
+    assert metrics.canberra([[1.0, 0.0]], [[1.0, 0.0]]) == 0.0
+
+
+def test_sparsity_counts_exact_zeros() -> None:
+    y = [[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 1e-300, 0.0]]
+    assert metrics.sparsity(y) == pytest.approx(0.5)
+    assert metrics.sparsity(y, sample_weight=[1.0, 0.0]) == pytest.approx(0.75)
+
+
+def test_scorers_have_the_sign_of_their_metric() -> None:
+    class Model(RegressorMixin, BaseEstimator):
+        def predict(self, X):
+            return X
+
+    for name in BY_ROW:
+        score = metrics.get_scorer(name)(Model(), Q, P)
+        sign = 1 if name in ("cosine", "intersection") else -1
+        assert score == pytest.approx(sign * getattr(metrics, name)(P, Q))
+
+
+def test_one_column_may_come_as_a_vector() -> None:
+    assert metrics.squared_error([1.0, 2.0], [1.0, 4.0]) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.squared_error(P, Q[:3]), r"same shape, got \(6, 4\) and \(3, 4\)"),
+        (lambda: metrics.cosine(P, Q * np.nan), "y_pred holds nan in row 0, column 0"),
+        (lambda: metrics.cosine(np.ones((2, 2, 2)), Q), r"y_true must have shape \(n, k\)"),
+        (lambda: metrics.clark(P, Q, sample_weight=[1.0]), r"must have shape \(6,\)"),
+        (lambda: metrics.get_scorer("cosin"), "unknown metric 'cosin'; did you mean 'cosine'"),
+    ],
+)
+def test_errors(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

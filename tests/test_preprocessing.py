@@ -1,0 +1,66 @@
+"""Indicator and count matrices become proportions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from fitzpatrick.preprocessing import label_proportions
+
+COUNTS = np.asarray([[1, 1, 0], [0, 3, 1], [0, 0, 7]])
+EXPECTED = np.asarray([[0.5, 0.5, 0.0], [0.0, 0.75, 0.25], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("dtype", [bool, int, np.uint8, float])
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array, sparse.csc_array, sparse.coo_matrix]
+)
+def test_rows_sum_to_one(form, dtype) -> None:
+    counts = COUNTS.astype(dtype)
+    out = label_proportions(form(counts))
+    assert sparse.issparse(out) == (form is not np.asarray)
+    assert out.dtype == np.float64
+    dense = out.toarray() if sparse.issparse(out) else out
+    expected = counts / counts.sum(axis=1, keepdims=True) if dtype is bool else EXPECTED
+    np.testing.assert_allclose(dense, expected)
+
+
+def test_the_input_is_left_alone() -> None:
+    counts = sparse.csr_array(COUNTS.astype(float))
+    label_proportions(counts)
+    np.testing.assert_array_equal(counts.toarray(), COUNTS)
+
+
+def test_float32_stays() -> None:
+    assert label_proportions(COUNTS.astype(np.float32)).dtype == np.float32
+    assert label_proportions(sparse.csr_array(COUNTS.astype(np.float32))).dtype == np.float32
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_empty_rows_are_reported(form) -> None:
+    counts = np.zeros((20, 3))
+    counts[0] = 1
+    with pytest.raises(
+        ValueError, match=r"19 of 20 rows of Y have no label: rows 1, 2, .*, …; drop"
+    ):
+        label_proportions(form(counts))
+    with pytest.warns(UserWarning, match="19 of 20 rows of Y have no label"):
+        out = label_proportions(form(counts), empty="zero")
+    assert out.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_bad_counts_are_named(form, bad: float) -> None:
+    counts = COUNTS.astype(float)
+    counts[1, 2] = bad
+    with pytest.raises(ValueError, match="in row 1, column 2"):
+        label_proportions(form(counts))
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match=r"Y must have shape \(n, k\)"):
+        label_proportions(np.ones(3))
+    with pytest.raises(TypeError, match="Y must hold numbers"):
+        label_proportions(np.asarray([["a"]]))
+    with pytest.raises(ValueError, match="empty must be 'raise' or 'zero'"):
+        label_proportions(COUNTS, empty="drop")
