@@ -4,7 +4,6 @@ The file is a skops archive, which holds data and no code. On loading, only type
 and of NumPy and scikit-learn are accepted.
 """
 
-import copy
 import csv
 import io
 from collections.abc import Sequence
@@ -64,10 +63,8 @@ def save(model: SavedModel, path: Path) -> None:
     """Write the archive, all of it or nothing."""
     from skops import io as skops_io
 
-    estimator = copy.copy(model.estimator)
-    estimator.status_ = estimator.status_.value  # its sentence; skops cannot read enumerations
     content = {
-        "estimator": estimator,
+        "estimator": model.estimator,
         "feature_names": list(model.feature_names),
         "target_names": list(model.target_names),
     }

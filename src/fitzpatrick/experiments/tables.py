@@ -33,16 +33,19 @@ def results_table(title: str, summaries: list[LossSummary], paper: dict[str, flo
     differences = {found.first: found for found in pairs(summaries)}
     better = {found.better for found in differences.values()}
     width = max(22, *(len(summary.loss) for summary in summaries))
-    head = f"{title:<{width + 2}}  {'ours':>6} {'±':>6}  {'paper':>5}   Fitzpatrick − its twin"
+    column = f"  {'paper':>5}" if paper else ""
+    head = f"{title:<{width + 2}}  {'ours':>6} {'±':>6}{column}   Fitzpatrick − its twin"
     lines = [head, "-" * 80]
     for summary in summaries:
         mark = "*" if summary.loss in better else " "
-        published = number(paper[summary.loss], 3) if paper and summary.loss in paper else "–"
+        if paper:
+            published = number(paper[summary.loss], 3) if summary.loss in paper else "–"
+            column = f"  {published:>5}"
         spread = number(summary.spread) if summary.errors.size > 1 else "–"
         found = differences.get(summary.loss)
         lines.append(
             f"  {summary.loss:<{width}}{number(summary.error):>8}{mark}{spread:>6}"
-            f"  {published:>5}   {interval_text(found) if found else ''}".rstrip()
+            f"{column}   {interval_text(found) if found else ''}".rstrip()
         )
     return "\n".join(lines)
 
