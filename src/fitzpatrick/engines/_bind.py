@@ -32,7 +32,9 @@ def choose_rows(loss: "Loss", targets: Targets) -> Rows[Any] | None:
             return HardLogisticRows(targets, loss.is_fitzpatrick)
         if isinstance(targets, (SparseTargets, DenseTargets)):
             return LogisticRows(targets, loss)
-    if omega == SquaredNorm(Simplex()):
+    if omega == SquaredNorm(Simplex()) and isinstance(
+        targets, (Labels, SparseTargets, DenseTargets)
+    ):
         return SparsemaxRows(targets, loss)
     return CoreRows(targets, loss)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 # What a block of scores may take of the cache.
-BLOCK_BYTES = 1 << 19
+BLOCK_BYTES = 1 << 20
 # More threads than this would wait for memory, and their buffers add up.
 MAX_DEFAULT_THREADS = 8
 # Below this many scores a second thread costs more than it saves.
@@ -38,7 +38,7 @@ class Scratch:
     ) -> np.ndarray[Any, Any]:
         """An uninitialised array; what an earlier call of this name returned is overwritten."""
         if order == "F":
-            return self.stack(name, 1, shape[::-1], dtype)[0].T
+            return np.asarray(self.stack(name, 1, shape[::-1], dtype)[0].T)
         return np.asarray(self.stack(name, 1, shape, dtype)[0])
 
     def zeros(self, name: str, size: int, dtype: DTypeLike) -> np.ndarray[Any, Any]:

@@ -9,6 +9,7 @@ softplus(d), and the Fitzpatrick logistic loss is w = ω(d − 1), with :math:`y
 and the rest of the mass spread over the other entries as e is.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from scipy.special import wrightomega
 from ..regularizers.negentropy import kl_terms
 from ..special import softplus
 from . import _omega
-from ._blocks import FloatArray, IntArray, Scratch, row_dot
+from ._blocks import FloatArray, IntArray, Scratch, pieces, row_dot
 from ._rows import CoreRows, Rows
 from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Up to this many classes a row is too short for a fast reduction; columns are long.
 _FEW_CLASSES = 64
+# Dense targets need a dozen arrays of the size of a block.
+_DENSE_BYTES = 1 << 18
 
 
 def exponentials(
@@ -148,34 +151,44 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         gradient: FloatArray | None,
         scratch: Scratch,
     ) -> None:
-        solved = self._solve(rows, theta, gradient, scratch)
-        if solved is None:
-            self._core.evaluate(rows, theta, value, gradient, scratch)
-            return
-        maximizer, support = solved
-        value[:] = maximizer.value
-        if gradient is None:
-            return
-        if support is None:
-            maximizer.gradient(out=gradient)
-        else:
-            support.scatter(gradient, maximizer.gradient())
+        for piece, inside in self._pieces(rows, theta):
+            out = None if gradient is None else gradient[inside]
+            solved = self._solve(piece, theta[inside], out, scratch)
+            if solved is None:
+                self._core.evaluate(piece, theta[inside], value[inside], out, scratch)
+                continue
+            maximizer, support = solved
+            value[inside] = maximizer.value
+            if out is not None and support is None:
+                maximizer.gradient(out=out)
+            elif out is not None and support is not None:
+                support.scatter(out, maximizer.gradient())
 
     def maximize(
         self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
     ) -> None:
-        solved = self._solve(rows, theta, y_star, scratch)
-        if solved is None:
-            self._core.maximize(rows, theta, y_star, scratch)
-        else:
-            _put(y_star, solved[1], solved[0].p)
+        for piece, inside in self._pieces(rows, theta):
+            solved = self._solve(piece, theta[inside], y_star[inside], scratch)
+            if solved is None:
+                self._core.maximize(piece, theta[inside], y_star[inside], scratch)
+            else:
+                _put(y_star[inside], solved[1], solved[0].p)
 
     def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
-        solved = self._solve(rows, theta, d, scratch)
-        if solved is None:
-            self._core.curvature(rows, theta, d, scratch)
-        else:
-            _put(d, solved[1], solved[0].curvature())
+        for piece, inside in self._pieces(rows, theta):
+            solved = self._solve(piece, theta[inside], d[inside], scratch)
+            if solved is None:
+                self._core.curvature(piece, theta[inside], d[inside], scratch)
+            else:
+                _put(d[inside], solved[1], solved[0].curvature())
+
+    def _pieces(self, rows: slice, theta: FloatArray) -> Iterator[tuple[slice, slice]]:
+        """The block, or smaller ones for dense targets; each also counted from its start."""
+        if isinstance(self.targets, SparseTargets):
+            yield rows, slice(0, len(theta))
+            return
+        for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
+            yield piece, slice(piece.start - rows.start, piece.stop - rows.start)
 
     @property
     def _core(self) -> CoreRows:

@@ -5,10 +5,10 @@ With x = θ (sparsemax) or x = θ + y (its Fitzpatrick twin) and T = 1 or 2, bot
 
 .. math:: \sum_i \tfrac{T}{2} (y_i - p_i)^2 + y_i (\tau - x_i)_+ .
 
-Any part of a row gives a lower bound of τ. The part taken here is the maximum of each of some
-hundred *lanes*, every w-th entry of the row. Lanes below the bound hold no active entry; the few
-others are gathered, and Newton's method on them ends in finitely many steps. Entries with y > 0
-are kept apart from the start. Rows in which most lanes are active are treated as a whole.
+Any part of a row gives a lower bound of τ: the maximum alone gives max x − T, and the maxima of
+some hundred interleaved *lanes* of the row come close to τ. The few entries above the bound are
+gathered, and Newton's method on them ends in finitely many steps. Entries with y > 0 are kept
+apart from the start. Blocks in which most entries are above the bound are treated as a whole.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._blocks import FloatArray, Scratch, row_dot
+from ._blocks import FloatArray, IntArray, Scratch, row_dot
 from ._rows import CoreRows, Rows
 from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
 
 if TYPE_CHECKING:
     from ..losses import Loss
 
-# Lanes of a row; shorter rows are treated as a whole.
-_LANES = 128
-_LEAST_LANE_LENGTH = 4
-# Newton steps on the lanes' maxima, any number of which gives a bound: most of them on the maxima
-# of groups of lanes.
-_GROUPS = 32
-_GROUP_STEPS, _LANE_STEPS = 4, 2
-# A larger share of active lanes, or of positive targets, is treated as a whole.
+# Shorter rows are treated as a whole.
+_LEAST_LENGTH = 256
+# Entries of a row that are looked at to see how many are within T of the maximum, and the share of
+# them from which a better bound pays.
+_SAMPLE, _LANES_SHARE = 32, 0.02
+# Lanes of a row, and how many Newton steps are taken on groups of them and on the lanes.
+_LANES, _GROUPS = 128, 32
+_GROUP_STEPS, _LANE_STEPS = 3, 2
+# A larger share of positive targets, or of entries above the guess, is treated as a whole.
 _DENSE_SHARE = 0.25
 # More Newton steps than rows of any length need.
 _MOST_STEPS = 200
@@ -105,27 +106,18 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
         scratch: Scratch,
     ) -> bool:
         total = self._total
-        lanes = _lane_maxima(theta)
-        top = np.maximum.reduce(theta if lanes is None else lanes, axis=1)
-        if not np.isfinite(top).all():
+        if not np.isfinite(theta.max(initial=0)):
             return False
-        x = own.gather(theta) - own.spread(top)
+        x = own.gather(theta)
         if self.loss.is_fitzpatrick:
             x += own.y
-        others = None
-        if lanes is not None:
-            lanes -= top[:, None]
-            extra = (x, own) if self.loss.is_fitzpatrick else None
-            bound = _bound(lanes, total, extra)
-            others = _gather_lanes(theta, top, lanes, bound)
-        if others is not None:
-            z = others.y
-            mark = scratch.zeros("mark", out.size, np.bool_)
-            mark[own.flat] = True
-            z[mark[others.flat]] = -np.inf
-            mark[own.flat] = False
-            tau = _newton([(x, own), (z, others)], bound, total)
-            q = np.maximum(z - others.spread(tau), 0)
+        found = _threshold(theta, (x, own), total, scratch)
+        if found is not None:
+            tau, highest, others = found
+            x -= own.spread(highest)
+            q = others.y - others.spread(highest)
+            q -= others.spread(tau)
+            np.maximum(q, 0, out=q)
             q /= total
             out.fill(0)
             others.scatter(out, q)
@@ -133,12 +125,15 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
             spread_out = others.total(q)
         else:
             full = scratch.array("x", theta.shape, theta.dtype)
+            top = np.maximum.reduce(theta, axis=1)
             np.subtract(theta, top[:, None], out=full)
+            x -= own.spread(top)
             own.scatter(full, x)
             highest = np.maximum(np.maximum.reduceat(x, own.starts), 0)
-            tau = _newton_whole(full, highest, total, out)
-            if tau is None:
+            whole = _newton_whole(full, highest, total, out)
+            if whole is None:
                 return False
+            tau = whole
             own.scatter(out, 0)
             spread_out = row_dot(out, out)
         gap = x - own.spread(tau)
@@ -169,28 +164,23 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
         np.subtract(theta, top[:, None], out=x)
         if self.loss.is_fitzpatrick:
             x += y
-        lanes = _lane_maxima(x)
-        highest = np.maximum.reduce(x if lanes is None else lanes, axis=1)
-        if not np.isfinite(highest).all() or x.min(initial=0) == -np.inf:
+        if not np.isfinite(top).all() or x.min(initial=0) == -np.inf:
             return False
-        others = None
-        if lanes is not None:
-            lanes -= highest[:, None]
-            bound = _bound(lanes, total, None)
-            others = _gather_lanes(x, highest, lanes, bound)
-        if others is None:
-            tau = _newton_whole(x, highest, total, out)
-            if tau is None:
-                return False
-        else:
-            tau = _newton([(others.y, others)], bound, total) + highest
+        found = _threshold(x, None, total, scratch)
+        if found is not None:
+            tau, highest, _ = found
+            np.subtract(x, highest[:, None], out=x)
             np.subtract(x, tau[:, None], out=out)
             np.maximum(out, 0, out=out)
             if total != 1:
                 out /= total
+        else:
+            whole = _newton_whole(x, np.maximum.reduce(x, axis=1), total, out)
+            if whole is None:
+                return False
+            tau = whole
         if value is None:
             return True
-        # what is below τ: (τ − x)₊ = (τ − x) + T p
         np.subtract(x, tau[:, None], out=x)
         np.minimum(x, 0, out=x)
         below = row_dot(y, x)
@@ -199,92 +189,107 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
         return True
 
 
-def _lane_maxima(theta: FloatArray) -> FloatArray | None:
-    """The maximum of every w-th entry of each row, shape (r, w); None for short rows."""
-    n, k = theta.shape
-    length = k // _LANES
-    if length < _LEAST_LANE_LENGTH or not theta.flags.c_contiguous:
-        return None
-    even = theta[:, : length * _LANES].reshape(n, length, _LANES)
-    maxima = np.asarray(np.maximum.reduce(even, axis=1))
-    tail = theta[:, length * _LANES :]
-    if tail.shape[1]:
-        head = maxima[:, : tail.shape[1]]
-        np.maximum(head, tail, out=head)
-    return maxima
+def _threshold(
+    x: FloatArray, own: tuple[FloatArray, Support] | None, total: int, scratch: Scratch
+) -> tuple[FloatArray, FloatArray, Support] | None:
+    """τ of each row, less the row's highest entry; that entry; and the entries that may exceed τ.
 
+    Args:
+        x: the entries of all rows.
+        own: the entries that replace some of them, and where. Those are left out of the result:
+            their own place in it holds −∞.
+        total: T.
+        scratch: buffers.
 
-def _bound(lanes: FloatArray, total: int, extra: tuple[FloatArray, Support] | None) -> FloatArray:
-    """A lower bound of τ from entries whose row maximum is 0.
-
-    ``extra`` holds the entries x = θ + y of the Fitzpatrick loss. The lanes may hold θ already, so
-    that what they add to the sum is (x − τ)₊ − (x − y − τ)₊, which falls by one for each at most.
+    Returns:
+        None where too many entries come near τ.
     """
-    n = len(lanes)
-    groups = np.maximum.reduce(lanes.reshape(n, -1, _GROUPS), axis=1)
-    tau = np.full(n, -float(total), dtype=lanes.dtype)
-    slopes = 0 if extra is None else np.bincount(extra[1].rows, minlength=n)
+    n, k = x.shape
+    if k < _LEAST_LENGTH or not x.flags.c_contiguous:
+        return None
+    top = np.maximum.reduce(x, axis=1)
+    # below top − T the highest entry alone exceeds T
+    least = top - total
+    sample = x[:, :: k // _SAMPLE]
+    if np.all(sample.mean(axis=1) - total / k <= sample.min(axis=1)):
+        return None  # all entries seem to be active
+    if np.count_nonzero(sample > least[:, None]) > _LANES_SHARE * sample.size:
+        np.maximum(least, _lane_bound(x, top, total), out=least)
+    mask = scratch.array("mask", x.shape, np.bool_)
+    np.greater(x, least[:, None], out=mask)
+    if np.count_nonzero(mask) > _DENSE_SHARE * x.size:
+        return None
+    at = np.flatnonzero(mask)
+    starts = np.searchsorted(at, np.arange(0, n * k, k))
+    rows = np.repeat(np.arange(n), np.diff(starts, append=len(at)))
+    z = x.reshape(-1)[at]
+    others = Support(rows, at - rows * k, z, starts, k)
+    if own is None:
+        highest, values = top, None
+    else:
+        values, support = own
+        mark = scratch.zeros("mark", x.size, np.bool_)
+        mark[support.flat] = True
+        z[mark[at]] = -np.inf
+        mark[support.flat] = False
+        highest = np.maximum(top, np.maximum.reduceat(values, support.starts))
+        own = values - support.spread(highest), support
+    tau = _newton(z - highest[rows], rows, own, least - highest, total)
+    return tau, highest, others
+
+
+def _lane_bound(x: FloatArray, top: FloatArray, total: int) -> FloatArray:
+    """A lower bound of τ: that of a part of each row, the maxima of its lanes.
+
+    A lane is every w-th entry. Newton's method, which increases to τ, is stopped early; most of
+    its steps are taken on the maxima of groups of lanes.
+    """
+    n, k = x.shape
+    length = k // _LANES
+    lanes = np.maximum.reduce(x[:, : length * _LANES].reshape(n, length, _LANES), axis=1)
+    lanes -= top[:, None]
+    lanes = np.ascontiguousarray(lanes.T)  # long columns are faster to sum than short rows
+    groups = np.maximum.reduce(lanes.reshape(-1, _GROUPS, n), axis=0)
+    tau = np.full(n, -float(total), dtype=x.dtype)
     for part, steps in ((groups, _GROUP_STEPS), (lanes, _LANE_STEPS)):
         above = np.empty_like(part)
         for _ in range(steps):
-            np.subtract(part, tau[:, None], out=above)
+            np.subtract(part, tau, out=above)
             np.maximum(above, 0, out=above)
-            excess = np.add.reduce(above, axis=1) - total
-            if extra is not None:
-                x, own = extra
-                gap = x - own.spread(tau)
-                excess += own.total(np.maximum(gap, 0) - np.maximum(gap - own.y, 0))
-            tau += np.maximum(excess, 0) / (_count_positive(above) + slopes)
+            excess = np.add.reduce(above, axis=0)
+            excess -= total
+            count = np.add.reduce((above > 0).view(np.uint8), axis=0, dtype=np.uint8)
+            tau += np.maximum(excess, 0) / np.maximum(count, 1)
     # rounding must not drop an active entry
-    return np.asarray(tau - 8 * np.finfo(lanes.dtype).eps * (total - tau))
+    slack = 8 * np.finfo(x.dtype).eps * (total + np.abs(top))
+    return np.asarray(tau + top - slack)
 
 
-def _count_positive(x: FloatArray) -> FloatArray:
-    """How many entries of each row are positive; the number of entries is a multiple of 8."""
-    bits = np.packbits(x > 0, axis=1)
-    return np.asarray(np.add.reduce(np.bitwise_count(bits), axis=1, dtype=np.intp))
-
-
-def _gather_lanes(
-    x: FloatArray, top: FloatArray, lanes: FloatArray, bound: FloatArray
-) -> Support | None:
-    """The entries above the bound, less their row's maximum; None if they may be too many."""
-    active = np.flatnonzero(lanes > bound[:, None])
-    if len(active) > _DENSE_SHARE * lanes.size:
-        return None
-    n, k = x.shape
-    row, first = np.divmod(active, lanes.shape[1])
-    length = k // lanes.shape[1]
-    flat = (row * k + first)[:, None] + np.arange(0, length * lanes.shape[1], lanes.shape[1])
-    z = x.reshape(-1)[flat]
-    z -= top[row][:, None]
-    above = z > bound[row][:, None]
-    flat, z = flat[above], z[above]
-    ends = length * lanes.shape[1]
-    if ends < k:
-        tail = x[:, ends:] - top[:, None]
-        rest = np.flatnonzero(tail > bound[:, None])
-        row, first = np.divmod(rest, k - ends)
-        flat = np.concatenate([flat, row * k + ends + first])
-        z = np.concatenate([z, tail.reshape(-1)[rest]])
-        order = np.argsort(flat, kind="stable")
-        flat, z = flat[order], z[order]
-    rows, columns = np.divmod(flat, k)
-    return Support(rows, columns, z, np.searchsorted(rows, np.arange(n)), k)
-
-
-def _newton(parts: list[tuple[FloatArray, Support]], tau: FloatArray, total: int) -> FloatArray:
-    """τ such that Σ (x − τ)₊ = T over the entries of a row, from a lower bound."""
+def _newton(
+    x: FloatArray,
+    rows: IntArray,
+    own: tuple[FloatArray, Support] | None,
+    tau: FloatArray,
+    total: int,
+) -> FloatArray:
+    """τ such that Σ (x − τ)₊ = T in each row, own entries included, from a lower bound."""
+    n = len(tau)
     tolerance = np.finfo(tau.dtype).eps
     for _ in range(_MOST_STEPS):
-        excess, count = np.full_like(tau, -total), np.zeros_like(tau)
-        for x, entries in parts:
-            above = np.maximum(x - entries.spread(tau), 0)
-            excess += entries.total(above)
-            count += entries.total((above > 0).astype(tau.dtype))
+        above = x - tau[rows]
+        # whatever is below τ now will stay there
+        active = np.flatnonzero(above > 0)
+        x, rows, above = x[active], rows[active], above[active]
+        excess = np.bincount(rows, above, minlength=n).astype(tau.dtype)
+        count = np.bincount(rows, minlength=n).astype(tau.dtype)
+        if own is not None:
+            gap = np.maximum(own[0] - own[1].spread(tau), 0)
+            excess += own[1].total(gap)
+            count += own[1].total((gap > 0).astype(tau.dtype))
+        excess -= total
         step = excess / count
-        tau = tau + step
-        if not np.any(step > tolerance * np.abs(tau)):
+        tau = (tau + step).astype(tau.dtype, copy=False)
+        if not np.any(step > tolerance * (total + np.abs(tau))):
             break
     return tau
 
@@ -307,10 +312,10 @@ def _newton_whole(
             np.maximum(out, 0, out=out)
             step = (np.add.reduce(out, axis=1) - total) / np.count_nonzero(out, axis=1)
             tau += step
-            if not np.any(step > tolerance * np.abs(tau)):
+            if not np.any(step > tolerance * (total + np.abs(tau))):
                 break
         np.subtract(x, tau[:, None], out=out)
         np.maximum(out, 0, out=out)
     if total != 1:
         out /= total
-    return tau
+    return np.asarray(tau)

@@ -1,0 +1,243 @@
+"""How much a loss costs on a CPU: value and gradient, next to peers, in one run.
+
+Every contender computes the loss of each row and the gradient at the same scores and in the same
+dtype; they take turns. Ratios are of medians. ``python benchmarks/cpu_losses.py --quick`` is a
+short version.
+"""
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import _peers as peers
+import numpy as np
+import torch
+from _machine import describe
+from _timing import Contender, Timing, race
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+import fitzpatrick as fp
+from fitzpatrick import engines
+
+RESULTS = Path(__file__).parent / "results" / "cpu_losses.json"
+# The paper's recipe runs on this many rows; its time is scaled to all of them.
+PAPER_ROWS = 128
+BASE = "logistic, labels"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a contender, against another."""
+
+    name: str
+    against: str
+    timing: Timing
+    reference: Timing
+    limit: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Median over median."""
+        return self.timing.median / self.reference.median
+
+    def record(self) -> dict[str, object]:
+        """What goes into the JSON file."""
+        low, high = self.timing.quartiles
+        return {
+            "name": self.name,
+            "against": self.against,
+            "ratio": round(self.ratio, 4),
+            "median_ms": round(1e3 * self.timing.median, 3),
+            "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)],
+            "promise": self.limit,
+        }
+
+
+class Problem:
+    """Scores, and targets in all forms, of one size."""
+
+    def __init__(self, n: int, k: int, labels_per_row: int, scale: float = 1.0) -> None:
+        rng = np.random.default_rng(0)
+        self.theta = rng.normal(size=(n, k)) * scale
+        self.labels = rng.integers(0, k, n)
+        columns = np.sort(
+            rng.random((n, k)).argpartition(labels_per_row, axis=1)[:, :labels_per_row]
+        )
+        edges = np.arange(0, n * labels_per_row + 1, labels_per_row)
+        shares = rng.dirichlet(np.ones(labels_per_row), n)
+        self.csr = sparse.csr_array((shares.ravel(), columns.ravel(), edges), shape=(n, k))
+        self.dense = rng.dirichlet(np.ones(k), n)
+        self.out = np.empty(n), np.empty((n, k))
+
+    def ours(self, name: str, y: Any, n_threads: int = 1) -> peers.Run:
+        """One of our losses, bound to targets, into buffers."""
+        bound = engines.bind(fp.get_loss(name), y, self.theta.shape[1], n_threads=n_threads)
+        return lambda: bound.value_and_gradient(self.theta, self.out)
+
+
+def compare(timings: dict[str, Timing], lines: list[tuple[str, str, str]], label: str) -> list[Row]:
+    return [
+        Row(f"{name} [{label}]", against, timings[name], timings[against], limit)
+        for name, against, limit in lines
+    ]
+
+
+def main_size(n: int, k: int, repeats: int) -> list[Row]:
+    """What the README promises, at one size."""
+    problem = Problem(n, k, 16)
+    theta, labels = problem.theta, problem.labels
+    part = slice(0, PAPER_ROWS)
+    contenders = [
+        Contender(BASE, problem.ours("logistic", labels)),
+        Contender("Fitzpatrick logistic, labels", problem.ours("fitzpatrick_logistic", labels)),
+        Contender("Fitzpatrick logistic, CSR", problem.ours("fitzpatrick_logistic", problem.csr)),
+        Contender(
+            "Fitzpatrick logistic, dense", problem.ours("fitzpatrick_logistic", problem.dense)
+        ),
+        Contender("sparsemax, labels", problem.ours("sparsemax", labels)),
+        Contender("Fitzpatrick sparsemax, labels", problem.ours("fitzpatrick_sparsemax", labels)),
+        Contender("scikit-learn multinomial", peers.scikit_learn(theta, labels, 1)),
+        Contender("torch cross_entropy", peers.torch_cross_entropy(theta, labels)),
+        Contender("optax cross_entropy", peers.optax_cross_entropy(theta, labels)),
+        Contender("sort-based sparsemax", peers.sorting_sparsemax(theta, labels), repeats=3),
+        Contender("entmax sparsemax_loss", peers.entmax_sparsemax(theta, labels), repeats=2),
+        Contender(
+            "paper's bisection, dense",
+            peers.paper_bisection(theta[part], problem.dense[part]),
+            scale=n / PAPER_ROWS,
+            repeats=2,
+        ),
+    ]
+    timings = race(contenders, repeats)
+    multinomial = "scikit-learn multinomial"
+    lines = [
+        (BASE, multinomial, "<= 0.7"),
+        ("Fitzpatrick logistic, labels", BASE, "<= 1.2"),
+        ("Fitzpatrick logistic, labels", multinomial, ""),
+        ("Fitzpatrick logistic, CSR", BASE, "<= 1.6"),
+        ("Fitzpatrick logistic, CSR", multinomial, "< 1"),
+        ("Fitzpatrick logistic, dense", BASE, "<= 8"),
+        ("Fitzpatrick logistic, dense", "paper's bisection, dense", "<= 0.01"),
+        ("torch cross_entropy", BASE, ""),
+        ("optax cross_entropy", BASE, ""),
+        ("entmax sparsemax_loss", "sparsemax, labels", ""),
+    ]
+    return compare(timings, lines, f"{n} x {k}")
+
+
+def sparsemax_scales(n: int, k: int, repeats: int) -> list[Row]:
+    """Sparsemax on scores of four kinds."""
+    rows = []
+    for scale in (0.1, 1.0, 10.0, 0.0):
+        problem = Problem(n, k, 16, scale)
+        kind = f"scale {scale:g}" if scale else "all equal"
+        names = ["sparsemax, labels", "Fitzpatrick sparsemax, labels"]
+        contenders = [
+            Contender(BASE, problem.ours("logistic", problem.labels)),
+            Contender(names[0], problem.ours("sparsemax", problem.labels)),
+            Contender(names[1], problem.ours("fitzpatrick_sparsemax", problem.labels)),
+            Contender(
+                "sort-based sparsemax",
+                peers.sorting_sparsemax(problem.theta, problem.labels),
+                repeats=3,
+            ),
+        ]
+        timings = race(contenders, repeats)
+        lines = [(name, BASE, "<= 1.5") for name in names]
+        lines += [(name, "sort-based sparsemax", "<= 0.33") for name in names]
+        rows += compare(timings, lines, kind)
+    return rows
+
+
+def other_sizes(sizes: list[tuple[int, int, int]], repeats: int) -> list[Row]:
+    """The same losses at other sizes."""
+    rows = []
+    for n, k, labels_per_row in sizes:
+        problem = Problem(n, k, labels_per_row)
+        contenders = [
+            Contender(BASE, problem.ours("logistic", problem.labels)),
+            Contender(
+                "Fitzpatrick logistic, labels", problem.ours("fitzpatrick_logistic", problem.labels)
+            ),
+            Contender(
+                "Fitzpatrick logistic, CSR", problem.ours("fitzpatrick_logistic", problem.csr)
+            ),
+            Contender(
+                "Fitzpatrick sparsemax, labels",
+                problem.ours("fitzpatrick_sparsemax", problem.labels),
+            ),
+            Contender(
+                "scikit-learn multinomial", peers.scikit_learn(problem.theta, problem.labels, 1)
+            ),
+            Contender(
+                "torch cross_entropy", peers.torch_cross_entropy(problem.theta, problem.labels)
+            ),
+        ]
+        timings = race(contenders, repeats)
+        lines = [
+            (contender.name, "scikit-learn multinomial", "")
+            for contender in contenders
+            if contender.name != "scikit-learn multinomial"
+        ]
+        rows += compare(timings, lines, f"{n} x {k}")
+    return rows
+
+
+def threads(n: int, k: int, repeats: int) -> list[Row]:
+    """Two threads against one."""
+    problem = Problem(n, k, 16)
+    losses = [
+        ("logistic", problem.labels),
+        ("fitzpatrick_logistic", problem.labels),
+        ("fitzpatrick_logistic", problem.dense),
+        ("fitzpatrick_sparsemax", problem.labels),
+    ]
+    rows = []
+    for name, y in losses:
+        form = "dense" if y is problem.dense else "labels"
+        one, two = f"{name}, {form}, 1 thread", f"{name}, {form}, 2 threads"
+        timings = race(
+            [Contender(one, problem.ours(name, y, 1)), Contender(two, problem.ours(name, y, 2))],
+            repeats,
+        )
+        rows += compare(timings, [(two, one, "<= 0.625")], f"{n} x {k}")
+    return rows
+
+
+def print_table(rows: list[Row]) -> None:
+    print(f"{'contender':52} {'against':28} {'ratio':>7} {'promise':>9}   median (quartiles) ms")
+    for row in rows:
+        low, high = row.timing.quartiles
+        print(
+            f"{row.name:52} {row.against:28} {row.ratio:7.3f} {row.limit:>9}   "
+            f"{1e3 * row.timing.median:.1f} ({1e3 * low:.1f} - {1e3 * high:.1f})"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rows and repeats; no JSON")
+    arguments = parser.parse_args()
+    repeats = 3 if arguments.quick else 9
+    divisor = 16 if arguments.quick else 1
+    n, k = 8192 // divisor, 1024
+    sizes = [(9682, 983, 19), (65536, 10, 2), (512, 65536, 19)]
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        rows = main_size(n, k, repeats)
+        rows += sparsemax_scales(n, k, repeats)
+        rows += other_sizes([(a // divisor, b, c) for a, b, c in sizes], repeats)
+        rows += threads(n, k, repeats)
+    print_table(rows)
+    print(f"\nfloat64, one thread unless said; {PAPER_ROWS} rows of the bisection, scaled to all")
+    if not arguments.quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        record = {"machine": describe(), "rows": [row.record() for row in rows]}
+        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
