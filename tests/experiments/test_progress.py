@@ -3,7 +3,7 @@
 import io
 
 from fitzpatrick.experiments import progress as module
-from fitzpatrick.experiments.progress import progress
+from fitzpatrick.experiments.progress import download_progress, progress
 
 
 class Terminal(io.StringIO):
@@ -33,6 +33,19 @@ def test_bar_on_a_terminal(monkeypatch):
         report(2)
     assert "demo" in stream.getvalue()
     assert "2/4" in stream.getvalue()
+
+
+def test_downloads_are_announced_once_or_shown_as_a_bar(monkeypatch):
+    plain = io.StringIO()
+    with download_progress("demo", plain) as report:
+        report(1, 10)
+        report(2, 10)
+    assert plain.getvalue() == "demo: downloading\n"
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    with download_progress("demo", terminal) as report:
+        report(500, 1000)
+    assert "0.5/1.0 kB" in terminal.getvalue()
 
 
 def test_durations():

@@ -39,7 +39,9 @@ def sha256(path: Path) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in ``folder`` survive a power cut."""
+    """Make a rename in ``folder`` survive a power cut, where folders can be synced."""
+    if os.name != "posix":
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

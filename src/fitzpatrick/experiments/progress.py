@@ -2,11 +2,13 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 _LINE_SECONDS = 15.0
+
+Download = Callable[[int, int | None], None]
 
 
 class Bar(Protocol):
@@ -24,6 +26,34 @@ def progress(title: str, total: int, stream: TextIO | None = None) -> Iterator[B
             yield bar
     else:
         yield _Lines(title, total, stream)
+
+
+@contextmanager
+def download_progress(title: str, stream: TextIO | None = None) -> Iterator[Download]:
+    """Report the bytes of a download; without a terminal, that there is one."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield _Announcement(f"{title}: downloading", stream)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=stream), transient=True) as display:
+        task = display.add_task(title, total=None, visible=False)
+        yield lambda done, total: display.update(task, completed=done, total=total, visible=True)
+
+
+class _Announcement:
+    """One line, the first time it is called."""
+
+    def __init__(self, text: str, stream: TextIO) -> None:
+        self.text, self.stream, self.said = text, stream, False
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if not self.said:
+            print(self.text, file=self.stream, flush=True)
+        self.said = True
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ..datasets import (
 )
 from ..datasets._files import write_atomically
 from . import protocol as paper
-from .progress import progress
+from .progress import download_progress, progress
 from .records import PathRecords, Record, Store, all_records
 from .report import Section, render
 from .runner import run
@@ -66,9 +66,12 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
     for name in names:
         info = DATASETS[name]
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with (
+                warnings.catch_warnings(record=True) as caught,
+                download_progress(name) as report_download,
+            ):
                 warnings.simplefilter("always", DatasetMismatchWarning)
-                data = load_dataset(name)
+                data = load_dataset(name, progress=report_download)
         except (DataError, UnavailableError) as error:
             failures[name] = str(error)
             say(f"\n{name} was not run: {error}")

@@ -3,6 +3,7 @@
 import math
 import multiprocessing
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable
@@ -66,6 +67,7 @@ _job: tuple[Experiment, Store] | None = None
 def _initialize(experiment: Experiment, store: Store) -> None:
     """Hand the data to a worker once, not with every path."""
     global _job
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     _job = experiment, store
 
 
