@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.regularizers import Regularizer
-from fitzpatrick.torch import functional as F
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch.modules import module_name
 
 

@@ -94,7 +94,7 @@ def value_and_gradient(
 
 
 def scale_rows_(rows: Tensor, factors: Tensor) -> None:
-    """Multiply the rows by their factors in place; costs next to nothing where all are one."""
+    """Multiply the rows by their factors, or all by one, in place; cheap where all are one."""
     n, k = rows.shape
     if n == 0:
         return
@@ -104,7 +104,15 @@ def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     acc = tl.float64 if rows.dtype == torch.float64 else tl.float32
     with _device(rows):
         scale_rows[(programs, spread)](
-            rows, factors, n, k, factors.stride(0), ROWS=height, BLOCK=block, ACC=acc, num_warps=4
+            rows,
+            factors,
+            n,
+            k,
+            factors.ndim and factors.stride(0),
+            ROWS=height,
+            BLOCK=block,
+            ACC=acc,
+            num_warps=4,
         )
 
 
@@ -234,7 +242,7 @@ def _launch_sparse(
         return
     # an eighth of the row: the maxima of eight tiles or more say where the row is high
     size = theta.element_size()
-    tile = min(max(triton.next_power_of_2(k) // 8, 256), 8192)
+    tile = min(max(triton.next_power_of_2(k) // 8, 1024 // size), 8192)
     groups = tile * size // 16
     warps = min(max(groups // 128, 1), 8)
     sparse_labels_wide[(n,)](*args, **flags, **_tile_shape(k, groups, warps, size))

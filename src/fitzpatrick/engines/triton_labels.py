@@ -209,8 +209,8 @@ def _label(s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
     if POWER == 1:
         if FITZPATRICK:
             p = relu((1.0 + s) * 0.5)
-            return p, tl.where(p > 0, 0.5, 0.0)
-        return relu(s), tl.where(s > 0, 1.0, 0.0)
+            return p, tl.where(p > 0, 0.5, 0.0).to(s.dtype)
+        return relu(s), tl.where(s > 0, 1.0, 0.0).to(s.dtype)
     if FITZPATRICK:
         root = _entmax_root(s)
         return root * root, root * root * root / (1.5 * root * root + 0.5)
@@ -460,7 +460,7 @@ def sparse_labels_wide(
         peaks = peaks - top
         tau = _start(highest - top, own, FITZPATRICK, POWER)
         # a group of NaN has no peak; it makes the first step NaN, and so everything
-        step = tolerance + 1.0
+        step = tl.full((), 1.0, ACC)
         i = 0
         while (i < max_steps) & (step > tolerance):
             r = _others(tops, tau, SHARE)
@@ -471,7 +471,7 @@ def sparse_labels_wide(
             i += 1
         # rounding must not carry τ above the root: entries below it would be lost
         tau = tau - 8 * tolerance
-        step = tolerance + 1.0
+        step = tl.full((), 1.0, ACC)
         while (i < 2 * max_steps) & (step > tolerance):
             mass, slope = _tile_sums(
                 start, peaks, blocks, k, label, top, tau,

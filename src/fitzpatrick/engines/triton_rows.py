@@ -329,7 +329,7 @@ def rows_wide(
                     0 if i == 0 else REFINE, FLOOR, FAST,
                 )  # fmt: skip
         elif LOSS != _LOGISTIC:
-            step = tolerance + 1.0
+            step = tl.full((), 1.0, ACC)
             i = 0
             while (i < max_steps) & (step > tolerance):
                 step = _wide_step(

@@ -137,7 +137,7 @@ class _FusedSum(Function):
         if rows is None or torch.is_grad_enabled():
             return _value_backward(ctx, upstream)
         if ctx.options[1] == "triton":
-            triton_engine().scale_rows_(rows, upstream.expand(rows.shape[:1]))
+            triton_engine().scale_rows_(rows, upstream)
         else:
             rows.mul_(upstream)
         return rows, None, None, None, None, None

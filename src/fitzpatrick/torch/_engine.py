@@ -1,6 +1,7 @@
 """Which engine computes a loss: the core's formulas, or Triton kernels on a GPU."""
 
 import functools
+import importlib
 import importlib.util
 from types import ModuleType
 
@@ -19,9 +20,7 @@ def triton_engine() -> ModuleType:
             'engine="triton" needs the package triton, which is not installed; it comes with the '
             'CUDA builds of PyTorch. Use engine="reference", or None to choose automatically'
         )
-    from ..engines import triton
-
-    return triton
+    return importlib.import_module("fitzpatrick.engines.triton")
 
 
 @functools.cache

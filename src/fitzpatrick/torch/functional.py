@@ -12,7 +12,7 @@ Example:
     >>> loss = F.fitzpatrick_logistic_loss(scores, torch.tensor([0, 2]))
     >>> loss.backward()
     >>> round(loss.item(), 4), scores.grad.sum(-1).abs().max().item() < 1e-7
-    (0.3663, True)
+    (0.3108, True)
     >>> F.sparsemax(scores.detach())
     tensor([[1.0000, 0.0000, 0.0000],
             [0.1667, 0.6667, 0.1667]])
