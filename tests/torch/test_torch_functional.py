@@ -282,7 +282,7 @@ BAD = [
     (ValueError, "at 1 is out of range: input has 3 classes", torch.ones(2, 3), [0, 3]),
     (ValueError, r"class indices must have shape \(2,\)", torch.ones(2, 3), [0, 1, 2]),
     (ValueError, "must have the shape of input", torch.ones(2, 3), [0.2, 0.8]),
-    (ValueError, "it sums to 0.9", torch.ones(1, 3), [[0.2, 0.5, 0.2]]),
+    (ValueError, "it sums to 0.75", torch.ones(1, 3), [[0.25, 0.25, 0.25]]),
     (ValueError, "at least one axis", torch.tensor(1.0), 0),
     (ValueError, "at least one class", torch.ones(2, 0), [0, 0]),
 ]
