@@ -28,9 +28,8 @@ _LEAST_LENGTH = 256
 # Entries of a row that are looked at to see how many are within T of the maximum, and the share of
 # them from which a better bound pays.
 _SAMPLE, _LANES_SHARE = 32, 0.02
-# Lanes of a row, and how many Newton steps are taken on groups of them and on the lanes.
-_LANES, _GROUPS = 128, 32
-_GROUP_STEPS, _LANE_STEPS = 3, 2
+# Lanes of a row, and how many Newton steps are taken on their maxima.
+_LANES, _LANE_STEPS = 64, 3
 # A larger share of positive targets, or of entries above the guess, is treated as a whole.
 _DENSE_SHARE = 0.25
 # More Newton steps than rows of any length need.
@@ -207,14 +206,16 @@ def _threshold(
     n, k = x.shape
     if k < _LEAST_LENGTH or not x.flags.c_contiguous:
         return None
-    top = np.maximum.reduce(x, axis=1)
-    # below top − T the highest entry alone exceeds T
-    least = top - total
     sample = x[:, :: k // _SAMPLE]
+    peak = sample.max(axis=1)
     if np.all(sample.mean(axis=1) - total / k <= sample.min(axis=1)):
         return None  # all entries seem to be active
-    if np.count_nonzero(sample > least[:, None]) > _LANES_SHARE * sample.size:
-        np.maximum(least, _lane_bound(x, top, total), out=least)
+    near = np.count_nonzero(sample > (peak - total)[:, None]) - n  # besides the peaks themselves
+    if near > _LANES_SHARE * sample.size:
+        top, least = _lane_bound(x, total)
+    else:
+        top = np.maximum.reduce(x, axis=1)
+        least = top - total  # below that the highest entry alone exceeds T
     mask = scratch.array("mask", x.shape, np.bool_)
     np.greater(x, least[:, None], out=mask)
     if np.count_nonzero(mask) > _DENSE_SHARE * x.size:
@@ -225,7 +226,7 @@ def _threshold(
     z = x.reshape(-1)[at]
     others = Support(rows, at - rows * k, z, starts, k)
     if own is None:
-        highest, values = top, None
+        highest = top
     else:
         values, support = own
         mark = scratch.zeros("mark", x.size, np.bool_)
@@ -234,61 +235,77 @@ def _threshold(
         mark[support.flat] = False
         highest = np.maximum(top, np.maximum.reduceat(values, support.starts))
         own = values - support.spread(highest), support
-    tau = _newton(z - highest[rows], rows, own, least - highest, total)
-    return tau, highest, others
+    columns = _as_columns(z - highest[rows], rows, starts, own, scratch)
+    return _newton(columns, least - highest, total), highest, others
 
 
-def _lane_bound(x: FloatArray, top: FloatArray, total: int) -> FloatArray:
-    """A lower bound of τ: that of a part of each row, the maxima of its lanes.
+def _as_columns(
+    z: FloatArray,
+    rows: IntArray,
+    starts: IntArray,
+    own: tuple[FloatArray, Support] | None,
+    scratch: Scratch,
+) -> FloatArray:
+    """The entries of each row in a column of its own, filled up with −∞."""
+    n = len(starts)
+    counts = np.diff(starts, append=len(z))
+    place = np.arange(len(z)) - starts[rows]
+    height = counts
+    if own is not None:
+        values, support = own
+        own_counts = np.diff(support.starts, append=len(values))
+        own_place = np.arange(len(values)) + (counts - support.starts)[support.rows]
+        height = counts + own_counts
+    columns = scratch.array("columns", (int(height.max()), n), z.dtype)
+    columns.fill(-np.inf)
+    flat = columns.reshape(-1)
+    flat[place * n + rows] = z
+    if own is not None:
+        flat[own_place * n + support.rows] = values
+    return columns
 
-    A lane is every w-th entry. Newton's method, which increases to τ, is stopped early; most of
-    its steps are taken on the maxima of groups of lanes.
+
+def _lane_bound(x: FloatArray, total: int) -> tuple[FloatArray, FloatArray]:
+    """The maximum of each row, and a lower bound of τ: that of the maxima of its lanes.
+
+    A lane is every w-th entry. Newton's method increases to τ, and is stopped early.
     """
     n, k = x.shape
-    length = k // _LANES
-    lanes = np.maximum.reduce(x[:, : length * _LANES].reshape(n, length, _LANES), axis=1)
-    lanes -= top[:, None]
-    lanes = np.ascontiguousarray(lanes.T)  # long columns are faster to sum than short rows
-    groups = np.maximum.reduce(lanes.reshape(-1, _GROUPS, n), axis=0)
+    length = k // (2 * _LANES)
+    even = x[:, : 2 * length * _LANES].reshape(n, length, 2 * _LANES)
+    pairs = np.maximum.reduce(even, axis=1)
+    lanes = np.maximum(pairs[:, :_LANES], pairs[:, _LANES:]).T.copy()  # long columns sum faster
+    top = np.maximum.reduce(lanes, axis=0)
+    if k % (2 * _LANES):
+        top = np.maximum(top, np.maximum.reduce(x[:, 2 * length * _LANES :], axis=1))
+    lanes -= top
     tau = np.full(n, -float(total), dtype=x.dtype)
-    for part, steps in ((groups, _GROUP_STEPS), (lanes, _LANE_STEPS)):
-        above = np.empty_like(part)
-        for _ in range(steps):
-            np.subtract(part, tau, out=above)
-            np.maximum(above, 0, out=above)
-            excess = np.add.reduce(above, axis=0)
-            excess -= total
-            count = np.add.reduce((above > 0).view(np.uint8), axis=0, dtype=np.uint8)
-            tau += np.maximum(excess, 0) / np.maximum(count, 1)
+    above = np.empty_like(lanes)
+    for _ in range(_LANE_STEPS):
+        _newton_step(lanes, tau, total, above)
     # rounding must not drop an active entry
     slack = 8 * np.finfo(x.dtype).eps * (total + np.abs(top))
-    return np.asarray(tau + top - slack)
+    return top, np.asarray(tau + top - slack)
 
 
-def _newton(
-    x: FloatArray,
-    rows: IntArray,
-    own: tuple[FloatArray, Support] | None,
-    tau: FloatArray,
-    total: int,
-) -> FloatArray:
-    """τ such that Σ (x − τ)₊ = T in each row, own entries included, from a lower bound."""
-    n = len(tau)
+def _newton_step(x: FloatArray, tau: FloatArray, total: int, above: FloatArray) -> FloatArray:
+    """Move each column's τ towards Σ (x − τ)₊ = T, and return by how much."""
+    np.subtract(x, tau, out=above)
+    np.maximum(above, 0, out=above)
+    step = np.add.reduce(above, axis=0)
+    step -= total
+    count = np.add.reduce((above > 0).view(np.uint8), axis=0, dtype=np.uint32)
+    step /= np.maximum(count, 1)
+    tau += step
+    return np.asarray(step)
+
+
+def _newton(columns: FloatArray, tau: FloatArray, total: int) -> FloatArray:
+    """τ such that Σ (x − τ)₊ = T in each column, from a lower bound."""
     tolerance = np.finfo(tau.dtype).eps
+    above = np.empty_like(columns)
     for _ in range(_MOST_STEPS):
-        above = x - tau[rows]
-        # whatever is below τ now will stay there
-        active = np.flatnonzero(above > 0)
-        x, rows, above = x[active], rows[active], above[active]
-        excess = np.bincount(rows, above, minlength=n).astype(tau.dtype)
-        count = np.bincount(rows, minlength=n).astype(tau.dtype)
-        if own is not None:
-            gap = np.maximum(own[0] - own[1].spread(tau), 0)
-            excess += own[1].total(gap)
-            count += own[1].total((gap > 0).astype(tau.dtype))
-        excess -= total
-        step = excess / count
-        tau = (tau + step).astype(tau.dtype, copy=False)
+        step = _newton_step(columns, tau, total, above)
         if not np.any(step > tolerance * (total + np.abs(tau))):
             break
     return tau
