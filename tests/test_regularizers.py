@@ -215,3 +215,53 @@ def test_the_link_is_the_gradient_of_the_conjugate(omega, xp: Library) -> None:
     assert np.all(low <= rise + 1e-14)
     assert np.all(rise <= high + 1e-14)
     assert np.max(high - low) < 1e-3
+
+
+def _burg(start: float) -> fp.regularizers.TwiceDifferentiable:
+    """Minus the sum of logarithms: infinitely steep at 0, where its gradient has no root."""
+    return fp.regularizers.TwiceDifferentiable(
+        lambda y: -np.log(y).sum(-1),
+        lambda y: -1 / y,
+        lambda y: (1 / y**2)[..., None] * np.eye(y.shape[-1]),
+        domain=fp.sets.Orthant(),
+        start=start,
+    )
+
+
+def test_newton_does_not_take_an_infinite_gradient_for_an_answer() -> None:
+    np.testing.assert_allclose(_burg(1.0).link([-1.0, -2.0]), [1.0, 0.5], rtol=1e-12)
+    for start, theta in ((1.0, [1.0, 2.0]), (0.0, [-1.0, -2.0])):
+        with pytest.raises(fp.regularizers.ConvergenceError, match="did not converge"):
+            _burg(start).link(theta)
+
+
+def test_newton_leaves_a_nan_in_its_row() -> None:
+    link = _burg(1.0).link(np.asarray([[-1.0, -2.0], [np.nan, -1.0]]))
+    np.testing.assert_allclose(link[0], [1.0, 0.5], rtol=1e-12)
+    assert np.isnan(link[1]).all()
+
+
+def test_divergence_of_a_smooth_function_is_not_negative_near_zero() -> None:
+    omega = fp.regularizers.TwiceDifferentiable(
+        lambda y: np.cosh(y).sum(-1),
+        np.sinh,
+        lambda y: np.cosh(y)[..., None] * np.eye(y.shape[-1]),
+    )
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(500, 3))
+    for scale in (1e-12, 1e-8, 1e-4, 1e-2, 1.0):
+        v = scale * rng.normal(size=(500, 3))
+        actual = fp.divergences.bregman(omega, z + v, z)
+        # cosh(z + v) − cosh z − v sinh z = cosh z (cosh v − 1) + sinh z (sinh v − v)
+        cubic = v**3 / 6 if scale < 1e-2 else np.sinh(v) - v
+        w = (z + v) - z
+        expected = (2 * np.cosh(z) * np.sinh(w / 2) ** 2 + np.sinh(z) * cubic).sum(-1)
+        assert (actual >= 0).all()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+def test_quadratic_and_data_come_from_one_library() -> None:
+    import torch
+
+    with pytest.raises(TypeError, match="A and the data must come from one array library"):
+        fp.regularizers.Quadratic(np.eye(2)).link(torch.zeros(1, 2))

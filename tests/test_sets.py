@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+import fitzpatrick as fp
 from fitzpatrick import _root
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Reals, Simplex
 from tests.contracts.cases import Corner
@@ -278,3 +279,18 @@ def test_sets_take_lists_and_integers() -> None:
     np.testing.assert_array_equal(Simplex().project([3, 0]), [1, 0])
     with pytest.raises(TypeError, match="x must be real numbers"):
         Simplex().project(["a", "b"])
+
+
+@pytest.mark.parametrize("k", [1000, 100_000])
+def test_float32_rows_sum_to_one_where_one_entry_stands_out(k: int) -> None:
+    """Many small entries need digits that tau, near the threshold, cannot hold."""
+    x = np.zeros((1, k), dtype=np.float32)
+    x[0, 0] = 0.5
+    assert abs(Simplex().project(x).sum(dtype=np.float64) - 1) < 1e-6
+    assert abs(fp.get_loss("sparsemax").link(x).sum(dtype=np.float64) - 1) < 1e-6
+
+
+def test_l2_ball_neither_overflows_nor_underflows() -> None:
+    unit = np.full(2, np.sqrt(0.5))
+    np.testing.assert_allclose(L2Ball().maximize(np.full(2, 1e-200)), unit, rtol=1e-15)
+    np.testing.assert_allclose(L2Ball().project(np.full(2, 1e200)), unit, rtol=1e-15)

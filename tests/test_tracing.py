@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import _base
+from fitzpatrick import _root
 from fitzpatrick.sets import Simplex
 from tests.helpers import Library, assert_close, assert_same_kind, eps, scores, targets, to_numpy
 
@@ -86,7 +86,7 @@ def test_the_number_of_steps_does_not_depend_on_the_data(
     """Easy and hard rows evaluate the maximiser equally often."""
     loss, xp = fp.get_loss(name), Library(library)
     calls: list[int] = []
-    solve_tau = _base.solve_tau
+    solve_tau = _root.solve_tau
 
     def counting(point, tau, power, steps):
         calls.append(0)
@@ -97,7 +97,7 @@ def test_the_number_of_steps_does_not_depend_on_the_data(
 
         return solve_tau(counted, tau, power, steps)
 
-    monkeypatch.setattr(_base, "solve_tau", counting)
+    monkeypatch.setattr(_root, "solve_tau", counting)
     rng = np.random.default_rng(1)
     easy = np.zeros((N, K)), np.full((N, K), 1 / K)
     hard = 1e4 * rng.normal(size=(N, K)), targets(Simplex(), rng, N, K, "float64")
@@ -113,7 +113,7 @@ def test_the_number_of_steps_does_not_depend_on_the_data(
 def test_numpy_stops_when_every_row_has_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     loss = fp.get_loss("fitzpatrick_entmax15")
     calls = 0
-    solve_tau = _base.solve_tau
+    solve_tau = _root.solve_tau
 
     def counting(point, tau, power, steps):
         def counted(t):
@@ -125,6 +125,6 @@ def test_numpy_stops_when_every_row_has_converged(monkeypatch: pytest.MonkeyPatc
         assert calls < steps
         return tau
 
-    monkeypatch.setattr(_base, "solve_tau", counting)
+    monkeypatch.setattr(_root, "solve_tau", counting)
     loss.value(np.asarray([[0.5, 0.5]]), np.asarray([[0.0, 0.0]]))
     assert calls > 1

@@ -154,18 +154,20 @@ def test_labels_out_of_range(xp: Library) -> None:
 )
 def test_labels_on_a_product_domain(name: str) -> None:
     with pytest.raises(
-        ValueError, match=r"integer labels are for losses on the simplex, .*\(2, 3\)"
+        ValueError, match=r"labels are for losses on the simplex, .* y with the shape of theta"
     ):
         fp.get_loss(name).value(np.asarray([0, 1]), THETA)
 
 
 def test_dtypes_that_are_no_numbers() -> None:
-    for bad in (THETA + 1j, THETA > 0, THETA.astype(str), THETA.astype(object)):
+    for bad in (THETA + 1j, THETA.astype(str), THETA.astype(object)):
         with pytest.raises(
-            TypeError, match="theta must be real numbers in float16 to float64, got"
+            TypeError, match="theta must be real numbers in float16 to float64 or integers, got"
         ):
             LOSS.value(Y, bad)
-        with pytest.raises(TypeError, match="y must be real numbers in float16 to float64, got"):
+        with pytest.raises(
+            TypeError, match="y must be real numbers in float16 to float64 or integers"
+        ):
             LOSS.value(bad, THETA)
     with pytest.raises(TypeError, match=r"theta must be a NumPy, PyTorch or JAX array .* got str"):
         LOSS.value(Y, "scores")
@@ -419,3 +421,47 @@ def test_integer_scores_become_floats() -> None:
 def test_targets_take_the_dtype_of_the_scores(xp: Library) -> None:
     value = LOSS.value(xp.asarray(Y, "float64"), xp.asarray(THETA, "float32"))
     assert str(value.dtype).endswith("float32")
+
+
+def test_boolean_targets_are_indicators() -> None:
+    y = np.asarray([[True, False, False], [False, False, True]])
+    expected = LOSS.value(np.asarray([0, 2]), THETA)
+    np.testing.assert_allclose(LOSS.value(y, THETA), expected, rtol=1e-14)
+    np.testing.assert_allclose(LOSS.value(sparse.csr_array(y), THETA), expected, rtol=1e-14)
+
+
+def test_targets_are_checked_in_the_precision_they_were_rounded_to(xp: Library) -> None:
+    """A float32 row that sums to one in float32 goes with float64 scores; a wrong one does not."""
+    y = np.random.default_rng(3).dirichlet(np.ones(50), size=20).astype(np.float32)
+    y /= y.sum(axis=-1, keepdims=True)
+    theta = xp.asarray(np.zeros((20, 50)))
+    assert np.all(np.isfinite(to_numpy(LOSS.value(xp.asarray(y), theta))))
+    with pytest.raises(ValueError, match=r"in row 0 it sums to 1\.0"):
+        LOSS.value(xp.asarray(y * np.float32(1.01)), theta)
+
+
+@pytest.mark.parametrize("bad", [1 + 1e-9, -1e-9, np.inf])
+def test_bounds_of_a_product_domain_are_exact(bad: float) -> None:
+    """Beyond them the entropies have no value."""
+    with pytest.raises(ValueError, match=r"in row 0 entry 1 is .*, outside \[0, 1\]"):
+        fp.get_loss("fitzpatrick_sigmoid").value(np.asarray([[0.5, bad]]), np.zeros((1, 2)))
+
+
+def test_labels_that_are_not_integers_get_a_hint() -> None:
+    with pytest.raises(ValueError, match="if these are labels, make them integers"):
+        LOSS.value(np.asarray([0.0, 1.0]), THETA)
+
+
+def test_masked_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match="theta is a masked array"):
+        LOSS.value(Y, np.ma.masked_array(THETA, mask=THETA > 0))
+
+
+def test_lists_of_labels_go_with_any_library(xp: Library) -> None:
+    value = to_numpy(LOSS.value([0, 2], xp.asarray(THETA)))
+    np.testing.assert_allclose(value, LOSS.value(np.asarray([0, 2]), THETA), rtol=1e-14)
+
+
+def test_solutions_at_labels_are_for_the_simplex() -> None:
+    with pytest.raises(ValueError, match="labels are for losses on the simplex"):
+        fp.get_loss("squared").solve_labels(np.asarray([0]), np.zeros((1, 3)))

@@ -72,7 +72,7 @@ def quiet(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        if any(is_torch(x) for x in args):
+        if any(is_torch(x) for x in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
@@ -95,6 +95,8 @@ def as_array(x: Any, name: str) -> Array:
         x = np.asarray(x)
     if sparse.issparse(x):
         raise TypeError(f"{name} is a SciPy sparse array; only targets y may be sparse")
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be ignored; fill it first")
     if not (is_numpy(x) or is_torch(x) or is_jax(x) or array_api_compat.is_array_api_obj(x)):
         raise TypeError(
             f"{name} must be a NumPy, PyTorch or JAX array (or a list of numbers), "
@@ -103,19 +105,27 @@ def as_array(x: Any, name: str) -> Array:
     return x
 
 
+def as_library(x: Any, like: Array) -> Array:
+    """Numbers or a list of numbers as an array of the library and on the device of ``like``."""
+    xp = namespace(like)
+    return xp.asarray(np.asarray(x), device=None if is_jax(like) else like.device)
+
+
 def is_integer(x: Array) -> bool:
     """Whether the dtype of ``x`` is an integer type."""
     return bool(namespace(x).isdtype(x.dtype, "integral"))
 
 
 def as_float(x: Array, name: str) -> Array:
-    """``x`` in a floating-point dtype; integers are cast, anything else raises."""
+    """``x`` in a floating-point dtype; integers and booleans are cast, anything else raises."""
     if is_supported_float(x):
         return x
     xp = namespace(x)
-    if is_integer(x):
+    if xp.isdtype(x.dtype, ("integral", "bool")):
         return xp.astype(x, xp.asarray(0.0).dtype)
-    raise TypeError(f"{name} must be real numbers in float16 to float64, got dtype {x.dtype}")
+    raise TypeError(
+        f"{name} must be real numbers in float16 to float64 or integers, got dtype {x.dtype}"
+    )
 
 
 def as_real(x: Any, name: str) -> Array:

@@ -32,7 +32,7 @@ def newton_steps(theta: Array) -> int:
 
 def piecewise_linear_steps(theta: Array) -> int:
     """The same for a piecewise linear function: each step drops an entry, or is the last."""
-    return min(theta.shape[-1] + 1, newton_steps(theta))
+    return min(int(theta.shape[-1]) + 1, newton_steps(theta))
 
 
 def solve_tau(
@@ -50,29 +50,38 @@ def solve_tau(
     tolerance = eps(tau)
     early = may_stop_early(tau)
     for _ in range(steps):
-        p, slope = point(tau)
-        total = row_sum(p)
-        if power == 0:
-            excess = total * xp.log(total)
-        elif power == 1:
-            excess = total - 1
-        else:
-            excess = -total * xp.expm1(-power * xp.log(total)) / power
-        step = excess / row_sum(slope)
+        step = newton_step(*point(tau), power)
         tau = tau + step
         if early and not xp.any(step > tolerance * xp.abs(tau)):
             break
     return tau
 
 
-def simplex_threshold(x: Array) -> Array:
-    """τ such that Σ (x − τ)₊ = 1, for rows whose maximum is 0: no entry below −1 takes part."""
-    xp = namespace(x)
+def newton_step(p: Array, slope: Array, power: float) -> Array:
+    """One step for Σ p = 1 in τ, shape (…, 1)."""
+    xp = namespace(p)
+    total = row_sum(p)
+    if power == 0:
+        excess = total * xp.log(total)
+    elif power == 1:
+        excess = total - 1
+    else:
+        excess = -total * xp.expm1(-power * xp.log(total)) / power
+    return excess / row_sum(slope)
 
-    def point(tau: Array) -> tuple[Array, Array]:
-        active = x > tau
-        zero = xp.zeros_like(x)
-        return xp.where(active, x - tau, zero), xp.astype(active, x.dtype)
 
-    start = -xp.ones_like(x[..., :1])
-    return solve_tau(point, start, power=1.0, steps=piecewise_linear_steps(x))
+def shift_to_root(
+    point: Callable[[Array], tuple[Array, Array]],
+    theta: Array,
+    start: Array,
+    power: float,
+    steps: int,
+) -> Array:
+    """s = θ − τ with Σ p(s) = 1, for s ↦ (p, ∂p/∂s).
+
+    A last step is taken in s itself: where s is much smaller than τ it has the digits that τ
+    cannot hold, and that many small entries need to sum to one.
+    """
+    tau = solve_tau(lambda tau: point(theta - tau), start, power, steps)
+    s = theta - tau
+    return s if steps == 0 else s - newton_step(*point(s), power)

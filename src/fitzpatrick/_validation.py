@@ -15,6 +15,7 @@ from ._array import (
     Array,
     as_array,
     as_float,
+    as_library,
     as_real,
     class_indices,
     is_concrete,
@@ -46,9 +47,10 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
 
 def as_points(y: Any, domain: ConvexSet, name: str) -> tuple[Array, Restore]:
     """Points of a set in working precision, checked, and the cast back."""
-    y, restore = as_scores(y, name)
+    y = as_real(y, name)
+    checked, restore = as_scores(y, name)
     check_membership(y, domain, name)
-    return y, restore
+    return checked, restore
 
 
 def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restore]:
@@ -56,6 +58,14 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
 
     Targets come as dense rows, as a SciPy sparse array, or, on the simplex, as integer labels.
     """
+    y, theta, restore = as_targets_and_scores(y, theta, domain)
+    if y.ndim < theta.ndim:
+        y = namespace(theta).astype(class_indices(theta) == y[..., None], theta.dtype)
+    return y, theta, restore
+
+
+def as_targets_and_scores(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restore]:
+    """The same, but integer labels stay what they are, with one axis less than the scores."""
     theta, restore = as_scores(theta)
     if sparse.issparse(y):
         if not isinstance(theta, np.ndarray):
@@ -63,6 +73,8 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
                 f"sparse targets go with NumPy scores, got theta of type {type(theta).__name__}"
             )
         y = y.toarray()
+    if isinstance(y, (int, list, tuple)):
+        y = as_library(y, theta)
     y = as_array(y, "y")
     try:
         xp = namespace(y, theta)
@@ -72,31 +84,41 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
             f"got {type(y).__name__} and {type(theta).__name__}"
         ) from error
     if y.ndim == theta.ndim - 1 and is_integer(y):
-        return _one_hot(y, theta, domain), theta, restore
+        check_labels(y, tuple(theta.shape), domain)
+        return y, theta, restore
     check_shape(y, tuple(theta.shape))
-    y = xp.astype(as_float(y, "y"), theta.dtype, copy=False)
-    check_membership(y, domain, "y")
-    return y, theta, restore
+    y = as_float(y, "y")
+    check_membership(y, domain, "y")  # in the precision that y was rounded to
+    return xp.astype(y, theta.dtype, copy=False), theta, restore
 
 
 def check_shape(y: Array, shape: tuple[int, ...]) -> None:
     """Raise unless the dense or sparse targets ``y`` have the shape of the scores."""
     if tuple(y.shape) == shape:
         return
-    labels = not sparse.issparse(y) and is_integer(y)
+    hint = ""
+    if not sparse.issparse(y):
+        if is_integer(y):
+            hint = "; integer labels have the shape of theta without its last axis"
+        elif tuple(y.shape) == shape[:-1]:
+            hint = f"; if these are labels, make them integers (they have dtype {y.dtype})"
     raise ValueError(
-        f"y and theta must have the same shape, got {tuple(y.shape)} and {shape}"
-        + ("; integer labels have the shape of theta without its last axis" * labels)
+        f"y and theta must have the same shape, got {tuple(y.shape)} and {shape}{hint}"
     )
+
+
+def check_label_domain(domain: ConvexSet) -> None:
+    """Raise unless a class stands for a point of the domain."""
+    if not isinstance(domain, Simplex):
+        raise ValueError(
+            f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
+            "give y with the shape of theta"
+        )
 
 
 def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> None:
     """Raise unless ``labels`` are classes of scores of that shape, on the simplex."""
-    if not isinstance(domain, Simplex):
-        raise ValueError(
-            f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
-            f"give y with the shape of theta, {shape}"
-        )
+    check_label_domain(domain)
     if tuple(labels.shape) != shape[:-1]:
         raise ValueError(
             f"labels must have shape {shape[:-1]} to go with theta of shape {shape}, "
@@ -110,11 +132,6 @@ def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> No
         at = _first(outside)
         value = int(labels[at])
         raise ValueError(f"label {value} {_where(at)}is out of range: theta has {k} classes")
-
-
-def _one_hot(labels: Array, theta: Array, domain: ConvexSet) -> Array:
-    check_labels(labels, tuple(theta.shape), domain)
-    return namespace(theta).astype(class_indices(theta) == labels[..., None], theta.dtype)
 
 
 def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0) -> None:

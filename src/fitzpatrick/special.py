@@ -74,6 +74,7 @@ def expm1_minus_x(x: Array) -> Array:
         >>> expm1_minus_x(np.asarray([1e-9, 0.0, -1.0]))
         array([5.00000000e-19, 0.00000000e+00, 3.67879441e-01])
     """
+    x = as_real(x, "x")
     xp = namespace(x)
     small = xp.where(xp.abs(x) < _EXPM1_SWITCH, x, xp.zeros_like(x))
     series = xp.ones_like(x)
@@ -91,6 +92,7 @@ def softplus(x: Array) -> Array:
         >>> softplus(np.asarray([-1000.0, 0.0, 1000.0]))
         array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
     """
+    x = as_real(x, "x")
     xp = namespace(x)
     return xp.where(x > 0, x, xp.zeros_like(x)) + xp.log1p(xp.exp(-xp.abs(x)))
 
@@ -104,6 +106,7 @@ def sigmoid(x: Array) -> Array:
         >>> sigmoid(np.asarray([-700.0, 0.0, 700.0]))
         array([9.85967654e-305, 5.00000000e-001, 1.00000000e+000])
     """
+    x = as_real(x, "x")
     xp = namespace(x)
     exponential = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, xp.ones_like(x), exponential) / (1 + exponential)
@@ -118,7 +121,8 @@ def logsumexp(x: Array) -> Array:
         >>> logsumexp(np.asarray([1000.0, 1000.0, -np.inf]))
         array([1000.69314718])
     """
+    x = as_real(x, "x")
     xp = namespace(x)
     top = xp.max(x, axis=-1, keepdims=True)
-    finite = xp.where(top == -xp.inf, xp.zeros_like(top), top)
+    finite = xp.where(xp.abs(top) == xp.inf, xp.zeros_like(top), top)
     return finite + xp.log(xp.sum(xp.exp(x - finite), axis=-1, keepdims=True))

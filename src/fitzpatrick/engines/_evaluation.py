@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
-from .._array import Array, is_numpy
-from .._validation import Restore, as_pair, as_scores
-from ..regularizers import Solution
+from .._array import Array, is_numpy, namespace
+from .._validation import Restore, as_scores, as_targets_and_scores
+from ..regularizers import LabelSolution, Solution
 from ._bind import serve
 from ._bound import BoundLoss
 
@@ -44,8 +45,10 @@ def evaluate(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> Evaluat
     """Check a pair and say who computes it."""
     bound = serve(loss, y, theta, n_threads)
     if bound is not None:
-        return EngineEvaluation(bound, theta)
-    y, theta, restore = as_pair(y, theta, loss.regularizer.domain)
+        return EngineEvaluation(bound, theta, y)
+    y, theta, restore = as_targets_and_scores(y, theta, loss.regularizer.domain)
+    if y.ndim < theta.ndim:
+        return CoreEvaluation(loss.solve_labels(y, theta), None, theta, restore)
     return CoreEvaluation(loss.solve(y, theta), y, theta, restore)
 
 
@@ -55,6 +58,7 @@ class EngineEvaluation(Evaluation):
 
     bound: BoundLoss
     theta: Array
+    y: Any
 
     def value(self) -> Array:
         return self.bound.value(self.theta)
@@ -65,12 +69,14 @@ class EngineEvaluation(Evaluation):
     def value_and_gradient(self, out: tuple[Array, Array] | None) -> tuple[Array, Array]:
         if out is not None:
             _check_pair(out, self.theta)
+            _check_apart(out, self.y)
         return self.bound.value_and_gradient(self.theta, out)
 
     def hessian_product(self, v: Array, out: Array | None) -> Array:
         v = _as_direction(v, self.theta)
         if out is not None:
             _check_buffer(out, "out", tuple(self.theta.shape), self.theta)
+            _check_apart((out,), self.y)
         return self.bound.hessian_product(self.theta, v, out)
 
     def y_star(self) -> Array:
@@ -79,10 +85,10 @@ class EngineEvaluation(Evaluation):
 
 @dataclass(frozen=True, eq=False)
 class CoreEvaluation(Evaluation):
-    """Arrays of any library, shape and precision."""
+    """Arrays of any library, shape and precision; labels have no y."""
 
     solution: Solution
-    y: Array
+    y: Array | None
     theta: Array
     restore: Restore
 
@@ -90,6 +96,8 @@ class CoreEvaluation(Evaluation):
         return self.restore(self.solution.value())
 
     def gradient(self) -> Array:
+        if isinstance(self.solution, LabelSolution):
+            return self.restore(self.solution.gradient())
         return self.restore(self.solution.y_star - self.y)
 
     def value_and_gradient(self, out: tuple[Array, Array] | None) -> tuple[Array, Array]:
@@ -118,7 +126,7 @@ def _as_direction(v: Any, theta: Array) -> Array:
         raise ValueError(
             f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(theta.shape)}"
         )
-    if is_numpy(v) != is_numpy(theta):
+    if namespace(v) is not namespace(theta):
         raise TypeError(
             "v and theta must come from one array library, "
             f"got {type(v).__name__} and {type(theta).__name__}"
@@ -133,6 +141,16 @@ def _check_pair(out: Any, theta: Array) -> None:
         )
     _check_buffer(out[0], "out[0]", tuple(theta.shape[:-1]), theta)
     _check_buffer(out[1], "out[1]", tuple(theta.shape), theta)
+
+
+def _check_apart(out: tuple[Array, ...], y: Any) -> None:
+    """Raise where a buffer overlaps the targets, which are read block by block, or the other."""
+    targets = y.data if sparse.issparse(y) else y
+    for buffer in out:
+        if isinstance(targets, np.ndarray) and np.may_share_memory(buffer, targets):
+            raise ValueError("out overlaps y, which is still needed; give a separate array")
+    if len(out) == 2 and np.may_share_memory(*out):
+        raise ValueError("out[0] overlaps out[1]; give two separate arrays")
 
 
 def _check_buffer(out: Any, name: str, shape: tuple[int, ...], theta: Array) -> None:

@@ -147,16 +147,15 @@ def as_targets(y: Any, shape: tuple[int, int], domain: ConvexSet, dtype: np.dtyp
     y = as_array(y, "y")
     if y.ndim == 1 and is_integer(y):
         check_labels(y, shape, domain)
-        return Labels(shape, dtype, y)
+        return Labels(shape, dtype, y.astype(np.intp, copy=False))
     check_shape(y, shape)
     as_float(y[:0], "y")
-    targets = DenseTargets(shape, dtype, y)
-    scratch = Scratch()
     step = block_rows(shape[1], dtype.itemsize)
     for start in range(0, shape[0], step):
-        block = targets.dense(slice(start, min(start + step, shape[0])), scratch)
+        # in the precision that y was rounded to, not in that of the scores
+        block = as_float(y[start : start + step], "y")
         check_membership(block, domain, "y", first_row=start)
-    return targets
+    return DenseTargets(shape, dtype, y)
 
 
 def _as_sparse(
@@ -164,7 +163,9 @@ def _as_sparse(
 ) -> SparseTargets:
     check_shape(y, shape)
     matrix = y.tocsr()
-    as_float(matrix.data[:0], "y")
+    if matrix.dtype == np.bool_:
+        matrix = matrix.astype(dtype)
+    own_dtype = as_float(matrix.data[:0], "y").dtype
     if not matrix.has_canonical_format or not matrix.data.all():
         matrix = matrix.copy() if matrix is y else matrix
         matrix.sum_duplicates()
@@ -177,10 +178,9 @@ def _as_sparse(
     for start in range(0, n, step):
         edges = matrix.indptr[start : start + step + 1]
         counts = np.diff(edges)
-        packed = np.zeros((len(counts), width), dtype=dtype)
+        packed = np.zeros((len(counts), width), dtype=own_dtype)
         packed[np.arange(width) < counts[:, None]] = matrix.data[edges[0] : edges[-1]]
-        outside = np.flatnonzero(~domain.contains(packed))
-        if len(outside):
-            row = start + int(outside[0])
-            check_membership(matrix[[row]].toarray().astype(dtype), domain, "y", first_row=row)
+        for row in start + np.flatnonzero(~domain.contains(packed)):
+            y_row = matrix[[row]].toarray().astype(own_dtype)
+            check_membership(y_row, domain, "y", first_row=int(row))
     return SparseTargets(shape, dtype, matrix)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .._array import Array, quiet
+from .._validation import check_label_domain
 from ..engines import evaluate
 from ..regularizers import LabelSolution, Regularizer, Solution
 
@@ -133,6 +134,7 @@ class FenchelYoungLoss(Loss):
         return self.regularizer.solve_fenchel_young(y, theta)
 
     def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        check_label_domain(self.regularizer.domain)
         return self.regularizer.solve_fenchel_young_labels(labels, theta)
 
 
@@ -168,4 +170,5 @@ class FitzpatrickLoss(Loss):
         return self.regularizer.solve_fitzpatrick(y, theta)
 
     def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+        check_label_domain(self.regularizer.domain)
         return self.regularizer.solve_fitzpatrick_labels(labels, theta)

@@ -20,8 +20,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._array import Array, class_indices, inner, namespace, quiet, row_max, row_sum
-from .._root import newton_steps, solve_tau
+from .._array import (
+    Array,
+    class_indices,
+    inner,
+    is_torch,
+    namespace,
+    quiet,
+    row_max,
+    row_sum,
+)
+from .._root import newton_steps, shift_to_root
 from .._validation import as_points, as_scores
 from ..sets import ConvexSet, ProductSet, Simplex
 
@@ -80,7 +89,10 @@ def mark_labels(labels: Array, theta: Array) -> Array:
 
 def at_labels(x: Array, labels: Array) -> Array:
     """The entry of each row at its label, shape (…, 1)."""
-    return namespace(x).take_along_axis(x, labels[..., None], axis=-1)
+    xp = namespace(x)
+    if is_torch(labels):  # PyTorch takes indices of one dtype
+        labels = xp.astype(labels, xp.int64, copy=False)
+    return xp.take_along_axis(x, labels[..., None], axis=-1)
 
 
 class Regularizer(ABC):
@@ -219,13 +231,9 @@ def solve_separable(kernel: Elementwise, theta: Array, domain: ConvexSet) -> Sep
     if isinstance(domain, ProductSet):
         return SeparableSolution(kernel, theta, coupled=False)
     theta = theta - row_max(theta)
-    tau = solve_tau(
-        lambda tau: kernel.point(theta - tau),
-        kernel.start(theta),
-        kernel.power,
-        kernel.steps(theta),
-    )
-    return SeparableSolution(kernel, theta - tau, coupled=True)
+    start, steps = kernel.start(theta), kernel.steps(theta)
+    s = shift_to_root(kernel.point, theta, start, kernel.power, steps)
+    return SeparableSolution(kernel, s, coupled=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,12 @@ class Quadratic(Regularizer):
         k = self.A.shape[0]
         if like.shape[-1] != k:
             raise ValueError(f"A is {k} x {k}, but the rows have {like.shape[-1]} entries")
-        return namespace(like, self.A).astype(self.A, like.dtype, copy=False)
+        if namespace(like) is not namespace(self.A):
+            raise TypeError(
+                "A and the data must come from one array library, "
+                f"got {type(self.A).__name__} and {type(like).__name__}"
+            )
+        return namespace(like).astype(self.A, like.dtype, copy=False)
 
     def factor(self, like: Array) -> Array:
         """U with A = U Uᵀ."""

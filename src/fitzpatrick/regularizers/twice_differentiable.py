@@ -12,12 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from .._array import Array, eps, inner, is_concrete, may_stop_early, namespace
-from ..sets import ConvexSet, Reals
+import numpy as np
+
+from .._array import Array, class_indices, eps, inner, is_concrete, may_stop_early, namespace
+from ..sets import ConvexSet, ProductSet, Reals
 from ._base import Regularizer, Solution
 
 _MAX_STEPS = 50
 _HALVINGS = 12
+# Gauss-Legendre rule on [0, 1]
+_NODES, _WEIGHTS = (
+    tuple((x + 1) / 2 for x in np.polynomial.legendre.leggauss(5)[0].tolist()),
+    tuple(w / 2 for w in np.polynomial.legendre.leggauss(5)[1].tolist()),
+)
 
 
 class NewtonStatus(Enum):
@@ -80,6 +87,7 @@ class TwiceDifferentiable(Regularizer):
         gradient: y ↦ ∇Ω(y), shape (…, k).
         hessian: y ↦ ∇²Ω(y), shape (…, k, k), positive definite.
         domain: where Ω is defined; iterates stay inside.
+        start: value of all entries of a point at which Ω is smooth, for the iteration to begin at.
 
     Example:
         Ω(y) = Σ cosh(y_i):
@@ -98,6 +106,7 @@ class TwiceDifferentiable(Regularizer):
     gradient: Callable[[Array], Array]
     hessian: Callable[[Array], Array]
     domain: ConvexSet = Reals()
+    start: float = 0.0
 
     def potential(self, y: Array) -> Array:
         return self.function(y)
@@ -109,7 +118,17 @@ class TwiceDifferentiable(Regularizer):
         return inner(v, _apply(self.hessian(z), v))
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
-        return self.function(y) - self.function(z) - inner(y - z, self.gradient(z))
+        # The definition cancels where y is near z. There the integral form of the remainder,
+        # ∫ (1 − t) ⟨v, ∇²Ω(z + t v) v⟩ dt with v = y − z, is a sum of non-negative terms.
+        xp = namespace(y)
+        v = y - z
+        above, below, slope = self.function(y), self.function(z), inner(v, self.gradient(z))
+        direct = above - below - slope
+        remainder = xp.zeros_like(direct)
+        for t, weight in zip(_NODES, _WEIGHTS, strict=True):
+            remainder = remainder + weight * (1 - t) * self.potential_curvature(z + t * v, v)
+        scale = xp.abs(above) + xp.abs(below) + xp.abs(slope)
+        return xp.where(direct > eps(y) ** 0.5 * scale, direct, remainder)
 
     def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
         p = self._newton(lambda p: self.gradient(p) - theta, self.hessian, y, theta)
@@ -120,7 +139,7 @@ class TwiceDifferentiable(Regularizer):
             return _apply(self.hessian(p), p - y) + self.gradient(p) - theta
 
         def jacobian(p: Array) -> Array:
-            return _symmetric_jacobian(residual, p)
+            return _symmetric_jacobian(residual, p, self.domain)
 
         p = self._newton(residual, jacobian, y, theta)
         return SmoothSolution(y, p, jacobian(p), self.potential_curvature(p, p - y))
@@ -134,22 +153,26 @@ class TwiceDifferentiable(Regularizer):
     ) -> Array:
         """Root of ``residual`` by Newton steps, each the best of a geometric list of lengths."""
         xp = namespace(theta)
-        lengths = xp.asarray([0.5**j for j in range(_HALVINGS)], dtype=theta.dtype)
-        lengths = xp.reshape(lengths, (_HALVINGS,) + (1,) * theta.ndim)
+        first = xp.ones_like(theta)
+        lengths = xp.stack([first * 0.5**j for j in range(_HALVINGS)])
 
         def size(p: Array) -> Array:
             norm = xp.linalg.vector_norm(residual(p), axis=-1)
             return xp.where(self.domain.contains(p) & xp.isfinite(norm), norm, xp.inf)
 
-        p, current = start, size(start)
+        current = size(start)
+        p = xp.where(xp.isfinite(current)[..., None], start, xp.full_like(start, self.start))
+        current = size(p)
         for _ in range(_MAX_STEPS):
-            step = xp.linalg.solve(jacobian(p), residual(p)[..., None])[..., 0]
+            matrix = _regular(jacobian(p))
+            step = xp.linalg.solve(matrix, residual(p)[..., None])[..., 0]
             trials = p - lengths * step
             sizes = size(trials)
             best = xp.min(sizes, axis=0)
             chosen = xp.argmin(sizes, axis=0, keepdims=True)[..., None]
-            order = xp.reshape(xp.arange(_HALVINGS, dtype=chosen.dtype), lengths.shape)
-            candidate = xp.sum(xp.where(order == chosen, trials, xp.zeros_like(trials)), axis=0)
+            candidate = xp.take_along_axis(trials, xp.broadcast_to(chosen, (1, *p.shape)), axis=0)[
+                0
+            ]
             better = best < current
             p = xp.where(better[..., None], candidate, p)
             current = xp.where(better, best, current)
@@ -157,9 +180,10 @@ class TwiceDifferentiable(Regularizer):
                 break
         scale = 1 + xp.linalg.vector_norm(theta, axis=-1)
         scale = scale + xp.linalg.vector_norm(self.gradient(p), axis=-1)
-        converged = current <= 1e3 * eps(theta) * scale
+        converged = xp.isfinite(scale) & (current <= 1e3 * eps(theta) * scale)
         if is_concrete(theta):
-            _raise_unless(converged, current)
+            # a NaN among the scores is the user's, and stays in its row
+            _raise_unless(converged | xp.any(xp.isnan(theta), axis=-1), current)
         return xp.where(converged[..., None], p, xp.nan)
 
 
@@ -167,13 +191,30 @@ def _apply(matrix: Array, v: Array) -> Array:
     return (matrix @ v[..., None])[..., 0]
 
 
-def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array) -> Array:
-    """Jacobian by central differences, all columns in one call, made symmetric."""
+def _regular(matrix: Array) -> Array:
+    """The matrix with its diagonal raised by a rounding error, so that it has an inverse."""
+    xp = namespace(matrix)
+    is_diagonal = class_indices(matrix) == class_indices(matrix)[:, None]
+    size = xp.max(xp.abs(matrix), axis=(-2, -1), keepdims=True)
+    raised = xp.where(is_diagonal, matrix + eps(matrix) * (1e-8 + size), matrix)
+    # rows without an answer must not stop the others: NumPy refuses a singular or infinite matrix
+    unit = xp.astype(is_diagonal, matrix.dtype) + xp.zeros_like(matrix)
+    return xp.where(xp.isfinite(size), raised, unit)
+
+
+def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: ConvexSet) -> Array:
+    """Jacobian by central differences inside the domain, all columns in one call."""
     xp = namespace(p)
     k = p.shape[-1]
     step = eps(p) ** (1 / 3) * (1 + xp.max(xp.abs(p), axis=-1, keepdims=True))
-    unit = xp.reshape(xp.eye(k, dtype=p.dtype), (k,) + (1,) * (p.ndim - 1) + (k,))
-    columns = (residual(p + step * unit) - residual(p - step * unit)) / (2 * step)
+    unit = xp.stack(
+        [xp.astype(class_indices(p) == j, p.dtype) + xp.zeros_like(p) for j in range(k)]
+    )
+    upper, lower = p + step * unit, p - step * unit
+    if isinstance(domain, ProductSet):  # half of the way to a bound is still inside
+        upper, lower = (p + domain.project(upper)) / 2, (p + domain.project(lower)) / 2
+    width = xp.sum(upper - lower, axis=-1, keepdims=True)
+    columns = (residual(upper) - residual(lower)) / width
     jacobian = xp.moveaxis(columns, 0, -1)
     return (jacobian + xp.matrix_transpose(jacobian)) / 2
 

@@ -41,6 +41,7 @@ class ConvexSet(ABC):
 
     def contains(self, x: Array) -> Array:
         """Whether each row belongs to the set, up to the square root of its dtype's precision."""
+        x = as_real(x, "x")
         xp = namespace(x)
         scale = 1 + xp.max(xp.abs(x), axis=-1, keepdims=True)
         return xp.all(xp.abs(self.project(x) - x) <= membership_tolerance(x) * scale, axis=-1)
@@ -127,9 +128,11 @@ class ProductSet(ConvexSet):
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
+        return namespace(x).all(self._is_inside(x), axis=-1)
+
+    def _is_inside(self, x: Array) -> Array:
         lower, upper = self.bounds
-        slack = membership_tolerance(x)
-        return namespace(x).all((x >= lower - slack) & (x <= upper + slack), axis=-1)
+        return namespace(x).isfinite(x) & (x >= lower) & (x <= upper)
 
     def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
         return namespace(y).sum(elementwise_gap(p, y, normal), axis=-1)
@@ -143,10 +146,9 @@ class ProductSet(ConvexSet):
     def violation(self, row: Array) -> str:
         xp = namespace(row)
         lower, upper = self.bounds
-        slack = membership_tolerance(row)
         for i in range(row.shape[0]):
-            if not bool((row[i] >= lower - slack) & (row[i] <= upper + slack)):
-                value = "NaN" if bool(xp.isnan(row[i])) else f"{float(row[i]):g}"
+            if not bool(self._is_inside(row[i])):
+                value = "NaN" if bool(xp.isnan(row[i])) else f"{float(row[i]):.10g}"
                 return f"entry {i} is {value}, outside [{lower:g}, {upper:g}]"
         return "it is valid"
 

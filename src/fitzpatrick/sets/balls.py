@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, as_real, inner, namespace, row_sum
+from .._array import Array, as_real, inner, namespace, quiet, row_max, row_sum
 from ._base import ConvexSet, membership_tolerance
 from .simplex import Simplex
 
@@ -28,20 +28,26 @@ class L2Ball(ConvexSet):
         _check_radius(self.radius)
 
     def _norm(self, x: Array) -> Array:
-        return namespace(x).linalg.vector_norm(x, axis=-1, keepdims=True)
+        """‖x‖, scaled so that no square overflows or underflows."""
+        xp = namespace(x)
+        top = row_max(xp.abs(x))
+        top = xp.where((top == 0) | (top == xp.inf), xp.ones_like(top), top)
+        return top * xp.linalg.vector_norm(x / top, axis=-1, keepdims=True)
 
+    @quiet
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
         norm = self._norm(x)
         outside = norm > self.radius
-        return xp.where(outside, x * (self.radius / xp.where(outside, norm, xp.ones_like(norm))), x)
+        return xp.where(outside, x / xp.where(outside, norm, xp.ones_like(norm)) * self.radius, x)
 
+    @quiet
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         xp = namespace(theta)
         norm = self._norm(theta)
-        return theta * (self.radius / xp.where(norm == 0, xp.ones_like(norm), norm))
+        return theta / xp.where(norm == 0, xp.ones_like(norm), norm) * self.radius
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
@@ -96,12 +102,14 @@ class L1Ball(ConvexSet):
     def _is_outside(self, x: Array) -> Array:
         return row_sum(namespace(x).abs(x)) > self.radius
 
+    @quiet
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
         magnitude = self.radius * Simplex().project(xp.abs(x) / self.radius)
         return xp.where(self._is_outside(x), xp.sign(x) * magnitude, x)
 
+    @quiet
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         xp = namespace(theta)

@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 
 from .._array import Array, as_real, class_indices, namespace, quiet, row_max
-from .._root import simplex_threshold
+from .._root import piecewise_linear_steps, shift_to_root
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
+
+
+def _positive_part(s: Array) -> Array:
+    xp = namespace(s)
+    return xp.where(s < 0, xp.zeros_like(s), s)
+
+
+def _positive_part_and_slope(s: Array) -> tuple[Array, Array]:
+    return _positive_part(s), namespace(s).astype(s > 0, s.dtype)
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,9 @@ class Simplex(ConvexSet):
         x = as_real(x, "x")
         xp = namespace(x)
         shifted = x - row_max(x)
-        p = shifted - simplex_threshold(shifted)
-        return xp.where(p < 0, xp.zeros_like(p), p)
+        start = -xp.ones_like(shifted[..., :1])  # the largest entry alone would be one
+        steps = piecewise_linear_steps(shifted)
+        return _positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
