@@ -178,7 +178,11 @@ class DenseDesign(Design):
         self._matrix = features
         if fit_intercept:
             self._matrix = np.hstack([features, np.ones((X.shape[0], 1), dtype=X.dtype)])
-        self._spectrum = np.average(np.square(self._matrix), axis=0, weights=weights)
+        if weights is None:
+            squares = np.einsum("ij,ij->j", self._matrix, self._matrix)
+            self._spectrum = squares / np.asarray(X.shape[0], dtype=np.float64)
+        else:
+            self._spectrum = np.average(np.square(self._matrix), axis=0, weights=weights)
 
     def _standardized(self, X: Array) -> Array:
         if self.scaling.shift.any():

@@ -72,8 +72,8 @@ class Problem:
         self, alphas: Iterable[float], start: tuple[Array, Array] | None = None
     ) -> list[Fitted]:
         """The models of several alphas, each started at the one before."""
-        operations = 2.0 * self.X.shape[0] * self.X.shape[1] * self.n_scores
-        with limited_blas(blas_threads(self.settings.n_threads, operations)):
+        threads = self.settings.n_threads
+        with limited_blas(threads):
             design = make_design(
                 self.X,
                 self.weights,
@@ -81,6 +81,8 @@ class Problem:
                 standardize=self.settings.standardize,
                 n_scores=self.n_scores,
             )
+        operations = 2.0 * self.X.shape[0] * design.n_parameters * self.n_scores
+        with limited_blas(blas_threads(threads, operations)):
             objective = Objective(
                 design, self.rows, self.weights, 0.0, self.n_scores, self.settings.has_kinks
             )

@@ -29,10 +29,11 @@ def principal_directions(features: Array, weights: Array | None) -> Array:
     weighted = features
     if weights is not None:
         weighted = features * np.sqrt(weights).astype(features.dtype)[:, None]
-    with single_threaded():  # faster for small matrices, and large ones are not rotated
-        if n_samples >= n_features:
-            gram = (weighted.T @ weighted).astype(np.float64, copy=False)
+    if n_samples >= n_features:
+        gram = (weighted.T @ weighted).astype(np.float64, copy=False)
+        with single_threaded():  # faster for small matrices, and large ones are not rotated
             return np.asarray(np.linalg.eigh(gram).eigenvectors)
+    with single_threaded():
         q, r = np.linalg.qr(weighted.T.astype(np.float64, copy=False))
         u, s, _ = np.linalg.svd(r)
     rank = int((s > s.max(initial=0) * n_features * np.finfo(features.dtype).eps).sum())
