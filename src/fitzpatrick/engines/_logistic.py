@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import wrightomega
+from scipy.special import expit, wrightomega
 
 from ..regularizers.negentropy import kl_terms
-from ..special import softplus
 from . import _omega
 from ._blocks import FloatArray, IntArray, Scratch, pieces, row_dot
 from ._rows import CoreRows, Rows
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 # Up to this many classes a row is too short for a fast reduction; columns are long.
 _FEW_CLASSES = 64
 # Dense targets need a dozen arrays of the size of a block.
-_DENSE_BYTES = 1 << 18
+_DENSE_BYTES = 1 << 19
 
 
 def exponentials(
@@ -75,9 +74,8 @@ class HardLogisticRows(Rows[Labels]):
             hit = 1 / (1 + value)
             miss = np.where(value < 1, value * hit, 1 - hit)
         else:
-            value = softplus(d)
-            miss = np.exp(-softplus(-d))
-            hit = np.exp(-value)
+            value = np.logaddexp(0, d)
+            miss, hit = expit(d), expit(-d)
         if out is not None:
             # nothing to spread where the label has it all
             _scale(e, miss / np.where(rest == 0, 1, rest), out)

@@ -31,7 +31,7 @@ _LEAST_Y = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-300}
 _LEAST_ROUGH_Y = 1e-30
 # How far the last Newton step may go for its first-order update to be exact. It is the first one,
 # unless scores are so large that float32 says little about them.
-_LAST_STEP = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 2e-7}
+_LAST_STEP = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 4e-7}
 _MOST_STEPS = 4
 
 
