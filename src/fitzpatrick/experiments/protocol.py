@@ -7,8 +7,8 @@ part set aside as dev. For each α on a grid the linear model
 
 is fitted to standardised features, without an intercept in the paper, from the strongest penalty to
 the weakest. The α with the least dev error is chosen, and the model is fitted once more with it, to
-train and dev together: an inference, since our errors come nearest to the paper's that way. The test
-error is the squared error summed over classes and averaged over samples.
+train and dev together: an inference, since our errors come nearest to the paper's that way. The
+test error is the squared error summed over classes and averaged over samples.
 """
 
 import hashlib
