@@ -99,7 +99,7 @@ def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss 
     That is: other array libraries, half precision, one pair or more than one batch axis, and
     regularisers and sets beyond those that the engine has rows for.
     """
-    if not isinstance(theta, np.ndarray) or theta.dtype not in _DTYPES:
+    if type(theta) is not np.ndarray or theta.dtype not in _DTYPES:
         return None
     if theta.ndim != 2 or theta.shape[1] == 0:
         return None
