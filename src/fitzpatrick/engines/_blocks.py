@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-# What a block of scores may take of the cache.
+# What a block of scores may take of the cache, and what it may take where the work on a few entries
+# of each row, which has a fixed cost per block, outweighs the passes over all of them.
 BLOCK_BYTES = 1 << 20
+LARGE_BLOCK_BYTES = 1 << 22
 # More threads than this would wait for memory, and their buffers add up.
 MAX_DEFAULT_THREADS = 8
 # Below this many scores a second thread costs more than it saves.
@@ -89,10 +91,11 @@ def for_each_block(
     itemsize: int,
     n_threads: int,
     work: Callable[[slice, Scratch], None],
+    block_bytes: int = BLOCK_BYTES,
 ) -> None:
     """Call ``work(rows, scratch)`` on every block of rows, on several threads where it pays."""
     n, k = shape
-    step = block_rows(k, itemsize)
+    step = block_rows(k, itemsize, block_bytes)
     starts = iter(range(0, n, step))
     lock = threading.Lock()
 

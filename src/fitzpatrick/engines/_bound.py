@@ -105,7 +105,9 @@ class BlockedLoss(BoundLoss):
 
     def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
         targets = self.targets
-        for_each_block(targets.shape, targets.dtype.itemsize, self.n_threads, work)
+        for_each_block(
+            targets.shape, targets.dtype.itemsize, self.n_threads, work, self.rows.block_bytes
+        )
 
     def value_and_gradient(
         self, theta: FloatArray, out: Out = None

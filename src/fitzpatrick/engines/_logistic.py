@@ -11,14 +11,14 @@ and the rest of the mass spread over the other entries as e is.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit, wrightomega
 
 from ..regularizers.negentropy import kl_terms
 from . import _omega
-from ._blocks import FloatArray, IntArray, Scratch, pieces, row_dot
+from ._blocks import LARGE_BLOCK_BYTES, FloatArray, IntArray, Scratch, pieces, row_dot
 from ._rows import CoreRows, Rows
 from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
 
@@ -140,6 +140,8 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
     """Sparse and dense targets, of which only the support is looked at where that pays."""
 
     loss: "Loss"
+
+    block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
     def evaluate(
         self,

@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from ..regularizers import Solution
 from ..regularizers._base import SeparableSolution
-from ._blocks import FloatArray, Scratch, pieces
+from ._blocks import BLOCK_BYTES, FloatArray, Scratch, pieces
 from ._targets import Targets
 
 if TYPE_CHECKING:  # the losses call the engines, which need no more of a loss than its methods
@@ -27,6 +27,9 @@ class Rows(ABC, Generic[T]):
     """
 
     targets: T
+
+    # how large a block should be
+    block_bytes: ClassVar[int] = BLOCK_BYTES
 
     @abstractmethod
     def evaluate(

@@ -12,11 +12,11 @@ apart from the start. Blocks in which most entries are above the bound are treat
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ._blocks import FloatArray, IntArray, Scratch, row_dot
+from ._blocks import LARGE_BLOCK_BYTES, FloatArray, IntArray, Scratch, pieces, row_dot
 from ._rows import CoreRows, Rows
 from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
 
@@ -32,6 +32,8 @@ _SAMPLE, _LANES_SHARE = 32, 0.02
 _LANES, _LANE_STEPS = 64, 3
 # A larger share of positive targets, or of entries above the guess, is treated as a whole.
 _DENSE_SHARE = 0.25
+# Dense targets need several arrays of the size of a block.
+_DENSE_BYTES = 1 << 20
 # More Newton steps than rows of any length need.
 _MOST_STEPS = 200
 
@@ -41,6 +43,8 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
     """Targets of any form."""
 
     loss: "Loss"
+
+    block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
     @property
     def _total(self) -> int:
@@ -87,14 +91,19 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
 
         False where the block holds NaN or infinite scores: the core knows what they mean.
         """
-        if isinstance(self.targets, DenseTargets):
-            y = self.targets.dense(rows, scratch)
+        if not isinstance(self.targets, DenseTargets):
+            return self._solve_support(self.targets.support(rows), theta, out, value, scratch)
+        for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
+            inside = slice(piece.start - rows.start, piece.stop - rows.start)
+            y = self.targets.dense(piece, scratch)
+            args = theta[inside], out[inside], None if value is None else value[inside], scratch
             if np.count_nonzero(y) > _DENSE_SHARE * y.size:
-                return self._solve_dense(y, theta, out, value, scratch)
-            own = support_of(y)
-        else:
-            own = self.targets.support(rows)
-        return self._solve_support(own, theta, out, value, scratch)
+                solved = self._solve_dense(y, *args)
+            else:
+                solved = self._solve_support(support_of(y), *args)
+            if not solved:
+                return False
+        return True
 
     def _solve_support(
         self,
