@@ -118,6 +118,9 @@ class Block:
     def dot(self, x: FloatArray, y: FloatArray) -> FloatArray:
         return row_dot(x, y)
 
+    def highest(self, values: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum.reduce(values, axis=1))
+
 
 @dataclass(frozen=True)
 class Maximizer:

@@ -47,6 +47,9 @@ class Layout(Protocol):
     def dot(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Sum of x y over each row."""
 
+    def highest(self, values: FloatArray) -> FloatArray:
+        """Maximum over each row."""
+
 
 @dataclass(frozen=True)
 class Root:
@@ -109,7 +112,9 @@ def solve(
         np.subtract(p, h, out=p)
         np.divide(y, p, out=omega)
         lam = lam + step
-        if np.all(np.abs(step) <= _LAST_STEP[dtype]):
+        # the first-order update of p is off by p (step v)² (1 − v/2)
+        error = step * step * layout.highest(p)
+        if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 2 * np.finfo(dtype).eps)):
             return Root(lam.astype(dtype), p, omega)
     return None
 

@@ -57,6 +57,10 @@ class Support:
         """Sum of x y over the entries of each row."""
         return self.total(x * y)
 
+    def highest(self, values: FloatArray) -> FloatArray:
+        """Maximum of the entries of each row."""
+        return np.asarray(np.maximum.reduceat(values, self.starts))
+
 
 def support_of(y: FloatArray) -> Support:
     """The support of a block of dense rows, each of which has a positive entry."""
