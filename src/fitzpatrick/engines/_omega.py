@@ -113,8 +113,8 @@ def solve(
         np.divide(y, p, out=omega)
         lam = lam + step
         # the first-order update of p is off by p (step v)² (1 − v/2)
-        error = step * step * layout.highest(p)
-        if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 2 * np.finfo(dtype).eps)):
+        error = step * step * layout.highest(p) / 2
+        if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 4 * np.finfo(dtype).eps)):
             return Root(lam.astype(dtype), p, omega)
     return None
 
