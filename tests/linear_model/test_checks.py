@@ -24,6 +24,7 @@ CHECKS_OFF_THE_SIMPLEX = (
     "check_estimators_dtypes",
     "check_sample_weights_not_an_array",
     "check_sample_weights_list",
+    "check_sample_weights_pandas_series",
     "check_sample_weights_shape",
     "check_sample_weights_not_overwritten",
     "check_sample_weight_equivalence_on_dense_data",

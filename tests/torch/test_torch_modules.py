@@ -145,7 +145,7 @@ def test_vectors_of_any_set(scores):
         criterion(scores, 10 * torch.ones_like(scores))
 
 
-def _train(rank, address, results):
+def _train(rank, address, folder):
     distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     torch.manual_seed(0)
     model = DistributedDataParallel(torch.nn.Linear(3, 4).double())
@@ -154,16 +154,15 @@ def _train(rank, address, results):
     mine = slice(4 * rank, 4 * rank + 4)
     for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
         criterion(model(inputs[mine]), labels[mine]).backward()
-    results[rank] = model.module.weight.grad
+    torch.save(model.module.weight.grad, folder / f"{rank}.pt")
     distributed.destroy_process_group()
 
 
 def test_distributed_data_parallel(tmp_path):
-    with multiprocessing.Manager() as manager:
-        results = manager.dict()
-        address = f"file://{tmp_path / 'rendezvous'}"
-        multiprocessing.spawn(_train, args=(address, results), nprocs=2)
-        first, second = results[0], results[1]
+    # files, since a manager of shared objects would fork a process that may have loaded JAX
+    address = f"file://{tmp_path / 'rendezvous'}"
+    multiprocessing.spawn(_train, args=(address, tmp_path), nprocs=2)
+    first, second = torch.load(tmp_path / "0.pt"), torch.load(tmp_path / "1.pt")
     torch.manual_seed(0)
     model = torch.nn.Linear(3, 4).double()
     inputs = torch.randn(8, 3, dtype=torch.float64)
