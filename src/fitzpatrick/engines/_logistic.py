@@ -248,7 +248,8 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         factor = np.exp(-root.lam)
         if out is not None:
             np.multiply(e, factor[:, None], out=out)
-        terms = (root.p - y) * (1 - root.omega)
+        # with the targets that the root has, p − y and 1 − ω have one sign
+        terms = (root.p - root.y) * (1 - root.omega)
         return Maximizer(support.total(terms) + rest * factor, y, root.p, root.omega)
 
     def _solve_block(self, y: FloatArray, theta: FloatArray, scratch: Scratch) -> Maximizer | None:
@@ -273,7 +274,7 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         if root is None:
             return None
         # (p − y)(1 − ω), two numbers of one sign
-        np.subtract(root.p, y, out=t)
+        np.subtract(root.p, root.y, out=t)
         slack = scratch.array("slack", theta.shape, theta.dtype)
         np.subtract(1, root.omega, out=slack)
         return Maximizer(row_dot(t, slack), y, root.p, root.omega)

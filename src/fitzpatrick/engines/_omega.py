@@ -58,6 +58,7 @@ class Root:
     lam: FloatArray
     p: FloatArray
     omega: FloatArray
+    y: FloatArray  # what stands for the targets: those that p and ω belong to
 
 
 def solve(
@@ -115,7 +116,7 @@ def solve(
         # the first-order update of p is off by p (step v)² (1 − v/2)
         error = step * step * layout.highest(p) / 2
         if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 4 * np.finfo(dtype).eps)):
-            return Root(lam.astype(dtype), p, omega)
+            return Root(lam.astype(dtype), p, omega, y)
     return None
 
 

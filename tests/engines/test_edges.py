@@ -1,0 +1,73 @@
+"""Rows at the edges of what the fast paths cover."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import fitzpatrick as fp
+
+SIMPLEX = [
+    name
+    for name in fp.loss_names()
+    if isinstance(fp.get_loss(name).regularizer.domain, fp.sets.Simplex)
+]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("dtype", "y", "theta"),
+    [
+        (np.float32, [1.0, 1e-35], [0.0, -100.0]),
+        (np.float64, [1.0, 1e-305], [0.0, -1e4]),
+        (np.float64, [1.0, 0.0], [0.0, -1e4]),
+    ],
+)
+@np.errstate(all="ignore")  # behind the edge nobody else turns NumPy's warnings off
+def test_losses_near_zero_are_not_negative(form, dtype, y, theta):
+    y, theta = np.asarray([y], dtype=dtype), np.asarray([theta], dtype=dtype)
+    loss = fp.get_loss("fitzpatrick_logistic")
+    value = loss.value(form(y), theta)[0]
+    assert value >= 0
+    assert abs(value - loss.solve(y, theta).value()[0]) < np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("k", [3, 64, 300, 1000])
+@pytest.mark.parametrize("name", SIMPLEX)
+@np.errstate(all="ignore")
+def test_confident_rows(name, k):
+    """The label's score stands far above all others, or is the link's own mode."""
+    rng = np.random.default_rng(k)
+    labels = rng.integers(k, size=20)
+    theta = rng.normal(size=(20, k)) - 5
+    theta[np.arange(20), labels] = 10
+    loss = fp.get_loss(name)
+    y = np.eye(k)[labels]
+    core = loss.solve(y, theta)
+    for target in (labels, y, sparse.csr_array(y)):
+        value, gradient = loss.value_and_gradient(target, theta)
+        np.testing.assert_allclose(value, core.value(), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(gradient, core.y_star - y, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+@pytest.mark.parametrize("dtype", ["uint8", "uint64", "int16"])
+def test_labels_of_any_integer_dtype(name, dtype):
+    theta = np.random.default_rng(0).normal(size=(4, 300))
+    labels = np.asarray([0, 7, 200, 255])
+    loss = fp.get_loss(name)
+    if dtype == "int16":
+        labels = labels + 40
+    value = loss.value(labels.astype(dtype), theta)
+    np.testing.assert_array_equal(value, loss.value(labels, theta))
+
+
+def test_buffers_may_not_overlap_what_is_still_read():
+    loss = fp.get_loss("sparsemax")
+    y, theta = np.full((3, 4), 0.25), np.zeros((3, 4))
+    with pytest.raises(ValueError, match="out overlaps y"):
+        loss.value_and_gradient(y, theta, out=(np.empty(3), y))
+    with pytest.raises(ValueError, match="out overlaps y"):
+        loss.hessian_product(y, theta, theta, out=y)
+    both = np.empty((4, 4))
+    with pytest.raises(ValueError, match=r"out\[0\] overlaps out\[1\]"):
+        loss.value_and_gradient(y, theta, out=(both[0, :3], both[:3]))
