@@ -173,7 +173,7 @@ def test_killed_three_times_the_table_is_the_same(tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=60)  # ends only when no worker is left either
         assert process.returncode == -signal.SIGKILL  # it was in the middle
         assert kept.items() <= records().items()  # finished fits are not touched again
         kept = records()

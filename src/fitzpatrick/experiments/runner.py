@@ -4,6 +4,7 @@ import math
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -68,19 +69,22 @@ def _initialize(experiment: Experiment, store: Store) -> None:
     """Hand the data to a worker once, not with every path."""
     global _job
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     _job = experiment, store
+
+
+def _exit_with_parent() -> None:
+    """End a worker, idle or busy, whose run was killed; a later run takes up from the records."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(path: FitPath) -> None:
     if _job is None:
         raise RuntimeError("the worker was not initialised")
-    parent = os.getppid()
-
-    def exit_with_parent() -> None:
-        if os.getppid() != parent:
-            os._exit(1)  # the run was killed; a later one takes up from the records
-
-    run_path(*_job, path, after_fit=exit_with_parent)
+    run_path(*_job, path, after_fit=lambda: None)
 
 
 def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
