@@ -63,6 +63,16 @@ def test_value_and_maximiser(case: str, xp: Library, dtype: str) -> None:
             y_star[unique], points.y_star[unique], rtol=RELATIVE[dtype], atol=atol[unique, None]
         )
         assert np.all(value >= 0)
+        if xp.name == "numpy":  # the public edge, which runs the CPU engine
+            public, public_star = loss.value(y, theta), loss.y_star(y, theta)
+            assert np.all(public >= 0)
+            assert_close(public, points.value, rtol=RELATIVE[dtype], atol=atol)
+            assert_close(
+                public_star[unique],
+                points.y_star[unique],
+                rtol=RELATIVE[dtype],
+                atol=atol[unique, None],
+            )
         rows += len(value)
     assert rows >= (50 if xp.name == "jax" else 500)
 
