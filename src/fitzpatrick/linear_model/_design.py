@@ -126,6 +126,14 @@ class Design(ABC):
     def adjoint(self, gradient: Array) -> Array:
         """The transposed map: (n, k) → (p, k)."""
 
+    def place(self, array: Array) -> Array:
+        """A NumPy array where scores are computed, as ``scores`` and ``adjoint`` take it."""
+        return array
+
+    def fetch(self, array: Array) -> Array:
+        """The inverse of :meth:`place`."""
+        return np.asarray(array)
+
     def to_original(self, parameters: Array) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) for the X that the user has."""
         coef = self._to_features(parameters[: self.n_penalized]).T / self.scaling.scale

@@ -1,7 +1,8 @@
 """One fit, or a path of fits from strong to weak penalties, on inputs that have been checked."""
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,13 +57,17 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything but alpha: rows of positive weight, their targets, and the settings."""
+    """Everything but alpha: rows of positive weight, their targets, and the settings.
+
+    ``place`` may take the design elsewhere, such as to another device, where the rows are as well.
+    """
 
     X: Array
     rows: Rows
     n_scores: int
     weights: Array | None
     settings: Settings
+    place: Callable[[Design], Design] = lambda design: design
 
     def fit(self, alpha: float, start: tuple[Array, Array] | None = None) -> Fitted:
         """The model of one alpha, from zero or from given coefficients and intercepts."""
@@ -72,28 +77,11 @@ class Problem:
         self, alphas: Iterable[float], start: tuple[Array, Array] | None = None
     ) -> list[Fitted]:
         """The models of several alphas, each started at the one before."""
-        threads = self.settings.n_threads
-        with limited_blas(threads):
-            design = make_design(
-                self.X,
-                self.weights,
-                fit_intercept=self.settings.fit_intercept,
-                standardize=self.settings.standardize,
-                n_scores=self.n_scores,
-            )
+        design = self.design
         operations = 2.0 * self.X.shape[0] * design.n_parameters * self.n_scores
-        with limited_blas(blas_threads(threads, operations)):
-            objective = Objective(
-                design, self.rows, self.weights, 0.0, self.n_scores, self.settings.has_kinks
-            )
-            zero = objective.zero()
-            stopping = Stopping(
-                self.settings.tol,
-                objective.evaluate(zero).gradient_norm,
-                self.settings.max_iter,
-                float(np.finfo(design.dtype).eps),
-            )
-            parameters = zero if start is None else design.from_original(*start)
+        with limited_blas(blas_threads(self.settings.n_threads, operations)):
+            objective, stopping = self.objective, self.stopping
+            parameters = objective.zero() if start is None else design.from_original(*start)
             results: list[tuple[float, Result]] = []
             for alpha in alphas:
                 result = self._solve(
@@ -101,6 +89,37 @@ class Problem:
                 )
                 results.append((alpha, result))
             return [self._fitted(design, result) for _, result in results]
+
+    @functools.cached_property
+    def design(self) -> Design:
+        """The features as the solvers see them, made once for all fits."""
+        with limited_blas(self.settings.n_threads):
+            return self.place(
+                make_design(
+                    self.X,
+                    self.weights,
+                    fit_intercept=self.settings.fit_intercept,
+                    standardize=self.settings.standardize,
+                    n_scores=self.n_scores,
+                )
+            )
+
+    @functools.cached_property
+    def objective(self) -> Objective:
+        """The objective without a penalty."""
+        return Objective(
+            self.design, self.rows, self.weights, 0.0, self.n_scores, self.settings.has_kinks
+        )
+
+    @functools.cached_property
+    def stopping(self) -> Stopping:
+        """When a fit may end."""
+        return Stopping(
+            self.settings.tol,
+            self.objective.evaluate(self.objective.zero()).gradient_norm,
+            self.settings.max_iter,
+            float(np.finfo(self.design.dtype).eps),
+        )
 
     def _solve(self, objective: Objective, start: Array, stopping: Stopping) -> Result:
         name = self.settings.solver

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from .._array import Array
+from .._array import Array, namespace
 from ._design import Design
 from ._rows import Product, Rows
 
@@ -67,15 +67,18 @@ class Objective:
         self.weights = weights
         self.alpha = alpha
         self.n_scores = n_scores
-        self._column = None if weights is None else weights[:, None].astype(design.dtype)
+        self._weights = None if weights is None else design.place(weights)
+        self._column = (
+            None if weights is None else design.place(weights[:, None].astype(design.dtype))
+        )
         # products with few columns are faster if these are contiguous
         self._order: Literal["C", "F"] = "F" if n_scores <= _FEW else "C"
         shape = (design.n_samples, n_scores)
         self._latest: Point | None = None
-        self._theta = np.empty(shape, dtype=design.dtype, order=self._order)
-        self._values = np.empty(design.n_samples, dtype=design.dtype)
-        self._residual = np.empty_like(self._theta)
-        self._tangent = np.empty_like(self._theta)
+        self._theta, self._residual, self._tangent = (
+            design.place(np.empty(shape, dtype=design.dtype, order=self._order)) for _ in range(3)
+        )
+        self._values = design.place(np.empty(design.n_samples, dtype=design.dtype))
 
     def with_alpha(self, alpha: float) -> Self:
         """The same with another penalty; both share their buffers."""
@@ -92,10 +95,8 @@ class Objective:
         """f and its gradient."""
         theta = self.design.scores(parameters, out=self._theta)
         values, residual = self.rows.value_and_gradient(theta, (self._values, self._residual))
-        if self.weights is None:
-            total = values.sum(dtype=np.float64)
-        else:
-            total = self.weights @ values
+        total = self._sum(values)
+        if self._column is not None:
             residual *= self._column
         gradient = self.design.adjoint(residual)
         penalized = parameters[: self.design.n_penalized]
@@ -168,7 +169,7 @@ class Objective:
 
     def _mean_curvature(self, rows: Product) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
-        np.copyto(self._tangent, self._signs)
+        self._tangent[...] = self._signs
         product = rows(self._tangent, self._tangent)
         product *= self._signs
         return float(max(self._sum(product).mean(), 0.0))
@@ -176,13 +177,14 @@ class Objective:
     @functools.cached_property
     def _signs(self) -> Array:
         signs = np.random.default_rng(0).integers(0, 2, size=self._tangent.shape, dtype=np.int8)
-        return 2 * signs - 1
+        return self.design.place(2 * signs - 1)
 
     def _sum(self, rows: Array) -> Array:
         """Weighted sum over the samples."""
-        if self.weights is None:
-            return np.asarray(rows.sum(axis=0, dtype=np.float64))
-        return np.asarray(self.weights @ rows)
+        if self._weights is not None:
+            return self.design.fetch(self._weights @ rows)
+        xp = namespace(rows)
+        return self.design.fetch(xp.sum(rows, axis=0, dtype=xp.float64))
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
