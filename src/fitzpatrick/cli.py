@@ -147,8 +147,8 @@ def reproduce(
         typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
     ] = "",
     refit: Annotated[
-        bool, typer.Option(help="Fit the chosen penalty again to train and dev together.")
-    ] = True,
+        bool, typer.Option(help="Test the model that is fitted to train and dev together.")
+    ] = False,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
@@ -163,6 +163,12 @@ def reproduce(
             metavar="NUMBERS", help="Penalties, with commas.", show_default="1e4, 1e3, …, 1e-4"
         ),
     ] = "",
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="PyTorch device, such as cuda.", show_default="none: NumPy"
+        ),
+    ] = None,
     output: Output = Path("out"),
 ) -> None:
     """Table 1 of the paper beside our own numbers.
@@ -189,6 +195,7 @@ def reproduce(
             dtype=precision.value,
             refit=refit,
             tol=_positive("--tol", tol),
+            device=_device(device) if device else None,
         ),
         losses=_simplex_losses(losses) if losses else PAPER_LOSSES,
         seeds=seeds,
@@ -365,6 +372,19 @@ def _alphas(text: str) -> tuple[float, ...]:
     except ValueError:
         fail(f"--alphas needs numbers with commas between them, got {text!r}")
     return tuple(sorted(numbers, reverse=True))
+
+
+def _device(name: str) -> str:
+    """A device that PyTorch can compute on here."""
+    try:
+        from .linear_model._device import find_device
+    except ModuleNotFoundError:
+        fail("--device needs PyTorch: pip install 'fitzpatrick[torch]'")
+    try:
+        find_device(name)
+    except ValueError as error:
+        fail(f"--device: {error}")
+    return name
 
 
 def _jobs(jobs: int) -> int:

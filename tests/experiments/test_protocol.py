@@ -76,13 +76,14 @@ def test_settings_have_a_key_of_their_own():
         Protocol(scaling="none"),
         Protocol(alphas=(1.0,)),
         Protocol(dtype="float32"),
-        Protocol(refit=False),
+        Protocol(device="cpu"),
         Protocol(tol=1e-3),
         Protocol(max_iter=5),
     ]
-    keys = {base.key({}), base.key({"a": "b"}), *(other.key({}) for other in others)}
+    keys = {base.key("a"), base.key("b"), *(other.key("a") for other in others)}
     assert len(keys) == 9
-    assert base.key({}) == Protocol().key({})
+    assert base.key("a") == Protocol().key("a")
+    assert base.key("a") == Protocol(refit=True).key("a")  # the same fits, and some more
 
 
 @pytest.mark.parametrize(
@@ -94,9 +95,19 @@ def test_wrong_settings(wrong):
 
 
 def test_paths_put_every_loss_before_the_next_seed():
-    assert [path.name for path in paths(("a", "b"), 2)] == [
+    assert [path.name for path in paths(("a", "b"), 2, refit=True)] == [
         "a-seed0",
         "b-seed0",
         "a-seed1",
         "b-seed1",
+        "a-whole",
+        "b-whole",
     ]
+    assert len(paths(("a", "b"), 2, refit=False)) == 4
+
+
+def test_whole_rows_have_no_dev_part(experiment):
+    rows = split(experiment, Protocol(), seed=None)
+    assert rows.X.shape == (60, 5)
+    assert rows.X_dev.shape == (0, 5)
+    np.testing.assert_array_equal(rows.Y, experiment.Y)

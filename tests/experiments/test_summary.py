@@ -18,7 +18,7 @@ from fitzpatrick.experiments.tables import (
 
 def record(alpha, dev, test, converged=True):
     errors = np.asarray(test, dtype=np.float32)
-    return Record(alpha, dev, errors, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0)
+    return Record(alpha, dev, errors, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0, "NumPy")
 
 
 def make(loss, offset, n=400, seeds=2):

@@ -9,6 +9,7 @@ from ..datasets import DataError, Table
 from ..datasets._files import sha256, write_atomically
 from ..preprocessing import label_proportions
 from . import protocol as paper
+from .records import final_models
 from .report import Section, render
 from .reproduce import Options, Say, run_experiment
 from .summary import LEVEL, RESAMPLES, Difference, LossSummary, difference, summarize
@@ -37,7 +38,7 @@ def experiment_of(
         test = _labelled(test, test_file)
         if test.feature_names != table.feature_names or test.target_names != table.target_names:
             raise DataError(f"its columns are not those of {file}", test_file)
-        checksums[test_file.name] = sha256(test_file)
+        checksums[f"{test_file.name} (test)"] = sha256(test_file)
         X, Y, X_test, Y_test = table.X, table.Y, test.X, test.Y
     else:
         order = np.random.default_rng(_TEST_SEED).permutation(table.X.shape[0])
@@ -98,7 +99,7 @@ def _median(alphas: tuple[float, ...]) -> float:
 def compare(experiment: paper.Experiment, kind: str, options: Options, say: Say) -> None:
     """Run, print the table and the recommendation, and write the report."""
     say(heading(options.seeds, RESAMPLES))
-    summaries = summarize(run_experiment(experiment, options))
+    summaries = summarize(final_models(run_experiment(experiment, options)))
     say("\n" + results_table(experiment.name, summaries, None))
     words = recommend(summaries, experiment.Y_test.shape[0])
     say(f"\n{textwrap.fill(words, 79)}\n")

@@ -6,11 +6,12 @@ part set aside as dev. For each α on a grid the linear model
 .. math:: \min_W \sum_i L(y_i, W x_i) + \tfrac{\alpha}{2} \|W\|^2
 
 is fitted to standardised features, without an intercept in the paper, from the strongest penalty to
-the weakest. The α with the least dev error is chosen, and the model is fitted once more with it, to
-train and dev together: an inference, since our errors come nearest to the paper's that way. The
+the weakest. The α with the least dev error is chosen, and its model is tested; with ``refit``, the
+model of that α fitted to train and dev together, which walks the same grid, is tested instead. The
 test error is the squared error summed over classes and averaged over samples.
 """
 
+import functools
 import hashlib
 import json
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..datasets import PAPER_LOSSES, Dataset
+from ..datasets import Dataset
 from ..datasets._table import Matrix
 from ..preprocessing import label_proportions
 
@@ -28,7 +29,7 @@ SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
 # a change of the protocol or of the records' fields makes older records unusable
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,21 @@ class Protocol:
             ``"none"`` (features as they are given).
         alphas: the grid, from strong to weak; each fit starts where the one before ended.
         dtype: precision of the products, ``"float64"`` or ``"float32"``.
-        refit: whether the chosen α is fitted again to train and dev together.
+        refit: whether the model to test is fitted to train and dev together, with the α that was
+            chosen on dev.
         tol: relative gradient norm at which a fit ends.
         max_iter: most iterations of a fit.
+        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
 
     intercept: bool = False
     scaling: str = "standardize"
     alphas: tuple[float, ...] = ALPHAS
     dtype: str = "float64"
-    refit: bool = True
+    refit: bool = False
     tol: float = 1e-6
     max_iter: int = 1000
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:
@@ -62,14 +66,13 @@ class Protocol:
         if not self.alphas or list(self.alphas) != sorted(set(self.alphas), reverse=True):
             raise ValueError(f"alphas must be different and falling, got {self.alphas}")
 
-    @property
-    def fits(self) -> int:
-        """Number of fits of one path."""
-        return len(self.alphas) + self.refit
+    def key(self, fingerprint: str) -> str:
+        """A short name for these settings on these data.
 
-    def key(self, checksums: dict[str, str]) -> str:
-        """A short name for these settings on these files."""
-        content = {**asdict(self), "checksums": checksums, "format": _FORMAT}
+        ``refit`` is no part of it: it asks for more fits, and leaves the others as they are.
+        """
+        content = {**asdict(self), "data": fingerprint, "format": _FORMAT}
+        del content["refit"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -83,7 +86,7 @@ class Experiment:
         Y: training targets, rows on the simplex.
         X_test: test features.
         Y_test: test targets.
-        checksums: of the files it came from.
+        checksums: of the files it came from, for reports.
     """
 
     name: str
@@ -92,6 +95,16 @@ class Experiment:
     X_test: Matrix
     Y_test: np.ndarray
     checksums: dict[str, str]
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that is fitted or tested."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.Y, self.X_test, self.Y_test):
+            digest.update(f"{type(array).__name__} {array.shape} {array.dtype};".encode())
+            for part in _parts(array):
+                digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
 
     @classmethod
     def of_dataset(cls, data: Dataset) -> "Experiment":
@@ -105,6 +118,11 @@ class Experiment:
             Y_test=label_proportions(test.Y),
             checksums=data.checksums,
         )
+
+
+def _parts(array: Any) -> tuple[np.ndarray, ...]:
+    """The arrays that a dense or a CSR array consists of."""
+    return (array.indptr, array.indices, array.data) if sparse.issparse(array) else (array,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,22 +149,18 @@ def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[size:]), np.sort(order[:size])
 
 
-def split(experiment: Experiment, protocol: Protocol, seed: int) -> Rows:
-    """The rows of one seed, without the features that are constant on the rows to fit."""
-    return _rows(experiment, protocol, *dev_split(experiment.X.shape[0], seed))
+def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
+    """The rows of one seed, without the features that are constant on the rows to fit.
 
-
-def whole(experiment: Experiment, protocol: Protocol) -> Rows:
-    """Train and dev together, and no dev rows."""
+    Without a seed, train and dev together, and no dev rows.
+    """
     n = experiment.X.shape[0]
-    return _rows(experiment, protocol, np.arange(n), np.arange(0))
-
-
-def _rows(experiment: Experiment, protocol: Protocol, fit: np.ndarray, dev: np.ndarray) -> Rows:
+    fit, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
     varies = _varying_columns(experiment.X[fit])
 
     def prepare(X: Matrix) -> Matrix:
-        return X[:, varies].astype(protocol.dtype, copy=False)
+        X = X[:, varies].astype(protocol.dtype, copy=False)
+        return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     return Rows(
         X=prepare(experiment.X[fit]),
@@ -171,20 +185,21 @@ def squared_errors(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FitPath:
-    """One path of fits over the grid: a loss on the rows of a seed."""
+    """One path of fits over the grid: a loss on the rows of a seed, or on train and dev (None)."""
 
     loss: str
-    seed: int
+    seed: int | None
 
     @property
     def name(self) -> str:
         """Its folder among the records."""
-        return f"{self.loss}-seed{self.seed}"
+        return f"{self.loss}-{'whole' if self.seed is None else f'seed{self.seed}'}"
 
 
-def paths(losses: tuple[str, ...] = PAPER_LOSSES, seeds: int = 5) -> list[FitPath]:
+def paths(losses: tuple[str, ...], seeds: int, *, refit: bool) -> list[FitPath]:
     """All paths of a run, seeds first, so that early results cover every loss."""
-    return [FitPath(loss, seed) for seed in range(seeds) for loss in losses]
+    rows = [*range(seeds), *([None] if refit else [])]
+    return [FitPath(loss, seed) for seed in rows for loss in losses]
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
@@ -197,4 +212,5 @@ def describe(protocol: Protocol) -> dict[str, Any]:
         "precision": protocol.dtype,
         "tolerance": f"{protocol.tol:g} of the gradient norm at zero",
         "iterations at most": protocol.max_iter,
+        "computed by": f"PyTorch on {protocol.device}" if protocol.device else "NumPy",
     }

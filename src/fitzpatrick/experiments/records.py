@@ -4,10 +4,10 @@
 
     FOLDER/DATASET/KEY/settings.json
     FOLDER/DATASET/KEY/LOSS-seedS/00.json …     one per α, in the order of the grid
-    FOLDER/DATASET/KEY/LOSS-seedS/refit.json    the chosen α, fitted to train and dev
     FOLDER/DATASET/KEY/LOSS-seedS/00.state.npz  coefficients of the last finished fit
+    FOLDER/DATASET/KEY/LOSS-whole/00.json …     the same on train and dev together
 
-KEY stands for the settings and the data's checksums. A fit's state is written before its record,
+KEY stands for the settings and the data. A fit's state is written before its record,
 and the state before it is removed afterwards: after a kill at any moment the last record's state is
 there, and the path goes on from it, bit by bit as if nothing had happened.
 """
@@ -15,13 +15,13 @@ there, and the path goes on from it, bit by bit as if nothing had happened.
 import base64
 import io
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..datasets._files import write_atomically
-from .protocol import FitPath, Protocol
+from .protocol import Experiment, FitPath, Protocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class Record:
         status: how the solver ended.
         converged: whether it reached the tolerance.
         seconds: wall-clock time of the fit.
+        device: what computed it.
     """
 
     alpha: float
@@ -51,6 +52,7 @@ class Record:
     status: str
     converged: bool
     seconds: float
+    device: str
 
     @property
     def test_error(self) -> float:
@@ -91,12 +93,18 @@ class Store:
     protocol: Protocol
 
     @classmethod
-    def of(cls, root: Path, name: str, protocol: Protocol, checksums: dict[str, str]) -> "Store":
+    def of(cls, root: Path, experiment: Experiment, protocol: Protocol) -> "Store":
         """The folder for these settings on these data, made if need be."""
-        folder = root / name / protocol.key(checksums)
+        folder = root / experiment.name / protocol.key(experiment.fingerprint)
         settings = folder / "settings.json"
         if not settings.is_file():
-            content = {"name": name, "checksums": checksums, **asdict(protocol)}
+            about = {
+                "name": experiment.name,
+                "checksums": experiment.checksums,
+                "data": experiment.fingerprint,
+            }
+            content = {**about, **asdict(protocol)}
+            del content["refit"]  # records of both kinds lie here
             write_atomically(settings, json.dumps(content, indent=1) + "\n")
         return cls(folder, protocol)
 
@@ -110,22 +118,14 @@ class Store:
             records.append(Record.from_json(file.read_text()))
         return records
 
-    def refit(self, path: FitPath) -> Record | None:
-        """The record of the final fit, if there is one."""
-        file = self._refit(path)
-        return Record.from_json(file.read_text()) if file.is_file() else None
-
     def is_complete(self, path: FitPath) -> bool:
         """Whether nothing of the path is left to fit."""
-        return self.count([path]) == self.protocol.fits
+        return self.count([path]) == len(self.protocol.alphas)
 
     def count(self, paths: list[FitPath]) -> int:
         """How many fits are finished."""
         grid = range(len(self.protocol.alphas))
-        files = [self._record(path, index) for path in paths for index in grid]
-        if self.protocol.refit:
-            files += [self._refit(path) for path in paths]
-        return sum(file.is_file() for file in files)
+        return sum(self._record(path, index).is_file() for path in paths for index in grid)
 
     def add(self, path: FitPath, index: int, record: Record, state: dict[str, np.ndarray]) -> None:
         """Make a finished fit durable."""
@@ -135,10 +135,6 @@ class Store:
             write_atomically(self._state(path, index), buffer.getvalue())
         write_atomically(self._record(path, index), record.to_json())
         self.discard_states(path, index)
-
-    def add_refit(self, path: FitPath, record: Record) -> None:
-        """Make the final fit of a path durable."""
-        write_atomically(self._refit(path), record.to_json())
 
     def state(self, path: FitPath, index: int) -> dict[str, np.ndarray] | None:
         """The coefficients that fit ``index`` ended with, if they are still there."""
@@ -156,19 +152,30 @@ class Store:
     def _record(self, path: FitPath, index: int) -> Path:
         return self.folder / path.name / f"{index:02d}.json"
 
-    def _refit(self, path: FitPath) -> Path:
-        return self.folder / path.name / "refit.json"
-
     def _state(self, path: FitPath, index: int) -> Path:
         return self.folder / path.name / f"{index:02d}.state.npz"
 
 
-def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, PathRecords]:
+def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, list[Record]]:
     """The records of every path; an unfinished one is an error."""
-    found: dict[FitPath, PathRecords] = {}
     for path in paths:
         if not store.is_complete(path):
             raise RuntimeError(f"{store.folder / path.name} is not finished")
-        grid = store.finished(path)
-        found[path] = PathRecords(grid, store.refit(path) or choose(grid))
+    return {path: store.finished(path) for path in paths}
+
+
+def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecords]:
+    """For each seed the model to test: the chosen one, or its namesake on train and dev.
+
+    The latter wherever the paths on train and dev are among the records.
+    """
+    found: dict[FitPath, PathRecords] = {}
+    for path, grid in grids.items():
+        if path.seed is None:
+            continue
+        final = choose(grid)
+        for record in grids.get(FitPath(path.loss, None), []):
+            if record.alpha == final.alpha:
+                final = replace(record, dev_error=final.dev_error)
+        found[path] = PathRecords(grid, final)
     return found

@@ -6,22 +6,23 @@ import os
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import replace
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..linear_model import ProportionRegressor
-from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors, whole
-from .records import Record, Store, choose
+from ..datasets._table import Matrix
+from ..linear_model._base import Data
+from ..linear_model._fitting import Fitted, Settings
+from ..losses import get_loss
+from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors
+from .records import Record, Store
 
 _POLL_SECONDS = 0.5
 
 Report = Callable[[int], None]
 AfterFit = Callable[[], None]
+State = tuple[np.ndarray, np.ndarray]  # coefficients and intercepts
 
 
 def run(
@@ -71,6 +72,10 @@ def _initialize(experiment: Experiment, store: Store) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     _job = experiment, store
+    if store.protocol.device is not None:
+        import torch
+
+        torch.set_num_threads(1)  # as NumPy's
 
 
 def _exit_with_parent() -> None:
@@ -88,69 +93,76 @@ def _work(path: FitPath) -> None:
 
 
 def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
-    """Fit one loss on one seed's rows over the grid, from where the records end; then refit."""
-    protocol = store.protocol
-    if len(store.finished(path)) < len(protocol.alphas):
-        _walk(experiment, store, path, after_fit)
-    if protocol.refit and store.refit(path) is None:
-        chosen = choose(store.finished(path))
-        record = _fit(_model(path, protocol), whole(experiment, protocol), chosen.alpha)
-        store.add_refit(path, replace(record, dev_error=chosen.dev_error))
-        after_fit()
-
-
-def _walk(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
-    """The grid, from the strongest penalty that is not on record."""
+    """Fit one loss on one seed's rows over the grid, from the strongest penalty not on record."""
     protocol = store.protocol
     finished = len(store.finished(path))
+    if finished == len(protocol.alphas):
+        return
     state = store.state(path, finished - 1) if finished else None
     if finished and state is None:
         finished = 0  # without the state the path is walked again; it gives the same records
     store.discard_states(path, finished - 1)
-    rows = split(experiment, protocol, path.seed)
-    model = _model(path, protocol)
-    if state is not None:
-        model.coef_, model.intercept_ = state["coef"], state["intercept"]
+    model = _Model(split(experiment, protocol, path.seed), path.loss, protocol)
+    start = None if state is None else (state["coef"], state["intercept"])
     for index in range(finished, len(protocol.alphas)):
-        record = _fit(model, rows, protocol.alphas[index])
-        store.add(path, index, record, {"coef": model.coef_, "intercept": model.intercept_})
+        record, start = model.fit(protocol.alphas[index], start)
+        store.add(path, index, record, {"coef": start[0], "intercept": start[1]})
         after_fit()
 
 
-def _model(path: FitPath, protocol: Protocol) -> ProportionRegressor:
-    return ProportionRegressor(
-        path.loss,
-        fit_intercept=protocol.intercept,
-        standardize=protocol.scaling == "standardize",
-        tol=protocol.tol,
-        max_iter=protocol.max_iter,
-        warm_start=True,
-        n_threads=1,
-    )
+class _Model:
+    """The estimator's problem on some rows, prepared once for every α."""
 
+    def __init__(self, rows: Rows, loss: str, protocol: Protocol) -> None:
+        self.rows = rows
+        self.settings = Settings(
+            loss=get_loss(loss),
+            fit_intercept=protocol.intercept,
+            standardize=protocol.scaling == "standardize",
+            solver="auto",
+            tol=protocol.tol,
+            max_iter=protocol.max_iter,
+            verbose=0,
+            n_threads=1,
+        )
+        if protocol.device is None:
+            self.device = "NumPy"
+            data = Data(rows.X, rows.Y, rows.Y.shape[1], None, binary=False)
+            self.problem = data.problem(self.settings)
+        else:
+            from ..linear_model._device import device_name, device_problem, find_device
 
-def _fit(model: ProportionRegressor, rows: Rows, alpha: float) -> Record:
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        # the record says whether the fit converged
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.set_params(alpha=alpha).fit(rows.X, rows.Y)
-    seconds = time.perf_counter() - start
-    prediction = model.predict(rows.X_test)
-    dev_error = (
-        float(squared_errors(rows.Y_dev, model.predict(rows.X_dev)).mean())
-        if rows.Y_dev.size
-        else math.nan
-    )
-    return Record(
-        alpha=alpha,
-        dev_error=dev_error,
-        test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
-        zeros=float((prediction == 0).mean()),
-        objective=float(model.objective_),
-        gradient_norm=float(model.gradient_norm_),
-        n_iter=int(model.n_iter_),
-        status=model.status_.value,
-        converged=bool(model.status_.converged),
-        seconds=seconds,
-    )
+            device = find_device(protocol.device)
+            self.device = device_name(device)
+            self.problem = device_problem(rows.X, rows.Y, self.settings, device)
+
+    def predict(self, X: Matrix, fitted: Fitted) -> np.ndarray:
+        scores = np.asarray(X @ fitted.coef.T) + fitted.intercept
+        return np.asarray(self.settings.loss.link(scores))
+
+    def fit(self, alpha: float, start: State | None) -> tuple[Record, State]:
+        """The record of one α, and the coefficients to start the next one from."""
+        rows = self.rows
+        begin = time.perf_counter()
+        fitted = self.problem.fit(alpha, start)
+        seconds = time.perf_counter() - begin
+        prediction = self.predict(rows.X_test, fitted)
+        dev_error = (
+            float(squared_errors(rows.Y_dev, self.predict(rows.X_dev, fitted)).mean())
+            if rows.Y_dev.size
+            else math.nan
+        )
+        record = Record(
+            alpha=alpha,
+            dev_error=dev_error,
+            test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
+            zeros=float((prediction == 0).mean()),
+            objective=float(fitted.result.objective),
+            gradient_norm=float(fitted.result.gradient_norm),
+            n_iter=int(fitted.result.n_iter),
+            status=fitted.result.status.value,
+            converged=bool(fitted.result.status.converged),
+            seconds=seconds,
+            device=self.device,
+        )
+        return record, (fitted.coef, fitted.intercept)
