@@ -1,6 +1,14 @@
-"""Where the path is chosen: from the loss and the form of its targets, never by the user."""
+"""Where the path is chosen: from the loss, the form of its targets and their size.
 
-from typing import TYPE_CHECKING, Any
+The logistic and the sparsemax pair have rows compiled by Numba, which serve problems that are
+large enough, where Numba is installed. They have rows in NumPy as well, for all others. Every
+other loss that works row by row has the core on blocks of rows, and the rest the core on all rows
+at once.
+"""
+
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,29 +22,58 @@ from ._bound import BlockedLoss, BoundLoss, CoreLoss
 from ._logistic import HardLogisticRows, LogisticRows
 from ._rows import CoreRows, Rows
 from ._sparsemax import SparsemaxRows
-from ._targets import DenseTargets, Labels, SparseTargets, Targets, as_targets
+from ._targets import Labels, TargetForm, as_targets
 
 if TYPE_CHECKING:
     from ..losses import Loss
 
+Engine = Literal["numba", "numpy"]
+
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+# From this many scores on the compiled rows are worth loading Numba, which takes about a second,
+# and a few more the first time after an installation.
+_MIN_COMPILED_SIZE = 1 << 19
 
 
-def choose_rows(loss: "Loss", targets: Targets) -> Rows[Any] | None:
+def choose_rows(
+    loss: "Loss", targets: TargetForm, engine: Engine | None = None
+) -> Rows[Any] | None:
     """The rows that compute a loss on targets of this form; None leaves it to the core."""
     omega = loss.regularizer
     if loss.is_fitzpatrick is None or not _is_blocked(omega):
         return None
+    if _is_compiled(omega, targets, engine):
+        from . import compiled
+
+        return compiled.SparsemaxRows(targets, loss)
     if omega == Negentropy(Simplex()):
         if isinstance(targets, Labels):
             return HardLogisticRows(targets, loss.is_fitzpatrick)
-        if isinstance(targets, (SparseTargets, DenseTargets)):
-            return LogisticRows(targets, loss)
-    if omega == SquaredNorm(Simplex()) and isinstance(
-        targets, (Labels, SparseTargets, DenseTargets)
-    ):
+        return LogisticRows(targets, loss)
+    if omega == SquaredNorm(Simplex()):
         return SparsemaxRows(targets, loss)
     return CoreRows(targets, loss)
+
+
+def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None) -> bool:
+    """Whether the compiled rows are to be used; raises where they were asked for in vain."""
+    n, k = targets.shape
+    if engine == "numpy" or (engine is None and n * k < _MIN_COMPILED_SIZE):
+        return False
+    has_kernel = omega == SquaredNorm(Simplex())
+    has_numba = find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+    if engine is None:
+        return has_kernel and has_numba
+    if engine != "numba":
+        raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
+    if not has_kernel:
+        raise ValueError(f"there is no compiled loss for {omega}; leave the choice to engine=None")
+    if not has_numba:
+        raise ImportError(
+            "engine='numba' needs the package numba, with its compiler enabled; "
+            "install fitzpatrick[numba], or leave the choice to engine=None"
+        )
+    return True
 
 
 def _is_blocked(omega: Regularizer) -> bool:
@@ -59,6 +96,7 @@ def bind(
     n_classes: int,
     dtype: DTypeLike = np.float64,
     n_threads: int | None = None,
+    engine: Engine | None = None,
 ) -> BoundLoss:
     """Check the targets once and prepare them for many evaluations.
 
@@ -70,6 +108,9 @@ def bind(
         dtype: float32 or float64, that of the scores to come.
         n_threads: how many threads to use, by default one per core that the process may use. The
             results do not depend on it.
+        engine: ``"numba"`` or ``"numpy"`` asks for compiled rows or for those in NumPy, and raises
+            where there are none. By default problems of half a million scores and more use Numba,
+            if it is installed and the loss has a kernel.
 
     Example:
         >>> import fitzpatrick as fp
@@ -90,7 +131,7 @@ def bind(
         y = np.asarray(y)
     if y.ndim == 0:
         raise ValueError("y must have shape (n,) or (n, k), got a single number")
-    return _bind(loss, y, (y.shape[0], n_classes), dtype, n_threads)
+    return _bind(loss, y, (y.shape[0], n_classes), dtype, n_threads, engine)
 
 
 def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss | None:
@@ -112,11 +153,16 @@ def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss 
 
 
 def _bind(
-    loss: "Loss", y: Any, shape: tuple[int, int], dtype: np.dtype[Any], n_threads: int | None
+    loss: "Loss",
+    y: Any,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    n_threads: int | None,
+    engine: Engine | None = None,
 ) -> BoundLoss:
     threads = resolve_threads(n_threads)
     targets = as_targets(y, shape, loss.regularizer.domain, dtype)
-    rows = choose_rows(loss, targets)
+    rows = choose_rows(loss, targets, engine)
     if rows is None:
         return CoreLoss(loss, targets)
     return BlockedLoss(rows, _is_coupled(loss.regularizer), threads)

@@ -144,7 +144,12 @@ class DenseTargets(Targets):
         return cast
 
 
-def as_targets(y: Any, shape: tuple[int, int], domain: ConvexSet, dtype: np.dtype[Any]) -> Targets:
+TargetForm = Labels | SparseTargets | DenseTargets
+
+
+def as_targets(
+    y: Any, shape: tuple[int, int], domain: ConvexSet, dtype: np.dtype[Any]
+) -> TargetForm:
     """Check targets for scores of that shape and dtype; the errors are those of the core."""
     if sparse.issparse(y):
         return _as_sparse(y, shape, domain, dtype)

@@ -1,0 +1,5 @@
+"""The same rows compiled by Numba, where that is installed: one call without the GIL per block."""
+
+from ._sparsemax import SparsemaxRows
+
+__all__ = ["SparsemaxRows"]

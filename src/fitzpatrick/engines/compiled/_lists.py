@@ -1,0 +1,53 @@
+"""Targets of any form as lists of their entries y > 0, which is all that the kernels know."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._blocks import Scratch
+from .._targets import Labels, SparseTargets, TargetForm
+from ._jit import loop
+
+# where the entries of each row begin, their columns, and y
+Lists = tuple[Any, Any, Any]
+
+
+def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """x, or a copy, as the kernels are compiled for: contiguous, and not read-only."""
+    return np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
+
+
+def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
+    """The support of a block of rows, in the types that the kernels are compiled for."""
+    if isinstance(targets, Labels):
+        labels = usable(targets.labels[rows], np.intp)
+        return np.arange(len(labels) + 1), labels, np.ones(len(labels))
+    if isinstance(targets, SparseTargets):
+        edges = targets.matrix.indptr[rows.start : rows.stop + 1]
+        stored = slice(edges[0], edges[-1])
+        return (
+            (edges - edges[0]).astype(np.intp),
+            usable(targets.matrix.indices[stored], np.intp),
+            usable(targets.matrix.data[stored], np.float64),
+        )
+    y = usable(targets.y[rows], np.float64)
+    starts = np.empty(len(y) + 1, np.intp)
+    columns = scratch.array("columns", (y.size,), np.intp)
+    values = scratch.array("values", (y.size,), np.float64)
+    size = gather(y, starts, columns, values)
+    return starts, columns[:size], values[:size]
+
+
+@loop
+def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
+    """Write the lists of dense rows, and return how long they are."""
+    size = 0
+    for i in range(len(y)):
+        starts[i] = size
+        for j in range(y.shape[1]):
+            columns[size] = j
+            values[size] = y[i, j]
+            size += y[i, j] > 0
+    starts[len(y)] = size
+    return size

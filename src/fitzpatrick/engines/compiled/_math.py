@@ -1,0 +1,127 @@
+"""Exponential, logarithm and Wright omega as plain arithmetic, so that loops over them vectorise.
+
+LLVM turns a loop into SIMD instructions only where it sees no call; the mathematical library of
+the system is one. Each function is within a few units in the last place of float64.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from ._jit import elementwise
+
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+# Adding this rounds a float64 to an integer, which is then in its low bits.
+_ROUND = 6755399441055744.0
+# Below this the exponential is returned as zero; above its negative nobody asks.
+_LEAST_EXPONENT = -708.0
+# The bits of the float64 nearest to the root of 1/2, and of 1.
+_ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
+
+
+def _bitcast(to: Any) -> Any:
+    """A function that reads the bits of a number as those of another type."""
+
+    @intrinsic
+    def cast(_: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+        return to(x), generate
+
+    return cast
+
+
+_as_int: Callable[[float], int] = _bitcast(types.int64)
+_as_float: Callable[[int], float] = _bitcast(types.float64)
+
+
+@elementwise
+def exp(x: float) -> float:
+    """e^x for x ≤ 709; 0 below −708, NaN at NaN."""
+    clipped = _LEAST_EXPONENT if x < _LEAST_EXPONENT else x
+    shifted = clipped * _LOG2_E + _ROUND
+    n = shifted - _ROUND
+    r = (clipped - n * _LN2_HIGH) - n * _LN2_LOW
+    # Taylor series on |r| <= log(2)/2
+    q = 1 / 6227020800
+    q = q * r + 1 / 479001600
+    q = q * r + 1 / 39916800
+    q = q * r + 1 / 3628800
+    q = q * r + 1 / 362880
+    q = q * r + 1 / 40320
+    q = q * r + 1 / 5040
+    q = q * r + 1 / 720
+    q = q * r + 1 / 120
+    q = q * r + 1 / 24
+    q = q * r + 1 / 6
+    q = q * r + 0.5
+    q = q * r * r + r + 1
+    scaled = _as_float(_as_int(q) + (_as_int(shifted) << 52))
+    return 0.0 if x < _LEAST_EXPONENT else scaled
+
+
+@elementwise
+def log(x: float) -> float:
+    """Logarithm of a positive, normal, finite number."""
+    bits = _as_int(x)
+    exponent = (bits - _ROOT_HALF_BITS) >> 52
+    f = _as_float(bits - (exponent << 52)) - 1  # the mantissa, in [√½, √2), less one
+    s = f / (2 + f)
+    z = s * s
+    # log(1 + f) = 2 artanh(s) = f − f²/2 + s (f²/2 + R), |R| < z
+    q = 2 / 21
+    q = q * z + 2 / 19
+    q = q * z + 2 / 17
+    q = q * z + 2 / 15
+    q = q * z + 2 / 13
+    q = q * z + 2 / 11
+    q = q * z + 2 / 9
+    q = q * z + 2 / 7
+    q = q * z + 2 / 5
+    q = q * z + 2 / 3
+    half = 0.5 * f * f
+    n = float(exponent)
+    small = f - (half - (s * (half + q * z) + n * _LN2_LOW))
+    return n * _LN2_HIGH + small
+
+
+@elementwise
+def log1p(x: float) -> float:
+    """log(1 + x) for x ≥ 0, with the digits of small x."""
+    u = 1 + x
+    d = u - 1
+    return x if d == 0 else log(u) * (x / d)
+
+
+@elementwise
+def omega_step(omega: float, residual: float) -> float:
+    """ω moved by a residual z − ω − log ω, to fourth order, as in the core."""
+    shifted = 1 + omega
+    twice = 2 * shifted + residual * (4 / 3)
+    step = residual / shifted
+    return omega * (1 + step * (twice - step) / (twice - 2 * step))
+
+
+@elementwise
+def omega_start(softplus: float) -> float:
+    """ω within about one percent, from log(1 + e^z): Iacono and Boyd's approximation."""
+    return softplus * (1 - log(1 + softplus) / (2 + softplus))
+
+
+@elementwise
+def wright_omega(z: float) -> float:
+    """The root of ω + log ω = z, for finite z."""
+    negative = -z if z > 0 else z
+    tail = exp(negative)
+    start = (z if z > 0 else 0.0) + log1p(tail)
+    omega = omega_start(start)
+    below = z < 0
+    for _ in range(2):
+        # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
+        logarithm = log(tail / omega if below else omega)
+        omega = omega_step(omega, (logarithm if below else z - logarithm) - omega)
+    return tail if z < -40 else omega
