@@ -85,7 +85,7 @@ def _reduce(
     total = loss_sum(*rows)
     if reduction == "mean" and rows[0].shape[0] == 0:
         total = total * math.nan  # the mean of nothing, as PyTorch has it
-    return total.to(dtype)
+    return total if total.dtype == dtype else total.to(dtype)
 
 
 def class_loss(
@@ -131,11 +131,16 @@ def class_loss(
             )
         if look:
             check_labels(target, k, ignore_index)
-        y, scale = _labels(
-            theta, target.reshape(-1).long(), weight, ignore_index, reduction, label_smoothing
-        )
+        y, scale = _labels(theta, _flat(target), weight, ignore_index, reduction, label_smoothing)
     rows = theta, y, scale, handle, engine, ignore_index
     return _reduce(rows, reduction, shape, output_dtype(input))
+
+
+def _flat(labels: Tensor) -> Tensor:
+    """Class indices as one list of int64; itself where it is one."""
+    if labels.ndim != 1:
+        labels = labels.reshape(-1)
+    return labels if labels.dtype == torch.int64 else labels.long()
 
 
 def _proportions(
