@@ -156,7 +156,7 @@ def reproduce(
     ),
     tol: Annotated[
         float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
-    ] = 1e-6,
+    ] = 1e-8,
     alphas: Annotated[
         str,
         typer.Option(

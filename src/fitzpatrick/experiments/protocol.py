@@ -54,7 +54,7 @@ class Protocol:
     alphas: tuple[float, ...] = ALPHAS
     dtype: str = "float64"
     refit: bool = False
-    tol: float = 1e-6
+    tol: float = 1e-8
     max_iter: int = 1000
     device: str | None = None
 
