@@ -24,10 +24,23 @@ def test_rows_sum_to_one(form, dtype) -> None:
     np.testing.assert_allclose(dense, expected)
 
 
-def test_the_input_is_left_alone() -> None:
-    counts = sparse.csr_array(COUNTS.astype(float))
-    label_proportions(counts)
-    np.testing.assert_array_equal(counts.toarray(), COUNTS)
+@pytest.mark.parametrize("dtype", [int, np.float32, float])
+def test_the_input_is_left_alone_also_when_the_output_changes(dtype) -> None:
+    indices, indptr = np.asarray([1, 0, 2, 1, 2]), np.asarray([0, 2, 4, 5])  # not sorted
+    data = np.asarray([1, 1, 1, 3, 7], dtype=dtype)
+    counts = sparse.csr_array((data, indices, indptr), shape=(3, 3))
+    before = counts.toarray()
+    proportions = label_proportions(counts)
+    proportions.sort_indices()
+    proportions.data[:] = 0
+    proportions.eliminate_zeros()
+    np.testing.assert_array_equal(counts.toarray(), before)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_sums_that_overflow_are_an_error(form) -> None:
+    with pytest.raises(ValueError, match="the sum of row 1 of Y overflows"):
+        label_proportions(form([[1.0, 2.0], [1e308, 1e308]]))
 
 
 def test_float32_stays() -> None:

@@ -42,15 +42,14 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     if Y.dtype.kind not in "fiub":
         raise TypeError(f"Y must hold numbers, got dtype {Y.dtype}")
     _check_counts(Y)
-    totals = Y.sum(axis=1, dtype=np.float64)
+    totals = _row_sums(Y)
     _report_empty(np.flatnonzero(totals == 0), len(totals), empty)
     dtype = np.float32 if Y.dtype == np.float32 else np.float64
     divisor = np.where(totals == 0, 1.0, totals)
     if is_sparse:
-        per_entry = np.repeat(divisor, np.diff(Y.indptr))
-        return sparse.csr_array(
-            ((Y.data / per_entry).astype(dtype), Y.indices, Y.indptr), shape=Y.shape
-        )
+        proportions = Y.astype(dtype)  # a copy, that of the indices included
+        proportions.data /= np.repeat(divisor, np.diff(Y.indptr))
+        return proportions
     return (Y / divisor[:, None]).astype(dtype, copy=False)
 
 
@@ -66,6 +65,15 @@ def _check_counts(Y: Array) -> None:
         f"Y must hold indicators or counts, finite and non-negative, got {values[tuple(at)]} in "
         f"row {row}, column {column}"
     )
+
+
+def _row_sums(Y: Array) -> Array:
+    with np.errstate(over="ignore"):
+        totals = Y.sum(axis=1, dtype=np.float64)
+    if not np.isfinite(totals).all():
+        row = np.flatnonzero(~np.isfinite(totals))[0]
+        raise ValueError(f"the sum of row {row} of Y overflows; divide the row by its maximum")
+    return totals
 
 
 def _report_empty(rows: Array, n_rows: int, empty: str) -> None:
