@@ -6,6 +6,9 @@ from scipy import sparse
 from scipy.spatial import distance
 from scipy.stats import entropy
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
 from fitzpatrick import metrics
 
@@ -48,6 +51,18 @@ def test_zeros_in_predictions() -> None:
     assert metrics.canberra([[1.0, 0.0]], [[1.0, 0.0]]) == 0.0
 
 
+@pytest.mark.parametrize("name", ["canberra", "clark"])
+def test_distances_of_negative_predictions(name: str) -> None:
+    negative = RNG.standard_normal((6, 4))
+    ratio = np.abs(P - negative) / (np.abs(P) + np.abs(negative))
+    by_row = {
+        "canberra": [distance.canberra(p, q) for p, q in zip(P, negative, strict=True)],
+        "clark": np.sqrt(np.square(ratio).sum(axis=1)),
+    }
+    assert getattr(metrics, name)(P, negative) == pytest.approx(np.mean(by_row[name]), rel=1e-12)
+    assert getattr(metrics, name)([[0.5, 0.5]], [[-0.5, 0.5]]) == 1.0
+
+
 def test_sparsity_counts_exact_zeros() -> None:
     y = [[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 1e-300, 0.0]]
     assert metrics.sparsity(y) == pytest.approx(0.5)
@@ -65,8 +80,39 @@ def test_scorers_have_the_sign_of_their_metric() -> None:
         assert score == pytest.approx(sign * getattr(metrics, name)(P, Q))
 
 
-def test_one_column_may_come_as_a_vector() -> None:
-    assert metrics.squared_error([1.0, 2.0], [1.0, 4.0]) == 2.0
+@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2]], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("name", BY_ROW)
+def test_scorers_ask_a_classifier_for_probabilities(name: str, labels: list[int]) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[np.isin(y, labels)], y[np.isin(y, labels)]
+    names = np.asarray(["a", "b", "c"])[y]
+    model = GaussianNB().fit(X, names)
+    one_hot = np.eye(len(labels))[y]
+    expected = getattr(metrics, name)(one_hot, model.predict_proba(X))
+    sign = 1 if name in ("cosine", "intersection") else -1
+    scorer = metrics.get_scorer(name)
+    assert scorer(model, X, names) == pytest.approx(sign * expected, rel=1e-12)
+    weights = RNG.uniform(0, 1, len(X))
+    expected = getattr(metrics, name)(one_hot, model.predict_proba(X), sample_weight=weights)
+    score = scorer(model, X, names, sample_weight=weights)
+    assert score == pytest.approx(sign * expected, rel=1e-12)
+    assert np.isfinite(cross_val_score(model, X, names, scoring=scorer, cv=2)).all()
+
+
+def test_scorers_name_labels_that_the_classifier_does_not_know() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB().fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match=r"not fitted with: \[2\]; its classes are \[0, 1\]"):
+        metrics.get_scorer("squared_error")(model, X, y)
+
+
+def test_scorers_take_models_with_one_output() -> None:
+    class Model(RegressorMixin, BaseEstimator):
+        def predict(self, X):
+            return X[:, 0]
+
+    score = metrics.get_scorer("squared_error")(Model(), np.asarray([[1.0], [4.0]]), [1.0, 2.0])
+    assert score == -2.0
 
 
 @pytest.mark.parametrize(
@@ -74,8 +120,13 @@ def test_one_column_may_come_as_a_vector() -> None:
     [
         (lambda: metrics.squared_error(P, Q[:3]), r"same shape, got \(6, 4\) and \(3, 4\)"),
         (lambda: metrics.cosine(P, Q * np.nan), "y_pred holds nan in row 0, column 0"),
-        (lambda: metrics.cosine(np.ones((2, 2, 2)), Q), r"y_true must have shape \(n, k\)"),
-        (lambda: metrics.clark(P, Q, sample_weight=[1.0]), r"must have shape \(6,\)"),
+        (lambda: metrics.cosine(np.ones((2, 2, 2)), Q), "Found array with dim 3"),
+        (lambda: metrics.cosine([0.2, 0.8], [0.5, 0.5]), r"y_true must have shape \(n, k\), got"),
+        (lambda: metrics.cosine(P, Q + 1j), "Complex data not supported"),
+        (lambda: metrics.cosine(P, Q.astype(str)), "not compatible with arrays of bytes/strings"),
+        (lambda: metrics.clark(P, Q, sample_weight=[1.0]), r"expected \(6,\)"),
+        (lambda: metrics.clark(P, Q, sample_weight=np.zeros(6)), "zero for all samples"),
+        (lambda: metrics.clark(P, Q, sample_weight=-np.ones(6)), "Negative values"),
         (lambda: metrics.get_scorer("cosin"), "unknown metric 'cosin'; did you mean 'cosine'"),
     ],
 )

@@ -1,9 +1,8 @@
 r"""Metrics of predicted proportions.
 
 Each takes targets and predictions of shape (n, k), dense or sparse, computes one number per sample
-and averages over the samples, with weights if given; shape (n,) counts as one column.
-``fitzpatrick.metrics.get_scorer(name)`` makes a scorer for scikit-learn's model selection out of
-any of them.
+and averages over the samples, with weights if given. ``fitzpatrick.metrics.get_scorer(name)``
+makes a scorer for scikit-learn's model selection out of any of them.
 
 Six of them are the usual ones of label distribution learning: Chebyshev, Clark, Canberra,
 Kullback-Leibler, cosine and intersection.
@@ -16,9 +15,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import rel_entr
-from sklearn.metrics import make_scorer
+from sklearn.base import is_classifier
+from sklearn.metrics._scorer import _BaseScorer
+from sklearn.utils import check_array
 
 from ._array import Array
+from ._weights import check_weights
 
 __all__ = [
     "canberra",
@@ -88,7 +90,7 @@ def chebyshev(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
 
 
 def clark(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Clark distance :math:`\sqrt{\sum_j (y_j - \hat y_j)^2 / (y_j + \hat y_j)^2}`.
+    r"""Clark distance :math:`\sqrt{\sum_j (y_j - \hat y_j)^2 / (|y_j| + |\hat y_j|)^2}`.
 
     Classes that are zero in both count 0.
 
@@ -97,12 +99,12 @@ def clark(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
         (0.0, True)
     """
     y_true, y_pred = _pair(y_true, y_pred)
-    ratio = _ratio(y_true - y_pred, y_true + y_pred)
+    ratio = _ratio(y_true - y_pred, np.abs(y_true) + np.abs(y_pred))
     return _mean(np.sqrt(np.square(ratio).sum(axis=1)), sample_weight)
 
 
 def canberra(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Canberra distance :math:`\sum_j |y_j - \hat y_j| / (y_j + \hat y_j)`.
+    r"""Canberra distance :math:`\sum_j |y_j - \hat y_j| / (|y_j| + |\hat y_j|)`.
 
     Classes that are zero in both count 0.
 
@@ -111,7 +113,7 @@ def canberra(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
         2.0
     """
     y_true, y_pred = _pair(y_true, y_pred)
-    ratio = _ratio(np.abs(y_true - y_pred), y_true + y_pred)
+    ratio = _ratio(np.abs(y_true - y_pred), np.abs(y_true) + np.abs(y_pred))
     return _mean(ratio.sum(axis=1), sample_weight)
 
 
@@ -176,6 +178,9 @@ def metric_names() -> list[str]:
 def get_scorer(name: str) -> Any:
     """A scikit-learn scorer of a metric; distances are negated, so that higher is better.
 
+    What is scored are the predictions of a regressor, and the probabilities of a classifier
+    against one-hot rows of its classes.
+
     Example:
         >>> import numpy as np
         >>> from sklearn.model_selection import cross_val_score
@@ -193,16 +198,48 @@ def get_scorer(name: str) -> Any:
             f"unknown metric {name!r}; {hint}The names are {', '.join(metric_names())}"
         )
     metric, higher_is_better = _METRICS[name]
-    return make_scorer(metric, greater_is_better=higher_is_better)
+    return _ProportionScorer(metric, 1 if higher_is_better else -1, {})
+
+
+class _ProportionScorer(_BaseScorer):  # type: ignore[misc]  # scikit-learn has no types
+    """A scorer that knows what to ask a classifier for: its probabilities."""
+
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
+    ) -> float:
+        if is_classifier(estimator):
+            y_true = _one_hot(y_true, estimator.classes_)
+            y_pred = estimator.predict_proba(X)
+        else:
+            y_true = _as_columns(y_true)
+            y_pred = _as_columns(method_caller(estimator, "predict", X, pos_label=None))
+        return float(self._sign * self._score_func(y_true, y_pred, **kwargs))
+
+
+def _one_hot(labels: Any, classes: Array) -> Array:
+    rows = np.asarray(labels)[:, None] == classes
+    unknown = np.asarray(labels)[~rows.any(axis=1)]
+    if unknown.size:
+        raise ValueError(
+            f"y holds labels that the classifier was not fitted with: "
+            f"{np.unique(unknown)[:5].tolist()}; its classes are {classes[:20].tolist()}"
+        )
+    return rows
+
+
+def _as_columns(y: Any) -> Any:
+    """Targets (n,) of a model with one output as one column."""
+    return y if sparse.issparse(y) or np.ndim(y) != 1 else np.reshape(y, (-1, 1))
 
 
 def _rows(y: Any, name: str) -> Array:
-    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
-    if y.ndim == 1:
-        y = y.reshape(-1, 1)
-    if y.ndim != 2 or y.size == 0:
-        raise ValueError(f"{name} must have shape (n, k) with at least one entry, got {y.shape}")
-    y = y.astype(np.float64, copy=False)
+    if not sparse.issparse(y) and np.ndim(y) == 1:
+        raise ValueError(
+            f"{name} must have shape (n, k), got {np.shape(y)}; one sample of k classes is "
+            f"[{name}], and one column of n samples is np.reshape({name}, (-1, 1))"
+        )
+    y = check_array(y, accept_sparse=True, dtype="numeric", ensure_all_finite=False)
+    y = np.asarray(y.toarray() if sparse.issparse(y) else y, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(y))
     if len(bad):
         raise ValueError(
@@ -227,12 +264,4 @@ def _ratio(numerator: Array, denominator: Array) -> Array:
 
 
 def _mean(values: Array, sample_weight: Any) -> float:
-    if sample_weight is None:
-        return float(values.mean())
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != values.shape:
-        raise ValueError(
-            f"sample_weight must have shape {values.shape}, one weight per sample, "
-            f"got {weights.shape}"
-        )
-    return float(np.average(values, weights=weights))
+    return float(np.average(values, weights=check_weights(sample_weight, values)))
