@@ -87,6 +87,26 @@ def test_constant_columns_with_standardize(form, cls) -> None:
     ProportionRegressor().fit(form(constant), Y)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [0.1, -3e7, 1e-30])
+def test_constant_columns_of_many_rows(form, dtype, value: float) -> None:
+    rng = np.random.default_rng(0)
+    n = 20003  # the mean of so many numbers is not what each of them is
+    long = np.column_stack([rng.standard_normal(n), np.full(n, value)]).astype(dtype)
+    with pytest.raises(ValueError, match=r"1 of the 2 columns of X are constant \(columns 1\)"):
+        FitzpatrickClassifier(standardize=True).fit(form(long), rng.integers(0, 2, n))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_columns_constant_where_weights_are_positive(form) -> None:
+    constant = X.copy()
+    constant[:50, 2] = 0.1
+    weights = np.repeat([1.0, 0.0], [50, 10])
+    with pytest.raises(ValueError, match=r"1 of the 5 columns of X are constant \(columns 2\)"):
+        ProportionRegressor(standardize=True).fit(form(constant), Y, weights)
+
+
 @pytest.mark.parametrize("alpha", [-1.0, np.inf, np.nan])
 def test_alpha_out_of_range(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha must be a finite number of at least 0"):

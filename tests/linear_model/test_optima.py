@@ -113,6 +113,20 @@ def test_standardize_is_a_standard_scaler_in_front(as_sparse, fit_intercept: boo
     np.testing.assert_allclose(inside.coef_, outside.coef_ / scaler.scale_, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_means_and_deviations_of_long_columns(dtype, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = (1000 + rng.standard_normal((50000, 2))).astype(dtype)
+    weights = rng.uniform(0.0, 2.0, len(X)) if weighted else None
+    scaling = _design.measure(X, weights, center=True, standardize=True)
+    exact = X.astype(np.longdouble)
+    mean = np.average(exact, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((exact - mean) ** 2, axis=0, weights=weights))
+    np.testing.assert_allclose(scaling.shift, mean.astype(float), rtol=1e-15)
+    np.testing.assert_allclose(scaling.scale, deviation.astype(float), rtol=1e-12)
+
+
 @pytest.mark.parametrize("standardize", [True, False])
 def test_sparse_features_and_targets_give_the_dense_model(standardize: bool) -> None:
     X = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())

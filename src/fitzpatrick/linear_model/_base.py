@@ -81,7 +81,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         targets, n_classes, binary = self._check_targets(y, settings.loss, X.shape[0])
         weights = self._class_weights(y, check_weights(sample_weight, X))
         if settings.standardize:
-            check_not_constant(X)
+            check_not_constant(X, weights)
         return Data(X, targets, n_classes, weights, binary)
 
     def _fit_one(self, X: Any, y: Any, sample_weight: Any) -> None:

@@ -128,9 +128,9 @@ def check_weights(sample_weight: Any, X: Array) -> Array | None:
     return weights
 
 
-def check_not_constant(X: Array) -> None:
+def check_not_constant(X: Array, weights: Array | None) -> None:
     """Raise for columns that ``standardize`` cannot scale."""
-    columns = constant_columns(X)
+    columns = constant_columns(X, weights)
     if columns.size:
         some = ", ".join(map(str, columns[:5])) + (", …" if columns.size > 5 else "")
         raise ValueError(

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array
 from ._rotation import principal_directions, rotation_pays
@@ -41,40 +41,59 @@ class Scaling:
 def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool) -> Scaling:
     """Weighted means, and standard deviations with ``standardize``, in float64.
 
-    Constant columns get scale 1; :func:`constant_columns` finds them.
+    A constant column is shifted by its value, which leaves exact zeros, and has scale 1.
     """
     n_features = X.shape[1]
-    shift, scale = np.zeros(n_features), np.ones(n_features)
     if not center:
-        return Scaling(shift, scale)
-    shift, variance = _moments(X, weights)
-    if standardize:
-        scale = np.sqrt(variance)
-        scale[_is_constant(X, scale)] = 1.0
-    return Scaling(shift, scale)
+        return Scaling(np.zeros(n_features), np.ones(n_features))
+    if not standardize:
+        return Scaling(_mean(X, weights), np.ones(n_features))
+    mean, variance = _moments(X, weights)
+    low, high = _range(X)
+    constant = _is_constant(low, high, X.dtype) | (variance == 0)
+    return Scaling(np.where(constant, low, mean), np.where(constant, 1.0, np.sqrt(variance)))
 
 
-def constant_columns(X: Array) -> Array:
-    """Indices of the columns of X that hold one value only."""
-    _, variance = _moments(X, None)
-    return np.flatnonzero(_is_constant(X, np.sqrt(variance)))
+def constant_columns(X: Array, weights: Array | None) -> Array:
+    """Indices of the columns that hold one value only in the rows of positive weight."""
+    if weights is not None and not weights.all():
+        X = X[np.flatnonzero(weights)]
+    return np.flatnonzero(_is_constant(*_range(X), X.dtype))
+
+
+def _mean(X: Array, weights: Array | None) -> Array:
+    if sparse.issparse(X):
+        return _moments(X, weights)[0]
+    if weights is None:
+        return np.asarray(X.mean(axis=0, dtype=np.float64))
+    return np.asarray(np.average(X, axis=0, weights=weights))
 
 
 def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Weighted means and variances."""
     if sparse.issparse(X):
-        as_64 = X.astype(np.float64)
-        mean, variance = mean_variance_axis(as_64, axis=0, weights=weights)
+        mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
         return mean, variance
-    mean = np.average(X, axis=0, weights=weights).astype(np.float64)
-    square = np.square(X - mean)
-    return mean, np.average(square, axis=0, weights=weights).astype(np.float64)
+    mean = _mean(X, weights)
+    centred = X - mean
+    correction = _mean(centred, weights)  # the sum of many rows is rounded
+    variance = _mean(np.square(centred, out=centred), weights) - np.square(correction)
+    return mean + correction, np.maximum(variance, 0.0)
 
 
-def _is_constant(X: Array, deviation: Array) -> Array:
-    """Deviations that are rounding errors of the mean."""
-    largest = abs(X).max(axis=0)
-    largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
-    return deviation <= 100 * np.finfo(np.float64).eps * largest
+def _range(X: Array) -> tuple[Array, Array]:
+    """The smallest and the largest entry of each column."""
+    if sparse.issparse(X):
+        low, high = min_max_axis(X, axis=0)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _is_constant(low: Array, high: Array, dtype: Any) -> Array:
+    """Columns whose entries differ by rounding errors at most."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return high - low <= 4 * np.finfo(dtype).eps * largest
 
 
 class Design(ABC):
