@@ -44,8 +44,12 @@ def test_sums_that_overflow_are_an_error(form) -> None:
 
 
 def test_float32_stays() -> None:
-    assert label_proportions(COUNTS.astype(np.float32)).dtype == np.float32
-    assert label_proportions(sparse.csr_array(COUNTS.astype(np.float32))).dtype == np.float32
+    counts = np.random.default_rng(0).random((50, 300)).astype(np.float32)
+    dense, compressed = label_proportions(counts), label_proportions(sparse.csr_array(counts))
+    assert dense.dtype == compressed.dtype == np.float32
+    expected = counts / counts.sum(axis=1, keepdims=True, dtype=np.float64)
+    np.testing.assert_array_equal(dense, expected.astype(np.float32))
+    np.testing.assert_array_equal(compressed.toarray(), dense)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

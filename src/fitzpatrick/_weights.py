@@ -12,7 +12,7 @@ def check_weights(sample_weight: Any, X: Array) -> Array | None:
     """Weights of the rows of X in float64, finite and non-negative; None for ones."""
     if sample_weight is None:
         return None
-    if not np.any(sample_weight):
+    if not np.asarray(sample_weight).any():
         raise ValueError(
             "sample_weight is zero for all samples; give at least one a positive weight"
         )

@@ -69,7 +69,8 @@ def _check_counts(Y: Array) -> None:
 
 def _row_sums(Y: Array) -> Array:
     with np.errstate(over="ignore"):
-        totals = Y.sum(axis=1, dtype=np.float64)
+        # sparse arrays of float32 are summed in float32 whatever the dtype asked for
+        totals = Y.astype(np.float64, copy=False).sum(axis=1)
     if not np.isfinite(totals).all():
         row = np.flatnonzero(~np.isfinite(totals))[0]
         raise ValueError(f"the sum of row {row} of Y overflows; divide the row by its maximum")

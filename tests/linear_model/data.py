@@ -1,36 +1,25 @@
 """Data for the tests of the estimators: small random problems and the paper's real ones."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_svmlight_file
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 import fitzpatrick as fp
+from fitzpatrick.datasets import load_dataset
 from fitzpatrick.preprocessing import label_proportions
-
-_SHAPES = {"scene": (294, 6), "yeast": (103, 14)}
 
 
 def real_problem(name: str) -> tuple[Any, Any]:
-    """Standardised training features and label proportions; skips where the files are not."""
-    folder = os.environ.get("FITZPATRICK_DATA")
-    if folder is None:
-        pytest.skip("FITZPATRICK_DATA does not name the folder of the svm files")
-    path = Path(folder) / f"{name}_train.svm.gz"
-    if not path.exists():
-        pytest.skip(f"{path} does not exist")
-    n_features, n_classes = _SHAPES[name]
-    X, labels = load_svmlight_file(
-        str(path), multilabel=True, zero_based=False, n_features=n_features
-    )
-    Y = np.zeros((len(labels), n_classes))
-    for row, of_row in zip(Y, labels, strict=True):
-        row[[int(label) for label in of_row]] = 1
-    return StandardScaler().fit_transform(X.toarray()), label_proportions(Y)
+    """Standardised training features and label proportions; skips where scene's file is not."""
+    if name != "yeast" and os.environ.get("FITZPATRICK_DATA") is None:  # yeast is embedded
+        pytest.skip(f"FITZPATRICK_DATA does not name the folder of {name}'s files")
+    train = load_dataset(name).train
+    X = train.X.toarray() if sparse.issparse(train.X) else train.X
+    return StandardScaler().fit_transform(X), label_proportions(train.Y)
 
 
 def features(n: int = 60, d: int = 5, seed: int = 0) -> Any:

@@ -21,6 +21,7 @@ from fitzpatrick.linear_model import (
     ProportionRegressor,
     ProportionRegressorCV,
 )
+from fitzpatrick.linear_model._base import LinearModel
 
 from .data import features, targets
 
@@ -85,6 +86,55 @@ def test_default_score_is_r2_and_accuracy() -> None:
     assert 0 < ProportionRegressor(alpha=0.01).fit(X, Y).score(X, Y) < 1
     iris, labels = load_iris(return_X_y=True)
     assert FitzpatrickClassifier(alpha=0.01).fit(iris, labels).score(iris, labels) > 0.9
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix])
+def test_default_score_takes_sparse_targets(form) -> None:
+    model = ProportionRegressor().fit(X, form(Y))
+    assert model.score(X, form(Y)) == model.score(X, Y)
+    weights = np.arange(len(X))
+    assert model.score(X, form(Y), weights) == model.score(X, Y, weights)
+    search = GridSearchCV(ProportionRegressor(), {"alpha": [0.1, 10.0]}, cv=2)
+    expected = search.fit(X, Y).cv_results_["mean_test_score"]
+    found = search.fit(X, sparse.csr_array(Y)).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_predictions_are_those_of_the_loss_that_was_fitted() -> None:
+    labels = Y.argmax(axis=1)
+    regressor = ProportionRegressor().fit(X, Y)
+    classifier = FitzpatrickClassifier().fit(X, labels)
+    expected = regressor.predict(X), classifier.predict_proba(X)
+    regressor.set_params(loss="squared")
+    classifier.set_params(loss="sparsemax")
+    np.testing.assert_array_equal(regressor.predict(X), expected[0])
+    np.testing.assert_array_equal(classifier.predict_proba(X), expected[1])
+    assert regressor.loss_ == "fitzpatrick_logistic"
+
+
+def test_log_probabilities_have_no_finite_zeros() -> None:
+    iris, labels = load_iris(return_X_y=True)
+    model = FitzpatrickClassifier("fitzpatrick_sparsemax", alpha=0.01).fit(iris, labels)
+    logs = model.predict_log_proba(iris)
+    assert np.isneginf(logs).any()
+    np.testing.assert_array_equal(np.isneginf(logs), model.predict_proba(iris) == 0)
+    np.testing.assert_allclose(np.exp(logs), model.predict_proba(iris), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistik", 3, None])
+def test_a_wrong_loss_is_no_error_before_a_fit(loss) -> None:
+    model = ProportionRegressor(loss=loss)
+    assert "ProportionRegressor" in model._repr_html_()
+    assert "ProportionRegressor" in make_pipeline(StandardScaler(), model)._repr_html_()
+    assert not ProportionRegressor().__sklearn_tags__().target_tags.single_output
+    assert ProportionRegressor("squared").__sklearn_tags__().target_tags.single_output
+    with pytest.raises((ValueError, TypeError), match="loss"):
+        model.fit(X, Y)
+
+
+def test_the_base_of_the_estimators_is_abstract() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        LinearModel()
 
 
 def test_feature_names_pass_through_a_pipeline() -> None:

@@ -64,6 +64,26 @@ def test_labels_for_the_regressor() -> None:
         ProportionRegressor().fit(X, LABELS)
 
 
+@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (Y + 1j, "Complex data not supported"),
+        (Y.astype(str), "not compatible with arrays of bytes/strings"),
+        (Y[None], "Found array with dim 3"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_targets_that_are_no_numbers(cls, y, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cls().fit(X, y)
+
+
+def test_targets_of_objects_are_numbers() -> None:
+    expected = ProportionRegressor().fit(X, Y).coef_
+    np.testing.assert_array_equal(ProportionRegressor().fit(X, Y.astype(object)).coef_, expected)
+
+
 def test_one_class_only() -> None:
     with pytest.raises(
         ValueError, match=r"at least two classes, and y holds one class only: .*'a'"
@@ -73,7 +93,7 @@ def test_one_class_only() -> None:
 
 def test_targets_of_another_length() -> None:
     for model, y in ((ProportionRegressor(), Y), (FitzpatrickClassifier(), LABELS)):
-        with pytest.raises(ValueError, match="X has 60 rows and y has 10"):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 10\]"):
             model.fit(X, y[:10])
 
 
@@ -109,12 +129,14 @@ def test_columns_constant_where_weights_are_positive(form) -> None:
 
 @pytest.mark.parametrize("alpha", [-1.0, np.inf, np.nan])
 def test_alpha_out_of_range(alpha: float) -> None:
-    with pytest.raises(ValueError, match="alpha must be a finite number of at least 0"):
+    with pytest.raises(ValueError, match=r"'alpha' parameter .* in the range \[0.0, inf\)"):
         ProportionRegressor(alpha=alpha).fit(X, Y)
 
 
 def test_several_alphas_for_one_model() -> None:
-    with pytest.raises(ValueError, match="use the estimator whose name ends in CV"):
+    with pytest.raises(
+        ValueError, match=r"'alpha' parameter .* must be a float .* Got \[0.1, 1.0\]"
+    ):
         ProportionRegressor(alpha=[0.1, 1.0]).fit(X, Y)
 
 
@@ -139,12 +161,19 @@ def test_grids_of_alphas_without_sense(cls, alphas, message: str) -> None:
     ("parameters", "message"),
     [
         ({"loss": "logistik"}, "unknown loss 'logistik'; did you mean 'logistic'"),
-        ({"solver": "sag"}, "unknown solver 'sag'; the names are auto, newton-cg, lbfgs"),
+        ({"solver": "sag"}, "'solver' parameter .* must be a str among .* Got 'sag' instead"),
         ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature.*use solver='lbfgs'"),
-        ({"tol": 0.0}, "tol must be a positive number"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
-        ({"verbose": -1}, "verbose must be an integer of at least 0"),
-        ({"n_threads": 0}, "n_threads must be an integer of at least 1"),
+        ({"tol": 0.0}, r"'tol' parameter .* must be a float in the range \(0.0, inf\)"),
+        ({"max_iter": 0}, r"'max_iter' parameter .* must be an int in the range \[1, inf\)"),
+        ({"verbose": -1}, r"'verbose' parameter .* must be an int in the range \[0, inf\)"),
+        (
+            {"n_threads": 0},
+            r"'n_threads' parameter .* an int in the range \[1, inf\) or None",
+        ),
+        ({"max_iter": 10.0}, r"'max_iter' parameter .* must be an int in the range \[1, inf\)"),
+        ({"fit_intercept": "no"}, "'fit_intercept' parameter .* must be an instance of 'bool'"),
+        ({"standardize": "no"}, "'standardize' parameter .* must be an instance of 'bool'"),
+        ({"warm_start": "no"}, "'warm_start' parameter .* must be an instance of 'bool'"),
     ],
 )
 def test_parameters(parameters, message: str) -> None:
@@ -163,6 +192,22 @@ def test_weights() -> None:
         ProportionRegressor().fit(X, Y, np.zeros(len(X)))
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         ProportionRegressor().fit(X, Y, -np.ones(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({0: -1.0, 1: 1.0, 2: 1.0, 3: 1.0}, "class_weight must hold finite numbers of at least 0"),
+        ({0: np.nan, 1: 1.0, 2: 1.0, 3: 1.0}, "class_weight must hold finite numbers of at least"),
+        ({0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, "class_weight is zero for the classes of all samples"),
+        ({0: 0.0, 7: 1.0}, r"The classes, \[1, 2, 3\], are not in class_weight"),
+        ("even", "'class_weight' parameter .* must be .* among {'balanced'}"),
+    ],
+)
+@pytest.mark.parametrize("cls", [FitzpatrickClassifier, FitzpatrickClassifierCV])
+def test_class_weights(cls, class_weight, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cls(class_weight=class_weight).fit(X, LABELS)
 
 
 def test_a_dev_set_that_is_no_pair() -> None:

@@ -180,6 +180,84 @@ def test_class_weights_are_sample_weights() -> None:
     np.testing.assert_allclose(skewed.coef_, balanced.coef_, atol=1e-6)
 
 
+def test_class_weights_and_sample_weights_multiply() -> None:
+    X, y = load_iris(return_X_y=True)
+    by_class = np.asarray([1.0, 2.0, 0.5])
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+    one = FitzpatrickClassifier(class_weight=dict(enumerate(by_class)), tol=1e-9)
+    other = FitzpatrickClassifier(tol=1e-9).fit(X, y, by_class[y] * weights)
+    np.testing.assert_allclose(one.fit(X, y, weights).coef_, other.coef_, atol=1e-7)
+
+
+def test_balanced_weights_count_each_sample_by_its_weight() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).integers(0, 4, len(X))
+    repeated = np.repeat(np.arange(len(X)), weights)
+    model = FitzpatrickClassifier("logistic", class_weight="balanced", tol=1e-10)
+    coef = model.fit(X, y, weights).coef_
+    np.testing.assert_allclose(model.fit(X[repeated], y[repeated]).coef_, coef, atol=1e-8)
+    theirs = LogisticRegression(
+        class_weight="balanced", solver="newton-cg", tol=1e-10, max_iter=10000
+    ).fit(X, y, weights)
+    np.testing.assert_allclose(theirs.coef_, coef, atol=1e-6)
+
+
+def test_balanced_weights_pass_over_classes_without_weight() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = np.where(y == 2, 0.0, np.where(y == 1, 3.0, 1.0))
+    balanced = FitzpatrickClassifier(class_weight="balanced", tol=1e-9).fit(X, y, weights)
+    equal = FitzpatrickClassifier(tol=1e-9).fit(X, y, np.where(y == 2, 0.0, 2.0))
+    np.testing.assert_allclose(balanced.coef_, equal.coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_logistic"])
+def test_rounded_targets_are_proportions(loss: str, dtype, form) -> None:
+    X = features(400, 8)
+    Y = targets(loss, X, k=6).astype(dtype)
+    model = ProportionRegressor(loss).fit(X, form(Y) if dtype is np.float32 else Y)
+    assert model.status_ is Status.CONVERGED
+    exact = Y.astype(float) / Y.astype(float).sum(axis=1, keepdims=True)
+    expected = ProportionRegressor(loss).fit(X, exact)
+    assert model.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+def test_sparse_features_in_any_state(form, standardize: bool) -> None:
+    dense = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    Y = targets("fitzpatrick_logistic", dense)
+    half = sparse.coo_array(dense)
+    half.data /= 2
+    rows, columns = (np.concatenate([part, part[::-1]]) for part in (half.row, half.col))
+    order = np.argsort(rows if form is sparse.csr_array else columns, kind="stable")
+    major, minor = (rows, columns) if form is sparse.csr_array else (columns, rows)
+    indptr = np.append(0, np.cumsum(np.bincount(major)))
+    parts = np.concatenate([half.data, half.data[::-1]])[order], minor[order], indptr
+    X = form(parts, shape=dense.shape)  # every entry in two halves, out of order
+    np.testing.assert_allclose(X.toarray(), dense)
+    for array in (X.data, X.indices, X.indptr):
+        array.flags.writeable = False
+    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    model = ProportionRegressor(standardize=standardize, tol=1e-9)
+    coef = model.fit(X, Y).coef_
+    prediction = model.predict(X)
+    for array, expected in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, expected)
+    np.testing.assert_allclose(coef, model.fit(dense, Y).coef_, atol=1e-8)
+    np.testing.assert_allclose(prediction, model.predict(dense), atol=1e-8)
+
+
+def test_two_classes_of_proportions_are_the_classifier_at_half_the_penalty() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    one = ProportionRegressor(alpha=2.0, tol=1e-10).fit(X, np.eye(2)[y])
+    other = FitzpatrickClassifier(alpha=1.0, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(one.predict(X), other.predict_proba(X), atol=1e-8)
+
+
 @pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "sparsemax"])
 def test_single_precision_stays_and_agrees(loss: str) -> None:
     X = features()

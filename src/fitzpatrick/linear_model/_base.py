@@ -1,9 +1,9 @@
 """What the four estimators share."""
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,14 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
 from .._array import Array
+from .._weights import check_weights
 from ..losses import Loss
-from ._checks import (
-    check_alpha,
-    check_features,
-    check_not_constant,
-    check_settings,
-    check_weights,
-)
+from ._checks import CONSTRAINTS, check_features, check_not_constant, check_settings
 from ._fitting import Fitted, Problem, Settings
 from ._rows import BinaryRows
 from .solvers import Status
@@ -65,32 +60,28 @@ class Data:
         )
 
 
-class LinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Scores X Wᵀ + b, learned with a loss, a penalty and a solver."""
 
-    @abstractmethod
-    def _check_targets(self, y: Any, loss: Loss, n_samples: int) -> tuple[Array, int, bool]:
-        """Targets, the number of classes, and whether they share one row of coefficients."""
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     @abstractmethod
-    def _class_weights(self, y: Any, weights: Array | None) -> Array | None:
-        """Weights of the samples with those of their classes."""
+    def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
+        """The data of a fit: targets, and weights with those of their classes."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: Settings) -> Data:
         X = check_features(self, X, reset=True)
-        targets, n_classes, binary = self._check_targets(y, settings.loss, X.shape[0])
-        weights = self._class_weights(y, check_weights(sample_weight, X))
+        data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
         if settings.standardize:
-            check_not_constant(X, weights)
-        return Data(X, targets, n_classes, weights, binary)
+            check_not_constant(X, data.weights)
+        return data
 
     def _fit_one(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Check everything, fit at alpha and keep the result."""
         settings = check_settings(self)
-        alpha = check_alpha(self.alpha)
         data = self._check_data(X, y, sample_weight, settings)
         start = self._warm_start((data.n_scores, data.X.shape[1]))
-        self._store(data.problem(settings).fit(alpha, start), data.X.dtype)
+        self._store(data.problem(settings).fit(float(self.alpha), start), data.X.dtype)
 
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -103,6 +94,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
 
     def _keep(self, fitted: Fitted, dtype: Any) -> None:
+        self.loss_ = self.loss
         self.coef_ = fitted.coef.astype(dtype)
         self.intercept_ = fitted.intercept.astype(dtype)
         self.objective_ = fitted.result.objective

@@ -1,6 +1,5 @@
-"""Checks at the edge of the estimators: parameters, features, targets, weights."""
+"""Checks at the edge of the estimators: parameters, features, targets."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -8,15 +7,33 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
 from .._array import Array
 from ..losses import Loss, get_loss
 from ..sets import Simplex
+from ..sets._base import membership_tolerance
 from ._design import constant_columns
 from ._fitting import SOLVERS, Settings
 
 MAX_ALPHAS = 1000
+
+# What scikit-learn checks by itself, parameter by parameter; each estimator has some of them.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "standardize": ["boolean"],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "solver": [StrOptions({"auto", *SOLVERS})],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "verbose": [Interval(Integral, 0, None, closed="left")],
+    "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+}
 
 
 @contextmanager
@@ -33,24 +50,17 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def check_settings(estimator: Any) -> Settings:
     """The parameters that all estimators share."""
-    loss = get_loss(estimator.loss)
+    estimator._validate_params()
     settings = Settings(
-        loss=loss,
+        loss=get_loss(estimator.loss),
         fit_intercept=bool(estimator.fit_intercept),
         standardize=bool(estimator.standardize),
         solver=estimator.solver,
-        tol=_positive("tol", estimator.tol),
-        max_iter=_integer("max_iter", estimator.max_iter, least=1),
-        verbose=_integer("verbose", estimator.verbose, least=0),
-        n_threads=(
-            None
-            if estimator.n_threads is None
-            else _integer("n_threads", estimator.n_threads, least=1)
-        ),
+        tol=float(estimator.tol),
+        max_iter=int(estimator.max_iter),
+        verbose=int(estimator.verbose),
+        n_threads=estimator.n_threads,
     )
-    names = ["auto", *SOLVERS]
-    if settings.solver not in names:
-        raise ValueError(f"unknown solver {settings.solver!r}; the names are {', '.join(names)}")
     if settings.solver == "newton-cg" and not settings.has_curvature:
         raise ValueError(
             f"solver='newton-cg' needs curvature, and the Hessian of the loss {estimator.loss!r} "
@@ -59,54 +69,31 @@ def check_settings(estimator: Any) -> Settings:
     return settings
 
 
-def _positive(name: str, value: Any) -> float:
-    if not _is_real(value) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
-
-
-def _integer(name: str, value: Any, *, least: int) -> int:
-    if not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def check_alpha(alpha: Any, name: str = "alpha") -> float:
-    """One strength of the penalty."""
-    if not _is_real(alpha):
-        raise ValueError(
-            f"{name} must be one number, got {alpha!r}; to choose among several, use the "
-            "estimator whose name ends in CV"
-        )
-    if not 0 <= alpha < math.inf:
-        raise ValueError(f"{name} must be a finite number of at least 0, got {alpha!r}")
-    return float(alpha)
-
-
 def check_alphas(alphas: Any) -> Array:
     """A grid of penalties, in the order given."""
-    if isinstance(alphas, (Real, str)) or np.ndim(alphas) != 1 or len(alphas) == 0:
+    grid = np.asarray(alphas)
+    if grid.ndim != 1 or grid.size == 0 or grid.dtype.kind not in "fiu":
         raise ValueError(
             f"alphas must be a sequence of numbers such as [0.1, 1.0, 10.0], got {alphas!r}"
         )
-    if len(alphas) > MAX_ALPHAS:
+    if len(grid) > MAX_ALPHAS:
         raise ValueError(
-            f"alphas holds {len(alphas)} values and at most {MAX_ALPHAS} are allowed: one model is "
+            f"alphas holds {len(grid)} values and at most {MAX_ALPHAS} are allowed: one model is "
             "fitted per value and fold; np.logspace(-4, 4, 9) covers eight orders of magnitude"
         )
-    grid = np.asarray([check_alpha(alpha, f"alphas[{i}]") for i, alpha in enumerate(alphas)])
+    grid = grid.astype(np.float64)
+    valid = np.isfinite(grid) & (grid >= 0)
+    if not valid.all():
+        at = int(valid.argmin())
+        raise ValueError(f"alphas[{at}] must be a finite number of at least 0, got {grid[at]:g}")
     if len(np.unique(grid)) < len(grid):
         raise ValueError(f"alphas must differ from each other, got {grid.tolist()}")
     return grid
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X as a C-ordered float array, or as CSR or CSC."""
-    return validate_data(
+    """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place."""
+    X = validate_data(
         estimator,
         X,
         reset=reset,
@@ -114,18 +101,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
         dtype=(np.float64, np.float32),
         order="C",
     )
-
-
-def check_weights(sample_weight: Any, X: Array) -> Array | None:
-    """Weights of the rows in float64, None for ones."""
-    if sample_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError(
-            "sample_weight is zero for all samples; give at least one a positive weight"
-        )
-    return weights
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # which may be the user's
+        X.sum_duplicates()
+    return X
 
 
 def check_not_constant(X: Array, weights: Array | None) -> None:
@@ -140,40 +119,62 @@ def check_not_constant(X: Array, weights: Array | None) -> None:
         )
 
 
-def check_proportions(y: Any, loss: Loss, n_samples: int) -> Array:
-    """Targets (n, k) in the domain of the loss, dense or CSR; the loss's own check follows."""
+def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
+    """Targets (n, k), or (n,) off the simplex, in float64: dense or CSR.
+
+    Whether they are in the domain of the loss is checked where they are bound to it.
+    """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    y = sparse.csr_array(y) if sparse.issparse(y) else np.asarray(y)
-    if y.dtype.kind not in "fiub":
-        y = np.asarray(y, dtype=np.float64)
-    if y.ndim not in (1, 2):
-        raise ValueError(f"y must have shape (n, k), got {y.shape}")
-    if y.shape[0] != n_samples:
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"X has {n_samples} rows and y has {y.shape[0]}"
-        )
-    check_finite(y)
-    if y.ndim == 1 and isinstance(loss.regularizer.domain, Simplex):
+    y = check_array(
+        y,
+        accept_sparse="csr",
+        dtype="numeric",
+        ensure_2d=False,
+        ensure_all_finite=False,
+        input_name="y",
+    )
+    check_consistent_length(X, y)
+    on_simplex = isinstance(loss.regularizer.domain, Simplex)
+    if y.ndim == 1 and on_simplex:
         raise ValueError(
             f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
             "class labels use FitzpatrickClassifier"
         )
-    return y
-
-
-def check_finite(y: Array) -> None:
-    """Raise with the place of the first NaN or infinity."""
-    values = y.tocoo().data if sparse.issparse(y) else y
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    at = np.argwhere(~finite)[0]
-    value = values[tuple(at)]
     if sparse.issparse(y):
-        coo = y.tocoo()
-        at = np.asarray([coo.row[at[0]], coo.col[at[0]]])
-    what = "NaN" if np.isnan(value) else "infinity"
-    where = f"row {at[0]}" + (f", column {at[1]}" if at.size > 1 else "")
-    raise ValueError(f"Input y contains {what} in {where}; drop the row or give it a target")
+        y = sparse.csr_array(y)
+    _check_finite(y)
+    return _sum_to_one(y) if on_simplex else y.astype(np.float64, copy=False)
+
+
+def _check_finite(y: Array) -> None:
+    """Raise with the place of the first NaN or infinity."""
+    if np.isfinite(y.data if sparse.issparse(y) else y).all():
+        return
+    entries = sparse.coo_array(y if y.ndim == 2 else y[:, None])
+    at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+    what = "NaN" if np.isnan(entries.data[at]) else "infinity"
+    raise ValueError(
+        f"Input y contains {what} in row {entries.row[at]}, column {entries.col[at]}; drop the "
+        "row or give it a target"
+    )
+
+
+def _sum_to_one(y: Array) -> Array:
+    """Proportions in float64, without what rounding to their own dtype has done to their sums.
+
+    Along an intercept for all classes the objective is flat only if they sum to one. Rows that do
+    not, up to rounding, are left for the loss to name.
+    """
+    rounded = y.data if sparse.issparse(y) else y
+    slack = membership_tolerance(rounded if y.dtype.kind == "f" else np.empty(0))
+    exact = y.astype(np.float64, copy=False)
+    totals = exact.sum(axis=1)
+    if (totals == 1).all():
+        return exact
+    if (np.abs(totals - 1) > slack).any():
+        return y
+    if not sparse.issparse(exact):
+        return np.asarray(exact / totals[:, None])
+    per_entry = np.repeat(totals, np.diff(exact.indptr))
+    return sparse.csr_array((exact.data / per_entry, exact.indices, exact.indptr), shape=y.shape)

@@ -4,40 +4,29 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .._array import Array
 from ..losses import Loss, get_loss
 from ..sets import Simplex
-from ._base import LinearModel
-from ._checks import check_finite, unchanged_on_failure
+from ._base import Data, LinearModel
+from ._checks import unchanged_on_failure
 from ._rows import BinaryRows
 
 
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
 
-    def _check_targets(self, y: Any, loss: Loss, n_samples: int) -> tuple[Array, int, bool]:
+    def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         if not isinstance(loss.regularizer.domain, Simplex):
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
             )
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f":
-            check_finite(y)
-        check_classification_targets(y)
-        if y.shape[0] != n_samples:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {n_samples} rows and y has {y.shape[0]}"
-            )
+        y = self._check_labels(y, X)
         self.classes_, labels = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
@@ -45,13 +34,39 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
                 f"{self.classes_[0]!r}"
             )
-        return labels, n_classes, n_classes == 2
+        if self.class_weight is not None:
+            by_class = self._class_weights(labels, weights)[labels]
+            weights = by_class if weights is None else by_class * weights
+            if not weights.any():
+                raise ValueError(
+                    "class_weight is zero for the classes of all samples of positive weight; give "
+                    "at least one of them a positive weight"
+                )
+        return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
-    def _class_weights(self, y: Any, weights: Array | None) -> Array | None:
-        if self.class_weight is None:
-            return weights
-        by_class = compute_sample_weight(self.class_weight, column_or_1d(y))
-        return by_class if weights is None else by_class * weights
+    def _check_labels(self, y: Any, X: Array) -> Array:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        return y
+
+    def _class_weights(self, labels: Array, weights: Array | None) -> Array:
+        """One weight per class; ``"balanced"`` gives all classes the same total weight."""
+        if self.class_weight == "balanced":
+            totals = np.bincount(labels, weights=weights)
+            present = totals > 0
+            return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
+        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(by_class) & (by_class >= 0)).all():
+            raise ValueError(
+                f"class_weight must hold finite numbers of at least 0, got {self.class_weight!r}"
+            )
+        return by_class
 
     def decision_function(self, X: Any) -> Array:
         """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
@@ -68,7 +83,12 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
         scores = self._scores(X)
         theta = BinaryRows.pair(scores) if scores.shape[1] == 1 else scores
-        return get_loss(self.loss).link(theta)
+        return get_loss(self.loss_).link(theta)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
 
 class FitzpatrickClassifier(ClassModel):

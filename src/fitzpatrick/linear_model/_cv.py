@@ -12,9 +12,10 @@ from sklearn.utils import _safe_indexing
 
 from .. import metrics
 from .._array import Array
+from .._weights import check_weights
 from ..losses import Loss
 from ._base import Data, LinearModel
-from ._checks import check_alphas, check_settings, check_weights, unchanged_on_failure
+from ._checks import check_alphas, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._fitting import Settings
 from ._regressor import ProportionModel

@@ -2,27 +2,25 @@
 
 from typing import Any, Self
 
+from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from .._array import Array
-from ..losses import Loss, get_loss
+from ..losses import Loss, get_loss, loss_names
 from ..sets import Simplex
-from ._base import LinearModel
+from ._base import Data, LinearModel
 from ._checks import check_proportions, unchanged_on_failure
 
 
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets and predictions (n, k) in the domain of the loss."""
 
-    def _check_targets(self, y: Any, loss: Loss, n_samples: int) -> tuple[Array, int, bool]:
-        y = check_proportions(y, loss, n_samples)
+    def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
+        y = check_proportions(y, loss, X)
         self._is_single = y.ndim == 1
         if self._is_single:
             y = y.reshape(-1, 1)
-        return y, y.shape[1], False
-
-    def _class_weights(self, y: Any, weights: Array | None) -> Array | None:
-        return weights
+        return Data(X, y, y.shape[1], weights, binary=False)
 
     def predict_scores(self, X: Any) -> Array:
         """Scores θ = X Wᵀ + b, shape (n, k)."""
@@ -30,14 +28,23 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 
     def predict(self, X: Any) -> Array:
         """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
-        prediction = get_loss(self.loss).link(self._scores(X))
+        scores = self._scores(X)
+        prediction = get_loss(self.loss_).link(scores)
         return prediction[:, 0] if self._is_single else prediction
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R² of the predictions, averaged over the classes."""
+        y = y.toarray() if sparse.issparse(y) else y
+        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        domain = get_loss(self.loss).regularizer.domain
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = not isinstance(domain, Simplex)
+        # parameters may be wrong until fit says so
+        known = isinstance(self.loss, Loss) or self.loss in loss_names()
+        tags.target_tags.single_output = not (
+            known and isinstance(get_loss(self.loss).regularizer.domain, Simplex)
+        )
         return tags
 
 
