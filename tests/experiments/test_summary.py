@@ -51,14 +51,25 @@ def test_summary_of_a_loss():
     assert summary.error == pytest.approx(np.mean(summary.errors))
     assert summary.spread == pytest.approx(np.std(summary.errors, ddof=1))
     assert summary.interval[0] < summary.error < summary.interval[1]
-    assert (summary.unconverged, summary.fits, summary.seconds) == (2, 6, 6.0)
+    assert (summary.unconverged, summary.fits, summary.seconds) == (2, 8, 6.0)
 
 
 def test_interval_has_the_right_width():
     values = np.random.default_rng(0).normal(size=2000)
-    low, high = bootstrap_interval(values)
+    low, high = bootstrap_interval(values[None])
     assert high - low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(2000), rel=0.05)
-    assert bootstrap_interval(values) == (low, high)
+    assert bootstrap_interval(values[None]) == (low, high)
+    assert bootstrap_interval(np.stack([values, values])) == pytest.approx((low, high), abs=0.01)
+
+
+def test_interval_knows_that_the_splits_might_have_been_others():
+    """Differences that all samples share but that turn with the split are no evidence."""
+    shifts = np.asarray([-0.5, -0.4, 0.3, 0.4, -0.3])[:, None]
+    values = shifts + np.random.default_rng(1).normal(size=(5, 500)) / 10
+    low, high = bootstrap_interval(values)
+    assert low < 0 < high
+    assert high - low > 0.4
+    assert bootstrap_interval(values.mean(axis=0)[None])[1] < 0  # which is what samples alone say
 
 
 def test_paired_difference_sees_what_unpaired_errors_hide():

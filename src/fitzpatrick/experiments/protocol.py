@@ -15,12 +15,13 @@ import functools
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..datasets import Dataset
+from ..datasets import DataError, Dataset
 from ..datasets._table import Matrix
 from ..preprocessing import label_proportions
 
@@ -156,7 +157,9 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     """
     n = experiment.X.shape[0]
     fit, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
-    varies = _varying_columns(experiment.X[fit])
+    varies = varying_columns(experiment.X[fit])
+    if varies.size == 0:
+        raise DataError("every feature is constant on the rows to fit", Path(experiment.name))
 
     def prepare(X: Matrix) -> Matrix:
         X = X[:, varies].astype(protocol.dtype, copy=False)
@@ -172,7 +175,8 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     )
 
 
-def _varying_columns(X: Matrix) -> np.ndarray:
+def varying_columns(X: Matrix) -> np.ndarray:
+    """Indices of the features that are not constant."""
     if sparse.issparse(X):
         return np.flatnonzero((X.max(axis=0) - X.min(axis=0)).toarray())
     return np.flatnonzero(np.ptp(X, axis=0))

@@ -15,11 +15,13 @@ there, and the path goes on from it, bit by bit as if nothing had happened.
 import base64
 import io
 import json
+import zipfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from ..datasets import DataError
 from ..datasets._files import write_atomically
 from .protocol import Experiment, FitPath, Protocol
 
@@ -71,6 +73,16 @@ class Record:
         errors = np.frombuffer(base64.b64decode(fields["test_errors"]), dtype="<f4")
         return cls(**{**fields, "test_errors": errors})
 
+    @classmethod
+    def read(cls, file: Path) -> "Record":
+        """The record in a file, which only a damaged disk or another hand can have changed."""
+        try:
+            return cls.from_json(file.read_text())
+        except (ValueError, KeyError, TypeError):
+            raise DataError(
+                "not a record of a fit; delete it to have the fit run again", file
+            ) from None
+
 
 @dataclass(frozen=True, eq=False)
 class PathRecords:
@@ -78,6 +90,11 @@ class PathRecords:
 
     grid: list[Record]
     final: Record
+
+    @property
+    def fits(self) -> list[Record]:
+        """The grid, and the model that is tested unless it is among them."""
+        return self.grid if self.final in self.grid else [*self.grid, self.final]
 
 
 def choose(records: list[Record]) -> Record:
@@ -115,7 +132,7 @@ class Store:
             file = self._record(path, index)
             if not file.is_file():
                 break
-            records.append(Record.from_json(file.read_text()))
+            records.append(Record.read(file))
         return records
 
     def is_complete(self, path: FitPath) -> bool:
@@ -141,8 +158,11 @@ class Store:
         file = self._state(path, index)
         if not file.is_file():
             return None
-        with np.load(file, allow_pickle=False) as stored:
-            return dict(stored)
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                return dict(stored)
+        except (ValueError, EOFError, zipfile.BadZipFile):
+            raise DataError("damaged; delete it to have the path fitted again", file) from None
 
     def discard_states(self, path: FitPath, before: int) -> None:
         """Remove the states of earlier fits, which nobody will ask for."""

@@ -18,10 +18,10 @@ from . import protocol as paper
 from .progress import download_progress, progress
 from .records import Record, Store, all_records, final_models
 from .report import Section, render
-from .results import FitLine, fit_lines, write_csv
+from .results import FitLine, fit_lines, to_csv
 from .runner import run
 from .summary import RESAMPLES, summarize
-from .tables import heading, results_table
+from .tables import heading, results_table, wrapped
 
 Say = Callable[[str], None]
 
@@ -70,11 +70,11 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
                 data = load_dataset(name, progress=report_download)
         except (DataError, UnavailableError) as error:
             failures[name] = str(error)
-            say(f"\n{name} was not run: {error}")
+            say("\n" + "\n".join(wrapped(f"{name} was not run: {error}")))
             continue
         records = run_experiment(paper.Experiment.of_dataset(data), options)
         summaries = summarize(final_models(records))
-        fits += fit_lines(name, options.protocol, records)
+        fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))
         blocks.append(results_table(name, summaries, info.paper))
@@ -87,8 +87,10 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
     if sections:
         page = render(_TITLE, _LEAD, sections, failures)
         write_atomically(options.output / "table.txt", "\n\n".join(blocks) + "\n")
-        write_atomically(options.output / "fits.csv", write_csv(fits))
+        write_atomically(options.output / "fits.csv", to_csv(fits))
         write_atomically(options.output / "report.html", page)
+        if failures:
+            say(f"\n{len(sections)} of {len(names)} data sets were run")
         for file in ("table.txt", "fits.csv", "report.html"):
             say(f"{'' if file != 'table.txt' else chr(10)}wrote {options.output / file}")
     return len(sections)

@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -50,17 +52,38 @@ def run(
     with ProcessPoolExecutor(
         min(n_jobs, len(open_paths)), context, _initialize, (experiment, store)
     ) as pool:
-        pending: set[Future[None]] = {pool.submit(_work, path) for path in open_paths}
         try:
+            with _no_interrupt():  # until every worker can end without a traceback
+                pending: set[Future[None]] = {pool.submit(_work, path) for path in open_paths}
             while pending:
                 done, pending = wait(pending, _POLL_SECONDS, FIRST_COMPLETED)
                 for future in done:
                     future.result()
                 report(store.count(paths))
-        except BaseException:
-            for future in pending:
-                future.cancel()
-            raise
+        except BrokenProcessPool:
+            raise WorkerError(
+                "a worker process was killed, perhaps for lack of memory; the same command goes on "
+                "from the finished fits, with -j 1 in a single process"
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class WorkerError(RuntimeError):
+    """A worker process that ended before its work."""
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back, here and in processes that are started meanwhile."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _job: tuple[Experiment, Store] | None = None
@@ -70,6 +93,8 @@ def _initialize(experiment: Experiment, store: Store) -> None:
     """Hand the data to a worker once, not with every path."""
     global _job
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
+    if os.name == "posix":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     _job = experiment, store
     if store.protocol.device is not None:

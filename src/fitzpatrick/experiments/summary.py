@@ -21,14 +21,14 @@ class LossSummary:
         loss: its name.
         alphas: chosen on dev, one per seed.
         errors: test error of the chosen model, one per seed.
-        sample_errors: test error of each sample, averaged over the seeds.
-        interval: bootstrap interval of the mean error over test samples.
+        sample_errors: test error of each sample, (seeds, n).
+        interval: bootstrap interval of the mean error.
         dev_curve: dev error at each alpha of the grid, averaged over the seeds.
         grid: the alphas.
         zeros: share of exact zeros in the chosen models' predictions.
         seconds: time of one whole path, averaged over the seeds.
-        unconverged: fits that did not reach the tolerance, over all seeds.
-        fits: number of fits, over all seeds.
+        unconverged: fits that did not reach the tolerance, over all seeds, tested ones included.
+        fits: number of fits.
     """
 
     loss: str
@@ -86,7 +86,8 @@ def summarize(records: dict[FitPath, PathRecords]) -> list[LossSummary]:
     for loss in dict.fromkeys(path.loss for path in records):
         found = [records[path] for path in records if path.loss == loss]
         runs, chosen = [one.grid for one in found], [one.final for one in found]
-        samples = np.stack([record.test_errors for record in chosen]).mean(axis=0, dtype=np.float64)
+        samples = np.stack([record.test_errors for record in chosen]).astype(np.float64)
+        fitted = [fit for one in found for fit in one.fits]
         summaries.append(
             LossSummary(
                 loss=loss,
@@ -98,36 +99,37 @@ def summarize(records: dict[FitPath, PathRecords]) -> list[LossSummary]:
                 grid=tuple(fit.alpha for fit in runs[0]),
                 zeros=float(np.mean([record.zeros for record in chosen])),
                 seconds=float(np.mean([sum(fit.seconds for fit in fits) for fits in runs])),
-                unconverged=sum(not fit.converged for fits in runs for fit in fits),
-                fits=sum(len(fits) for fits in runs),
+                unconverged=sum(not fit.converged for fit in fitted),
+                fits=len(fitted),
             )
         )
     return summaries
 
 
 def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
-    """Percentile interval of the mean of ``values`` under resampling, always the same one.
+    """Percentile interval of the mean of ``values``, (seeds, n), always the same one.
+
+    Dev splits and test samples are resampled: both might have been others.
 
     Example:
-        >>> low, high = bootstrap_interval(np.asarray([1.0, 1.0, 1.0]))
+        >>> low, high = bootstrap_interval(np.asarray([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]))
         >>> low, high
-        (1.0, 1.0)
+        (1.0, 2.0)
     """
     generator = np.random.default_rng(_SEED)
-    n = values.size
-    block = max(1, _BLOCK_CELLS // n)
-    means = np.concatenate(
-        [
-            values[generator.integers(n, size=(min(block, RESAMPLES - start), n))].mean(axis=1)
-            for start in range(0, RESAMPLES, block)
-        ]
-    )
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    seeds, n = values.shape
+    blocks = []
+    for start in range(0, RESAMPLES, max(1, _BLOCK_CELLS // n)):
+        count = min(max(1, _BLOCK_CELLS // n), RESAMPLES - start)
+        weights = generator.multinomial(seeds, np.full(seeds, 1 / seeds), size=count) / seeds
+        samples = generator.integers(n, size=(count, n))
+        blocks.append(np.take_along_axis(weights @ values, samples, axis=1).mean(axis=1))
+    low, high = np.quantile(np.concatenate(blocks), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
 def difference(first: LossSummary, second: LossSummary) -> Difference:
-    """Paired bootstrap over the test samples: both losses are judged on the same resamples."""
+    """Paired bootstrap: both losses are judged on the same splits and the same test samples."""
     delta = first.sample_errors - second.sample_errors
     return Difference(first.loss, second.loss, float(delta.mean()), *bootstrap_interval(delta))
 

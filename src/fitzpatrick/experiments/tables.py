@@ -1,5 +1,7 @@
 """The numbers as text, in 80 columns."""
 
+import textwrap
+
 from ..datasets import DATASETS
 from .summary import LEVEL, Difference, LossSummary, pairs
 
@@ -7,7 +9,7 @@ HEADING = (
     "Test error: squared error summed over classes, averaged over test samples;\n"
     "ours is the mean over {seeds} dev split{s}, ± their standard deviation.\n"
     "* better of its pair: the {level:.0%} interval of the difference excludes 0\n"
-    "  (paired bootstrap over test samples, {resamples} resamples)."
+    "  (paired bootstrap over splits and test samples, {resamples} resamples)."
 )
 
 
@@ -70,17 +72,27 @@ def datasets_table(available: dict[str, str]) -> str:
         said = info.published
         lines.append(
             f"{info.name:<12}{said.train:>7}{said.dev:>6}{said.test:>7}{said.features:>10}"
-            f"{said.classes:>9}  {available[info.name]}"
+            f"{said.classes:>9}  {available[info.name].partition(':')[0]}"
         )
+    for name, place in available.items():
+        if place.startswith("unusable"):
+            lines += wrapped(f"{name}: {place}")
     return "\n".join(lines)
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines of at most 79 columns, indented below the first."""
+    return textwrap.wrap(
+        text, 79, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def dataset_details() -> str:
     """Source, licence and notes of each set."""
     blocks = []
     for info in DATASETS.values():
-        block = [f"{info.name}: {info.source}", f"  licence: {info.licence}"]
+        block = wrapped(f"{info.name}: {info.source}") + wrapped(f"  licence: {info.licence}")
         if info.note:
-            block.append(f"  note: {info.note}")
+            block += wrapped(f"  note: {info.note}")
         blocks.append("\n".join(block))
     return "\n".join(blocks)
