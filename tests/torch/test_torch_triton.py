@@ -30,10 +30,12 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 1e-2, to
 
 @pytest.fixture(params=["registers", "wide"])
 def path(request, monkeypatch):
+    engine._plan.cache_clear()
     if request.param == "wide":
-        for limit in ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_ROWS_LIMIT"):
+        for limit in ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_ROWS_LIMIT", "_MOMENTS_LIMIT"):
             monkeypatch.setattr(engine, limit, 0)
-    return request.param
+    yield request.param
+    engine._plan.cache_clear()
 
 
 def draw(k, dtype, generator):
@@ -64,7 +66,9 @@ def assert_parity(name, x, target, scale, ignore_index=-100):
     expected, expected_gradient = reference.value_and_gradient(*options)
     assert value.dtype == working
     assert gradient.dtype == x.dtype
-    tight = TOLERANCE[working]
+    # proportions of half-precision scores go through a rational function that is 4e-5 off
+    rough = target.is_floating_point() and x.element_size() == 2
+    tight = 1e-4 if rough else TOLERANCE[working]
     torch.testing.assert_close(
         value.double(), expected, rtol=tight, atol=tight * 1e-3, equal_nan=True
     )
@@ -94,6 +98,19 @@ def test_parity_in_other_dtypes(name, dtype, path, generator):
     assert_parity(name, x, y, scale)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_scores_too_far_apart_for_an_exponential(dtype, path, generator):
+    x, y, labels, scale = draw(33, dtype, generator)
+    for size in (100.0, 1e30):
+        x = x.sign() * size + x
+        x[0, :4] = torch.tensor([size, -size, 0.0, 1.0])
+        y[0] = 0
+        y[0, :2] = 0.5
+        for name in LOSSES:
+            assert_parity(name, x, y, scale)
+            assert_parity(name, x, labels, scale)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_rows_wider_than_a_tile(name, generator):
     k = 8201  # a tile and a rest, and an offset that is no multiple of a vector
@@ -111,9 +128,10 @@ def test_value_and_gradient_alone_are_the_same(name, path, generator):
         value, gradient = engine.value_and_gradient(x, target, scale, name, -100)
         alone = engine.value(x, target, scale, name, -100)
         assert torch.equal(alone.isfinite(), value.isfinite())
-        torch.testing.assert_close(alone, value, rtol=0, atol=0)
+        # three kernels, which a compiler may round in three ways
+        torch.testing.assert_close(alone, value, rtol=1e-12, atol=1e-15)
         torch.testing.assert_close(
-            engine.gradient(x, target, scale, name, -100), gradient, rtol=0, atol=0
+            engine.gradient(x, target, scale, name, -100), gradient, rtol=1e-12, atol=1e-15
         )
 
 

@@ -23,8 +23,9 @@ from .triton_labels import (
     sparse_labels,
     sparse_labels_wide,
 )
-from .triton_rows import LOSSES, rows_in_registers, rows_wide
+from .triton_rows import rows_in_registers, rows_wide
 from .triton_scale import scale_rows
+from .triton_terms import LOSSES
 
 __all__ = [
     "check",
@@ -50,11 +51,14 @@ _NAMES = tuple(LOSSES) + tuple(_PREFIX + name for name in LOSSES)
 _LOGISTIC_LIMIT = 4096
 _SPARSE_LIMIT = 512
 _ROWS_LIMIT = 2048
+_MOMENTS_LIMIT = 512
+# Earlier versions of Triton want other arguments where a compiled kernel is launched.
+_LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
 
 
 def is_interpreted() -> bool:
     """Whether kernels run in Triton's interpreter, on the CPU."""
-    return bool(triton.knobs.runtime.interpret)
+    return not isinstance(scale_rows, triton.JITFunction)
 
 
 def supports(loss: str) -> bool:
@@ -98,45 +102,74 @@ def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     n, k = rows.shape
     if n == 0:
         return
+    plan = _scale_plan(n, k, rows.dtype)
+    plan.launch((rows, factors), (n, k, factors.ndim and factors.stride(0)))
+
+
+class _Plan:
+    """A kernel, its grid and its constants, for tensors of one shape.
+
+    Finding the compiled kernel anew for each launch would take longer than a small kernel runs.
+    """
+
+    def __init__(self, kernel: Any, grid: tuple[int, ...], constants: dict[str, Any]) -> None:
+        self._kernel = kernel
+        self._grid = (*grid, 1, 1)[:3]
+        self._constants = constants
+        self._compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
+
+    def launch(self, tensors: tuple[Tensor, ...], numbers: tuple[Any, ...]) -> None:
+        """Start the kernel on the device of the tensors."""
+        device = tensors[0].device
+        # whatever a kernel is compiled for
+        key = device.index, numbers, *[(x.dtype, x.data_ptr() % 16) for x in tensors]
+        known = self._compiled.get(key)
+        with _on_device(device):
+            if known is not None:
+                start, constants = known
+                start(*tensors, *numbers, *constants)
+                return
+            compiled = self._kernel[self._grid](*tensors, *numbers, **self._constants)
+            if _LAUNCHES_COMPILED and compiled is not None:
+                names = self._kernel.arg_names[len(tensors) + len(numbers) :]
+                constants = tuple(self._constants[name] for name in names)
+                self._compiled[key] = compiled[self._grid], constants
+
+
+@functools.lru_cache(maxsize=1024)
+def _scale_plan(n: int, k: int, dtype: torch.dtype) -> _Plan:
+    """How to scale rows; the second axis of the grid deals columns out."""
     height, block = 128, 4096
-    programs = triton.cdiv(n, height)
-    spread = max(1, min(triton.cdiv(k, block), triton.cdiv(1024, programs)))
-    acc = tl.float64 if rows.dtype == torch.float64 else tl.float32
-    with _device(rows):
-        scale_rows[(programs, spread)](
-            rows,
-            factors,
-            n,
-            k,
-            factors.ndim and factors.stride(0),
-            ROWS=height,
-            BLOCK=block,
-            ACC=acc,
-            num_warps=4,
-        )
+    programs = _ceil(n, height)
+    spread = max(1, min(_ceil(k, block), _ceil(1024, programs)))
+    acc = tl.float64 if dtype == torch.float64 else tl.float32
+    constants = {"ROWS": height, "BLOCK": block, "ACC": acc, "num_warps": 4}
+    return _Plan(scale_rows, (programs, spread), constants)
 
 
-def _device(x: Tensor) -> AbstractContextManager[Any]:
-    """Make the device of ``x`` the current one, if it is not; kernels start on the current one."""
-    if not x.is_cuda or x.device.index == torch.cuda.current_device():
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _on_device(device: torch.device) -> AbstractContextManager[Any]:
+    """Make a device the current one, if it is not; kernels start on the current one."""
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
         return nullcontext()
-    return torch.cuda.device(x.device)
+    return torch.cuda.device(device)
 
 
-@functools.lru_cache(maxsize=256)
-def _precision(k: int, dtype: torch.dtype) -> dict[str, Any]:
-    """Accumulation dtype and iteration counts for rows of k scores."""
+@functools.lru_cache(maxsize=1024)
+def _precision(k: int, dtype: torch.dtype) -> tuple[dict[str, Any], tuple[int, float]]:
+    """Constants of the arithmetic, and steps and tolerance of Newton's method, for k scores."""
     wide = dtype == torch.float64
     acc = torch.float64 if wide else torch.float32
-    steps = newton_steps(torch.empty((1, k), dtype=acc))
-    return {
-        "acc": tl.float64 if wide else tl.float32,
-        "tolerance": 4 * torch.finfo(acc).eps,
-        "newton_steps": steps,
-        "fast": not wide and not is_interpreted(),
-        "omega_steps": 2 if wide else 1,
-        "omega_floor": -40.0 if wide else -18.0,
+    flags = {
+        "ACC": tl.float64 if wide else tl.float32,
+        "FAST": not wide and not is_interpreted() and torch.version.hip is None,
+        "REFINE": 2 if wide else 1,
+        "FLOOR": -40.0 if wide else -18.0,
     }
+    return flags, (newton_steps(torch.empty((1, k), dtype=acc)), 4 * torch.finfo(acc).eps)
 
 
 def _launch(
@@ -150,28 +183,78 @@ def _launch(
 ) -> tuple[Tensor, Tensor]:
     n, k = theta.shape
     working = torch.float64 if theta.dtype == torch.float64 else torch.float32
-    values = theta.new_empty(n if with_value else 0, dtype=working)
-    rows = theta.new_empty((n, k) if with_gradient else (0, k))
+    values = torch.empty(n if with_value else 0, dtype=working, device=theta.device)
+    rows = torch.empty((n if with_gradient else 0, k), dtype=theta.dtype, device=theta.device)
     if n == 0:
         return values, rows
     if theta.stride(1) != 1:
         theta = theta.contiguous()
-    precision = _precision(k, theta.dtype)
+    if target.ndim == 1 or target.stride(1) != 1:
+        target = target.contiguous()
+    lanes = _lanes(theta, target) if k % 2 == 0 else 1
+    plan, newton = _plan(
+        loss, target.ndim == 2, n, k, theta.dtype, lanes, with_value, with_gradient
+    )
+    numbers: tuple[Any, ...] = n, k // lanes, theta.stride(0) // lanes
+    if target.ndim == 2:
+        numbers += target.stride(0) // lanes, scale.stride(0), *newton
+    else:
+        numbers += scale.stride(0), ignore_index, *newton
+    plan.launch((theta, target, scale, values, rows), numbers)
+    return values, rows
+
+
+def _lanes(theta: Tensor, target: Tensor) -> int:
+    """Entries that a thread loads at once: 16 bytes, where all rows start at a multiple of them.
+
+    Rows that start anywhere are read entry by entry, with neighbours in neighbouring threads.
+    """
+    lanes = 16 // theta.element_size()
+    for x in (theta, target) if target.ndim == 2 else (theta,):
+        if x.shape[1] % lanes or x.stride(0) % lanes or x.data_ptr() % 16:
+            return 1
+    return lanes
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan(
+    loss: str,
+    proportions: bool,
+    n: int,
+    k: int,
+    dtype: torch.dtype,
+    lanes: int,
+    with_value: bool,
+    with_gradient: bool,
+) -> tuple[_Plan, tuple[Any, ...]]:
+    """How to compute rows like these, and the numbers that follow their strides."""
+    precision, newton = _precision(k, dtype)
+    numbers: tuple[Any, ...] = newton
     flags = {
         "FITZPATRICK": loss.startswith(_PREFIX),
         "WITH_VALUE": with_value,
         "WITH_GRADIENT": with_gradient,
-        "ACC": precision["acc"],
+        "LANES": lanes,
+        **precision,
     }
-    tensors = theta, target, scale, values, rows
-    with _device(theta):
-        if target.is_floating_point():
-            _launch_rows(tensors, loss, precision, flags)
-        elif loss in _SPARSE:
-            _launch_sparse(tensors, ignore_index, *_SPARSE[loss], precision, flags)
-        else:
-            _launch_logistic(tensors, ignore_index, precision, flags)
-    return values, rows
+    size = dtype.itemsize
+    if proportions:
+        flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
+        flags["ROUNDS"] = flags["REFINE"]
+        flags["ROUGH"] = size == 2
+        kernels, shape = (rows_in_registers, rows_wide), _rows_shape(loss, k, size, lanes)
+    elif loss in _SPARSE:
+        flags["SHARE"], flags["POWER"] = _SPARSE[loss]
+        for unused in ("FAST", "REFINE", "FLOOR"):
+            del flags[unused]
+        kernels, shape = (sparse_labels, sparse_labels_wide), _sparse_shape(k, size, lanes)
+    else:
+        numbers = ()
+        kernels, shape = (logistic_labels, logistic_labels_wide), _logistic_shape(k, size, lanes)
+    if "ROWS" in shape:
+        return _Plan(kernels[0], (_ceil(n, shape["ROWS"]),), {**flags, **shape}), numbers
+    shape["EVEN"] = k % (lanes * shape["GROUPS"]) == 0
+    return _Plan(kernels[1], (n,), {**flags, **shape}), numbers
 
 
 def _block_shape(k: int) -> dict[str, int]:
@@ -180,93 +263,40 @@ def _block_shape(k: int) -> dict[str, int]:
     return {
         "ROWS": max(1, 1024 // block),
         "BLOCK": block,
+        "EVEN": k == block,
         "num_warps": min(32, max(1, block // 1024)),
     }
 
 
-def _tile_shape(k: int, groups: int, warps: int, itemsize: int) -> dict[str, Any]:
-    """Groups of 16 bytes, the widest load of a thread, for rows that are read in tiles."""
-    lanes = 16 // itemsize
-    return {
-        "EVEN": k % (lanes * groups) == 0,
-        "GROUPS": groups,
-        "LANES": lanes,
-        "num_warps": warps,
-    }
-
-
-def _launch_logistic(
-    tensors: tuple[Tensor, ...], ignore_index: int, precision: dict[str, Any], flags: dict[str, Any]
-) -> None:
-    theta, target, scale, values, rows = tensors
-    n, k = theta.shape
-    labels = target.contiguous()
-    strides = theta.stride(0), scale.stride(0)
-    args = theta, labels, scale, values, rows, n, k, *strides, ignore_index
-    flags["STEPS"] = precision["omega_steps"]
-    flags["FLOOR"] = precision["omega_floor"]
-    flags["FAST"] = precision["fast"]
+def _logistic_shape(k: int, size: int, lanes: int) -> dict[str, int]:
     if k <= _LOGISTIC_LIMIT:
-        shape = _block_shape(k)
-        grid = (triton.cdiv(n, shape["ROWS"]),)
-        logistic_labels[grid](*args, **flags, EVEN=k == shape["BLOCK"], **shape)
-        return
-    size = theta.element_size()
+        return _block_shape(k)
+    if lanes == 1:
+        return {"GROUPS": 4096, "num_warps": 8}
     if size > 2:
-        groups, warps = 2048, 16
-    else:
-        groups, warps = (512, 8) if k <= 65536 else (1024, 16)
-    logistic_labels_wide[(n,)](*args, **flags, **_tile_shape(k, groups, warps, size))
+        return {"GROUPS": 2048, "num_warps": 16}
+    return {"GROUPS": 512, "num_warps": 8} if k <= 65536 else {"GROUPS": 1024, "num_warps": 16}
 
 
-def _launch_sparse(
-    tensors: tuple[Tensor, ...],
-    ignore_index: int,
-    share: float,
-    power: int,
-    precision: dict[str, Any],
-    flags: dict[str, Any],
-) -> None:
-    theta, target, scale, values, rows = tensors
-    n, k = theta.shape
-    labels = target.contiguous()
-    strides = theta.stride(0), scale.stride(0)
-    newton = precision["newton_steps"], precision["tolerance"]
-    args = theta, labels, scale, values, rows, n, k, *strides, ignore_index, *newton
-    flags["SHARE"] = share
-    flags["POWER"] = power
+def _sparse_shape(k: int, size: int, lanes: int) -> dict[str, int]:
     if k <= _SPARSE_LIMIT:
-        shape = _block_shape(k)
-        grid = (triton.cdiv(n, shape["ROWS"]),)
-        sparse_labels[grid](*args, **flags, EVEN=k == shape["BLOCK"], **shape)
-        return
+        return _block_shape(k)
     # an eighth of the row: the maxima of eight tiles or more say where the row is high
-    size = theta.element_size()
-    tile = min(max(triton.next_power_of_2(k) // 8, 1024 // size), 8192)
-    groups = tile * size // 16
-    warps = min(max(groups // 128, 1), 8)
-    sparse_labels_wide[(n,)](*args, **flags, **_tile_shape(k, groups, warps, size))
+    widest = 4096 if lanes == 1 else 8192
+    tile = min(max(triton.next_power_of_2(k) // 8, 256), widest)
+    return {"GROUPS": tile // lanes, "num_warps": min(max(tile * size // 2048, 1), 8)}
 
 
-def _launch_rows(
-    tensors: tuple[Tensor, ...], loss: str, precision: dict[str, Any], flags: dict[str, Any]
-) -> None:
-    theta, target, scale, values, rows = tensors
-    n, k = theta.shape
-    if target.stride(1) != 1:
-        target = target.contiguous()
-    strides = theta.stride(0), target.stride(0), scale.stride(0)
-    newton = precision["newton_steps"], precision["tolerance"]
-    args = theta, target, scale, values, rows, n, k, *strides, *newton
-    flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
-    # one step on log Σp with a rough ω, then one for each that refines ω itself
-    flags["HALLEY"] = precision["omega_steps"] + 1
-    flags["REFINE"] = precision["omega_steps"]
-    flags["FLOOR"] = precision["omega_floor"]
-    flags["FAST"] = precision["fast"]
+def _rows_shape(loss: str, k: int, size: int, lanes: int) -> dict[str, int]:
+    if loss == "fitzpatrick_logistic":
+        if k <= _MOMENTS_LIMIT:
+            return _block_shape(k)
+        # 64 registers a thread: moments of four entries, and room for many warps
+        warps = min(max(k // 1024, 1), 8 if size == 2 else 16)
+        return {"GROUPS": 32 * warps, "num_warps": warps, "maxnreg": 64}
     if k <= _ROWS_LIMIT:
         shape = _block_shape(k)
-        shape["num_warps"] = max(1, shape["BLOCK"] // 256)  # scores and targets share registers
-        rows_in_registers[(triton.cdiv(n, shape["ROWS"]),)](*args, **flags, **shape)
-    else:
-        rows_wide[(n,)](*args, **flags, BLOCK=1024, num_warps=4)
+        shape["num_warps"] = max(1, shape["BLOCK"] // 512)  # scores and targets share registers
+        return shape
+    tile, warps = (2048, 8) if size == 2 or lanes == 1 else (8192, 16)
+    return {"GROUPS": tile // lanes, "num_warps": warps}

@@ -24,7 +24,7 @@ out of range makes it NaN.
 import triton
 import triton.language as tl
 
-from .triton_math import exp, relu, sigmoid, softplus, wright_omega
+from .triton_math import exp, relu, sigmoid, softplus, wright_omega, write_zeros
 
 __all__ = ["logistic_labels", "logistic_labels_wide", "sparse_labels", "sparse_labels_wide"]
 
@@ -53,8 +53,8 @@ def logistic_labels(
     value,
     gradient,
     n,
-    k,
-    theta_stride,
+    groups,
+    theta_groups,
     scale_stride,
     ignore_index,
     FITZPATRICK: tl.constexpr,
@@ -63,12 +63,14 @@ def logistic_labels(
     EVEN: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    LANES: tl.constexpr,
     ACC: tl.constexpr,
-    STEPS: tl.constexpr,
+    REFINE: tl.constexpr,
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """Rows that fit into one block."""
+    """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
+    k = groups * LANES
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < n
     label = tl.load(target + row, mask=inside, other=ignore_index)
@@ -79,7 +81,7 @@ def logistic_labels(
     mask = inside[:, None]
     if not EVEN:
         mask = mask & (cols < k)
-    start = theta + row * theta_stride
+    start = theta + row * (theta_groups * LANES)
     x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
     own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
     at_label = cols == label[:, None]
@@ -88,7 +90,7 @@ def logistic_labels(
     top = tl.where(top == float("-inf"), 0.0, top)
     e = exp(x - top[:, None], FAST)
     total = tl.sum(e, axis=1)
-    loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, STEPS, FLOOR)
+    loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, REFINE, FLOOR)
     if WITH_VALUE:
         tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
     if WITH_GRADIENT:
@@ -108,8 +110,8 @@ def logistic_labels_wide(
     value,
     gradient,
     n,
-    k,
-    theta_stride,
+    groups,
+    theta_groups,
     scale_stride,
     ignore_index,
     FITZPATRICK: tl.constexpr,
@@ -119,34 +121,38 @@ def logistic_labels_wide(
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
     ACC: tl.constexpr,
-    STEPS: tl.constexpr,
+    REFINE: tl.constexpr,
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """One row of any width, read twice: each thread keeps a running log-sum-exp of its own."""
-    BLOCK: tl.constexpr = GROUPS * LANES
+    """One row of any width, read twice: each thread keeps a running log-sum-exp of its own.
+
+    Widths and strides are counted in groups of LANES entries, which one thread loads at once.
+    """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
     weight = tl.load(scale + row * scale_stride).to(ACC)
     counts = (label != ignore_index) & (weight != 0)
-    valid = (label >= 0) & (label < k)
-    start = theta + row * theta_stride
-    out = gradient + row * k
-    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
-    blocks = tl.cdiv(k, BLOCK)
-    label_block = label // BLOCK
+    valid = (label >= 0) & (label < groups * LANES)
+    start = theta + row * theta_groups * LANES
+    out = gradient + row * groups * LANES
+    tile = tl.arange(0, GROUPS)
+    lanes = tl.arange(0, LANES)[None, :]
+    blocks = tl.cdiv(groups, GROUPS)
+    label_block = label // (GROUPS * LANES)
     if counts:
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS,), float("-inf"), ACC)
         totals = tl.zeros((GROUPS,), ACC)
         for block in range(blocks):
-            cols = block * BLOCK + tile
+            group = block * GROUPS + tile
+            cols = group[:, None] * LANES + lanes
             if EVEN:
                 x = tl.load(start + cols, eviction_policy="evict_last").to(ACC)
             else:
                 x = tl.load(
                     start + cols,
-                    mask=cols < k,
+                    mask=(group < groups)[:, None],
                     other=float("-inf"),
                     eviction_policy="evict_last",
                 ).to(ACC)
@@ -160,7 +166,7 @@ def logistic_labels_wide(
         top = tl.max(tops, axis=0)
         top = tl.where(top == float("-inf"), 0.0, top)
         total = tl.sum(totals * tl.exp(tops - top), axis=0)
-        loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, STEPS, FLOOR)
+        loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, REFINE, FLOOR)
         if WITH_VALUE:
             tl.store(value + row, loss * weight)
         if WITH_GRADIENT:
@@ -169,15 +175,14 @@ def logistic_labels_wide(
             # backwards: the end of the row is what the cache still holds
             for i in range(blocks):
                 block = blocks - 1 - i
-                cols = block * BLOCK + tile
+                group = block * GROUPS + tile
+                cols = group[:, None] * LANES + lanes
+                mask = (group < groups)[:, None]
                 if EVEN:
                     x = tl.load(start + cols, eviction_policy="evict_first").to(ACC)
                 else:
                     x = tl.load(
-                        start + cols,
-                        mask=cols < k,
-                        other=float("-inf"),
-                        eviction_policy="evict_first",
+                        start + cols, mask=mask, other=float("-inf"), eviction_policy="evict_first"
                     ).to(ACC)
                 rows = exp(x - top, FAST) * share
                 if block == label_block:
@@ -186,15 +191,12 @@ def logistic_labels_wide(
                 if EVEN:
                     tl.store(out + cols, rows, cache_modifier=".cs")
                 else:
-                    tl.store(out + cols, rows, mask=cols < k, cache_modifier=".cs")
+                    tl.store(out + cols, rows, mask=mask, cache_modifier=".cs")
     else:
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
-            for block in range(blocks):
-                cols = block * BLOCK + tile
-                zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
-                tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")
+            write_zeros(out, groups, GROUPS, LANES)
 
 
 @triton.jit
@@ -221,7 +223,7 @@ def _label(s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
 @triton.jit
 def _entmax_root(s):
     """√p of the Fitzpatrick entmax15 label: (s + √(s² + 12))/6, without cancellation."""
-    length = tl.sqrt(s * s + 12.0)
+    length = tl.where(tl.abs(s) > 1e9, tl.abs(s), tl.sqrt(s * s + 12.0))
     return tl.where(s > 0, (s + length) / 6.0, 2.0 / (length - s))
 
 
@@ -273,8 +275,8 @@ def sparse_labels(
     value,
     gradient,
     n,
-    k,
-    theta_stride,
+    groups,
+    theta_groups,
     scale_stride,
     ignore_index,
     max_steps,
@@ -287,9 +289,11 @@ def sparse_labels(
     EVEN: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    LANES: tl.constexpr,
     ACC: tl.constexpr,
 ):
-    """Rows that fit into one block."""
+    """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
+    k = groups * LANES
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < n
     label = tl.load(target + row, mask=inside, other=ignore_index)
@@ -300,7 +304,7 @@ def sparse_labels(
     mask = inside[:, None]
     if not EVEN:
         mask = mask & (cols < k)
-    start = theta + row * theta_stride
+    start = theta + row * (theta_groups * LANES)
     x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
     own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
     own = tl.where(counts, own, 0.0)
@@ -340,8 +344,7 @@ def sparse_labels(
 def _tile_sums(
     start,
     peaks,
-    blocks,
-    k,
+    groups,
     label,
     top,
     tau,
@@ -354,18 +357,17 @@ def _tile_sums(
     ACC: tl.constexpr,
 ):
     """Σp, and the slope or the terms, over the groups whose peak is above τ."""
-    BLOCK: tl.constexpr = GROUPS * LANES
     masses = tl.zeros((GROUPS,), ACC)
     seconds = tl.zeros((GROUPS,), ACC)
-    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
-    active = (peaks > tau)[:, None]
-    for block in range(blocks):
-        cols = block * BLOCK + tile
+    active = peaks > tau
+    for block in range(tl.cdiv(groups, GROUPS)):
+        group = block * GROUPS + tl.arange(0, GROUPS)
+        cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
         mask = active
         if not EVEN:
-            mask = mask & (cols < k)
-        x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
-        if block == label // BLOCK:
+            mask = mask & (group < groups)
+        x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
+        if block == label // (GROUPS * LANES):
             x = tl.where(cols == label, float("-inf"), x)
         r = _others(x - top, tau, SHARE)
         masses += _mass(r, POWER)
@@ -408,8 +410,8 @@ def sparse_labels_wide(
     value,
     gradient,
     n,
-    k,
-    theta_stride,
+    groups,
+    theta_groups,
     scale_stride,
     ignore_index,
     max_steps,
@@ -430,26 +432,30 @@ def sparse_labels_wide(
     entries of the row, and their own τ, found in registers, is a lower bound of the row's that
     leaves little to do.
     """
-    BLOCK: tl.constexpr = GROUPS * LANES
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
     weight = tl.load(scale + row * scale_stride).to(ACC)
     counts = (label != ignore_index) & (weight != 0)
-    valid = (label >= 0) & (label < k)
-    start = theta + row * theta_stride
-    out = gradient + row * k
-    blocks = tl.cdiv(k, BLOCK)
-    tile = tl.arange(0, GROUPS)[:, None] * LANES + tl.arange(0, LANES)[None, :]
+    valid = (label >= 0) & (label < groups * LANES)
+    start = theta + row * theta_groups * LANES
+    out = gradient + row * groups * LANES
+    blocks = tl.cdiv(groups, GROUPS)
+    tile = tl.arange(0, GROUPS)
+    lanes = tl.arange(0, LANES)[None, :]
+    label_block = label // (GROUPS * LANES)
     if counts:
         own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS, LANES), float("-inf"), ACC)
         for block in range(blocks):
-            cols = block * BLOCK + tile
+            group = block * GROUPS + tile
+            cols = group[:, None] * LANES + lanes
             if EVEN:
                 x = tl.load(start + cols).to(ACC)
             else:
-                x = tl.load(start + cols, mask=cols < k, other=float("-inf")).to(ACC)
-            if block == label // BLOCK:
+                x = tl.load(start + cols, mask=(group < groups)[:, None], other=float("-inf")).to(
+                    ACC
+                )
+            if block == label_block:
                 x = tl.where(cols == label, float("-inf"), x)
             tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
         peaks = tl.max(tops, axis=1)
@@ -474,45 +480,44 @@ def sparse_labels_wide(
         step = tl.full((), 1.0, ACC)
         while (i < 2 * max_steps) & (step > tolerance):
             mass, slope = _tile_sums(
-                start, peaks, blocks, k, label, top, tau,
+                start, peaks, groups, label, top, tau,
                 SHARE, POWER, False, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
             i += 1
         mass, terms = _tile_sums(
-            start, peaks, blocks, k, label, top, tau,
+            start, peaks, groups, label, top, tau,
             SHARE, POWER, True, EVEN, GROUPS, LANES, ACC,
         )  # fmt: skip
         if WITH_VALUE:
             loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
             tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
         if WITH_GRADIENT:
-            active = (peaks > tau)[:, None]
+            active = peaks > tau
             mass = tl.where(tau == tau, mass, tau)
             base = tl.where(tau == tau, weight, tau)
             for block in range(blocks):
-                cols = block * BLOCK + tile
+                group = block * GROUPS + tile
+                cols = group[:, None] * LANES + lanes
+                inside = group < groups
                 mask = active
                 if not EVEN:
-                    mask = mask & (cols < k)
-                x = tl.load(start + cols, mask=mask, other=float("-inf")).to(ACC)
+                    mask = mask & inside
+                x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
                 r = _others(x - top, tau, SHARE)
                 p = r * base
                 if POWER == 2:
                     p = r * p
-                if block == label // BLOCK:
+                if block == label_block:
                     p = tl.where(cols == label, -mass * weight, p)
                 p = p.to(gradient.dtype.element_ty)
                 if EVEN:
                     tl.store(out + cols, p, cache_modifier=".cs")
                 else:
-                    tl.store(out + cols, p, mask=cols < k, cache_modifier=".cs")
+                    tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
     else:
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
-            for block in range(blocks):
-                cols = block * BLOCK + tile
-                zero = tl.zeros((GROUPS, LANES), gradient.dtype.element_ty)
-                tl.store(out + cols, zero, mask=cols < k, cache_modifier=".cs")
+            write_zeros(out, groups, GROUPS, LANES)

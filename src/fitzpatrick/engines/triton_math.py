@@ -11,19 +11,24 @@ import triton
 import triton.language as tl
 
 __all__ = [
+    "LOG2_E",
+    "LOG_2",
     "exp",
+    "exp2",
     "expm1_minus_x",
     "log",
     "log1p",
+    "log2",
     "reciprocal",
     "relu",
     "sigmoid",
     "softplus",
     "wright_omega",
+    "write_zeros",
 ]
 
-_LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
-_LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
+LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
+LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
 
 
 @triton.jit
@@ -33,22 +38,38 @@ def relu(x):
 
 
 @triton.jit
-def exp(x, FAST: tl.constexpr):
-    """The exponential; FAST is the GPU's own instruction, which takes subnormal results for 0."""
+def exp2(x, FAST: tl.constexpr):
+    """2 to the power of x; FAST is the GPU's own instruction, where subnormal results are 0."""
     if FAST:
         return tl.inline_asm_elementwise(
-            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * _LOG2_E], tl.float32, is_pure=True, pack=1
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
         )
+    return tl.exp2(x)
+
+
+@triton.jit
+def log2(x, FAST: tl.constexpr):
+    """The logarithm to base 2; FAST is the GPU's own instruction."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
+    return tl.log2(x)
+
+
+@triton.jit
+def exp(x, FAST: tl.constexpr):
+    """The exponential, as precise as FAST allows."""
+    if FAST:
+        return exp2(x * LOG2_E, FAST)
     return tl.exp(x)
 
 
 @triton.jit
 def log(x, FAST: tl.constexpr):
-    """The logarithm; FAST is the GPU's own instruction."""
+    """The logarithm, as precise as FAST allows."""
     if FAST:
-        return _LOG_2 * tl.inline_asm_elementwise(
-            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
-        )
+        return LOG_2 * log2(x, FAST)
     return tl.log(x)
 
 
@@ -83,13 +104,14 @@ def sigmoid(x):
 
 
 @triton.jit
-def expm1_minus_x(x):
-    """exp(x) − 1 − x, by its series for |x| < 1/2."""
+def expm1_minus_x(x, FAST: tl.constexpr):
+    """exp(x) − 1 − x, by its series for |x| < 1/2; FAST has as many terms as float32 can tell."""
+    TERMS: tl.constexpr = 6 if FAST else 12
     near = tl.abs(x) < 0.5
     small = tl.where(near, x, 0.0)
     series = 1.0 + small * 0.0
-    for i in tl.static_range(12):
-        series = 1.0 + series * small / (14 - i)
+    for i in tl.static_range(TERMS):
+        series = 1.0 + series * (small * (1.0 / (TERMS + 2 - i)))
     return tl.where(near, small * small * 0.5 * series, tl.exp(x) - 1.0 - x)
 
 
@@ -110,3 +132,13 @@ def wright_omega(z, STEPS: tl.constexpr, FLOOR: tl.constexpr):
         omega = omega * (1.0 + step * (twice - step) / (twice - 2.0 * step))
     omega = tl.where(z < FLOOR, tl.exp(z), omega)
     return tl.where(z > 1e30, z, tl.where(z == z, omega, z))
+
+
+@triton.jit
+def write_zeros(out, groups, GROUPS: tl.constexpr, LANES: tl.constexpr):
+    """The gradient of a row that does not count."""
+    zero = tl.zeros((GROUPS, LANES), out.dtype.element_ty)
+    for block in range(tl.cdiv(groups, GROUPS)):
+        group = block * GROUPS + tl.arange(0, GROUPS)
+        cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
+        tl.store(out + cols, zero, mask=(group < groups)[:, None], cache_modifier=".cs")
