@@ -1,11 +1,20 @@
 """Choosing alpha: folds, dev sets, scores, and the path behind them."""
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    check_cv,
+)
 
 from fitzpatrick import metrics
 from fitzpatrick.linear_model import (
@@ -13,6 +22,7 @@ from fitzpatrick.linear_model import (
     FitzpatrickClassifierCV,
     ProportionRegressor,
     ProportionRegressorCV,
+    _cv,
 )
 
 from .data import features, targets
@@ -25,16 +35,27 @@ def problem(n: int = 60):
     return X, targets("fitzpatrick_logistic", X)
 
 
+def single_scores(X, Y, folds, score, **parameters) -> np.ndarray:
+    """``score(Y, prediction)`` of a single fit for each fold and alpha."""
+    scores = []
+    for train, held_out in folds:
+        models = [
+            ProportionRegressor(alpha=alpha, **parameters).fit(X[train], Y[train])
+            for alpha in ALPHAS
+        ]
+        scores.append([score(Y[held_out], model.predict(X[held_out])) for model in models])
+    return np.asarray(scores)
+
+
+def negative_error(Y, prediction) -> float:
+    return -metrics.squared_error(Y, prediction)
+
+
 def test_scores_are_those_of_single_fits() -> None:
     X, Y = problem()
     folds = KFold(3, shuffle=True, random_state=0)
     model = ProportionRegressorCV(alphas=ALPHAS, cv=folds, standardize=True).fit(X, Y)
-    expected = np.empty((3, len(ALPHAS)))
-    for i, (train, held_out) in enumerate(folds.split(X)):
-        for j, alpha in enumerate(ALPHAS):
-            single = ProportionRegressor(alpha=alpha, standardize=True).fit(X[train], Y[train])
-            error = metrics.squared_error(Y[held_out], single.predict(X[held_out]))
-            expected[i, j] = -error
+    expected = single_scores(X, Y, folds.split(X), negative_error, standardize=True)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
     best = ALPHAS[expected.mean(axis=0).argmax()]
     assert model.alpha_ == best
@@ -65,6 +86,44 @@ def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
     np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
 
 
+def test_a_dev_set_may_have_weights_and_be_a_list() -> None:
+    X, Y = problem()
+    weights = np.arange(20.0)
+    model = ProportionRegressorCV(alphas=[1.0]).fit(X[:40], Y[:40], dev=[X[40:], Y[40:], weights])
+    prediction = ProportionRegressor().fit(X[:40], Y[:40]).predict(X[40:])
+    error = metrics.squared_error(Y[40:], prediction, sample_weight=weights)
+    assert model.scores_[0, 0] == pytest.approx(-error, rel=1e-6)
+    plain = ProportionRegressorCV(alphas=[1.0]).fit(X[:40], Y[:40], dev=[X[40:], Y[40:]])
+    expected = -metrics.squared_error(Y[40:], prediction)
+    assert plain.scores_[0, 0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, Y: (X, 10 * Y), "dev: y is not in the domain.*it sums to 10, not 1"),
+        (lambda X, Y: (X, Y[:, :3] / Y[:, :3].sum(axis=1)[:, None]), "dev: .*same shape"),
+        (lambda X, Y: (X, Y[:3]), r"dev: .*inconsistent numbers of samples: \[20, 3\]"),
+        (lambda X, Y: (X, Y * np.nan), "dev: Input y contains NaN in row 0, column 0"),
+        (lambda X, Y: (X[:, :2], Y), "dev: X has 2 features, but .* is expecting 5"),
+        (lambda X, Y: (X, Y, -np.ones(20)), "dev: Negative values"),
+        (lambda X, Y: (X, Y, X, Y), r"dev must be a pair \(X_dev, y_dev\) or a triple"),
+    ],
+)
+def test_a_dev_set_is_checked(change, message: str) -> None:
+    X, Y = problem()
+    with pytest.raises(ValueError, match=message):
+        ProportionRegressorCV(alphas=ALPHAS).fit(X[:40], Y[:40], dev=change(X[40:], Y[40:]))
+
+
+def test_labels_of_a_dev_set_are_those_of_the_fit() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = FitzpatrickClassifierCV(alphas=[1.0])
+    with pytest.raises(ValueError, match=r"dev: y holds classes .* not in .* the fit: \[2\]"):
+        model.fit(X[:100], y[:100], dev=(X, y))
+    assert model.fit(X, y, dev=(X[:100], y[:100])).scores_ == model.score(X[:100], y[:100])
+
+
 @pytest.mark.parametrize(
     "cv",
     [
@@ -73,30 +132,78 @@ def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
         ShuffleSplit(2, random_state=0),
         PredefinedSplit(np.repeat([-1, 0], [40, 20])),
         [(np.arange(30), np.arange(30, 60))],
+        [(np.arange(60) < 30, np.arange(60) >= 30)],
     ],
 )
 def test_any_splitter(cv) -> None:
     X, Y = problem()
     model = ProportionRegressorCV(alphas=ALPHAS, cv=cv).fit(X, Y)
-    assert model.scores_.shape[1] == 3
-    assert model.alpha_ in ALPHAS
+    expected = single_scores(X, Y, check_cv(cv).split(X), negative_error)
+    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
 
 
 def test_groups_reach_the_splitter() -> None:
     X, Y = problem()
-    groups = np.repeat(np.arange(6), 10)
+    groups = np.random.default_rng(0).integers(0, 6, len(X))
+    folds = list(GroupKFold(3).split(X, groups=groups))
     model = ProportionRegressorCV(alphas=ALPHAS, cv=GroupKFold(3)).fit(X, Y, groups=groups)
-    assert model.scores_.shape == (3, 3)
+    expected = single_scores(X, Y, folds, negative_error)
+    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
 
 
-def test_jobs_and_sparse_data_change_nothing() -> None:
+@pytest.mark.parametrize("cv", [[], PredefinedSplit(np.full(60, -1))])
+def test_no_folds_are_an_error(cv) -> None:
+    with pytest.raises(ValueError, match="makes no folds"):
+        ProportionRegressorCV(cv=cv).fit(*problem())
+
+
+def test_jobs_change_nothing() -> None:
     X, Y = problem()
     one = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
     two = ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=2).fit(X, Y)
     np.testing.assert_allclose(one.scores_, two.scores_, rtol=1e-10)
-    sparse_model = ProportionRegressorCV(alphas=ALPHAS, cv=2)
-    sparse_model.fit(sparse.csr_array(X), sparse.csr_array(Y))
-    np.testing.assert_allclose(sparse_model.scores_, one.scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix, sparse.bsr_array]
+)
+def test_sparse_data_change_nothing(form) -> None:
+    X, Y = problem()
+    dense = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
+    for scoring in (None, "neg_mean_squared_error"):
+        model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=scoring).fit(form(X), form(Y))
+        expected = dense.set_params(scoring=scoring).fit(X, Y).scores_
+        np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+
+
+def test_jobs_are_joblibs(monkeypatch) -> None:
+    asked = []
+
+    def parallel(n_jobs):
+        asked.append(n_jobs)
+        return joblib.Parallel(n_jobs=1)
+
+    monkeypatch.setattr(_cv, "Parallel", parallel)
+    X, Y = problem()
+    ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=3).fit(X, Y)
+    assert asked == [3]
+
+
+def test_single_precision_stays() -> None:
+    X, Y = problem()
+    double = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
+    single = ProportionRegressorCV(alphas=ALPHAS, cv=2, tol=1e-5).fit(X.astype(np.float32), Y)
+    assert single.coef_.dtype == np.float32
+    np.testing.assert_allclose(single.scores_, double.scores_, rtol=1e-3)
+
+
+def test_one_output() -> None:
+    X = features()
+    y = targets("poisson", X, k=1)[:, 0]
+    model = ProportionRegressorCV("poisson", ALPHAS, cv=2).fit(X, y)
+    column = ProportionRegressorCV("poisson", ALPHAS, cv=2).fit(X, y[:, None])
+    np.testing.assert_array_equal(model.scores_, column.scores_)
+    assert model.predict(X).shape == (60,)
 
 
 def test_weights_count_in_fits_and_scores() -> None:
@@ -110,6 +217,42 @@ def test_weights_count_in_fits_and_scores() -> None:
         Y[held_out], single.predict(X[held_out]), sample_weight=weights[held_out]
     )
     assert model.scores_[0, 0] == pytest.approx(-error, rel=1e-6)
+
+
+def test_scorers_without_weights_score_without() -> None:
+    X, Y = problem()
+    weights = np.repeat([1.0, 3.0], 30)
+
+    def score(model, X, Y) -> float:
+        return negative_error(Y, model.predict(X))
+
+    def weighted(model, X, Y, sample_weight=None) -> float:
+        return -metrics.squared_error(Y, model.predict(X), sample_weight=sample_weight)
+
+    folds = KFold(2, shuffle=True, random_state=0)
+    model = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=score).fit(X, Y, weights)
+    train, held_out = next(folds.split(X))
+    single = ProportionRegressor(alpha=ALPHAS[0]).fit(X[train], Y[train], weights[train])
+    assert model.scores_[0, 0] == pytest.approx(score(single, X[held_out], Y[held_out]), rel=1e-6)
+    unweighted = make_scorer(lambda y, prediction: negative_error(y, prediction))
+    again = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=unweighted).fit(X, Y, weights)
+    np.testing.assert_array_equal(model.scores_, again.scores_)
+    by_name = ProportionRegressorCV(alphas=ALPHAS, cv=folds).fit(X, Y, weights)
+    own = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=weighted).fit(X, Y, weights)
+    np.testing.assert_array_equal(by_name.scores_, own.scores_)
+    assert (np.abs(by_name.scores_ - model.scores_) > 1e-6).all()
+
+
+@pytest.mark.parametrize(("zero", "part"), [(slice(30), "held-out"), (slice(30, 60), "training")])
+def test_folds_without_weight_are_named(zero: slice, part: str) -> None:
+    X, Y = problem()
+    weights = np.ones(60)
+    weights[zero] = 0.0
+    with pytest.raises(ValueError, match=f"in the {part} part of fold 0 has a positive weight"):
+        ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y, weights)
+    shuffled = KFold(2, shuffle=True, random_state=0)
+    model = ProportionRegressorCV(alphas=ALPHAS, cv=shuffled).fit(X, Y, weights)
+    assert np.isfinite(model.scores_).all()
 
 
 def test_equal_scores_choose_the_strongest_penalty() -> None:
@@ -129,10 +272,57 @@ def test_classifier_chooses(scoring) -> None:
     np.testing.assert_array_equal(model.predict(X), single.predict(X))
 
 
-def test_metrics_go_by_name() -> None:
+@pytest.mark.parametrize("name", metrics.metric_names())
+def test_metrics_go_by_name(name: str) -> None:
     X, Y = problem()
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring="intersection").fit(X, Y)
-    assert (model.scores_ > 0).all()
+    model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=name).fit(X, Y)
+    if name == "sparsity":
+        expected = single_scores(X, Y, KFold(2).split(X), lambda _, found: metrics.sparsity(found))
+    else:
+        sign = 1 if name in ("cosine", "intersection") else -1
+        metric = getattr(metrics, name)
+        expected = sign * single_scores(X, Y, KFold(2).split(X), metric)
+    np.testing.assert_allclose(model.scores_, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", ["squared_error", "jensen_shannon", "sparsity"])
+def test_metrics_of_a_classifier_are_those_of_its_probabilities(name: str, classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes], y[y < classes]
+    names = np.asarray(["a", "b", "c"])[y]
+    folds = StratifiedKFold(2)
+    loss = "fitzpatrick_sparsemax"
+    model = FitzpatrickClassifierCV(loss, [0.1, 1.0], cv=folds, scoring=name).fit(X, names)
+    for i, (train, held_out) in enumerate(folds.split(X, y)):
+        for j, alpha in enumerate([0.1, 1.0]):
+            single = FitzpatrickClassifier(loss, alpha).fit(X[train], names[train])
+            found = single.predict_proba(X[held_out])
+            expected = (
+                metrics.sparsity(found)
+                if name == "sparsity"
+                else -getattr(metrics, name)(np.eye(classes)[y[held_out]], found)
+            )
+            assert model.scores_[i, j] == pytest.approx(expected, rel=1e-5)
+
+
+def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+    by_class = np.asarray([1.0, 5.0, 0.2])
+    folds = StratifiedKFold(2)
+    model = FitzpatrickClassifierCV(
+        alphas=[1.0], cv=folds, scoring="squared_error", class_weight=dict(enumerate(by_class))
+    ).fit(X, y, weights)
+    train, held_out = next(folds.split(X, y))
+    product = by_class[y] * weights
+    single = FitzpatrickClassifier().fit(X[train], y[train], product[train])
+    error = metrics.squared_error(
+        np.eye(3)[y[held_out]], single.predict_proba(X[held_out]), sample_weight=weights[held_out]
+    )
+    assert model.scores_[0, 0] == pytest.approx(-error, rel=1e-6)
+    final = FitzpatrickClassifier().fit(X, y, product)
+    np.testing.assert_allclose(model.coef_, final.coef_, atol=1e-6)
 
 
 def test_columns_constant_in_a_fold_only_are_no_error() -> None:
@@ -149,9 +339,11 @@ def test_unfinished_fits_of_the_path_are_counted() -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, Y)
     assert any("4 of 4 fits of the path did not converge" in str(w.message) for w in caught)
+    assert {warning.filename for warning in caught} == {__file__}  # where fit was called
 
 
-def test_nan_scores_are_an_error() -> None:
+@pytest.mark.parametrize("score", [np.nan, -np.inf])
+def test_scores_that_cannot_be_compared_are_an_error(score: float) -> None:
     X, Y = problem()
-    with pytest.raises(ValueError, match=r"gave NaN for alphas \[0.01, 1.0, 100.0\]"):
-        ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=lambda *_: np.nan).fit(X, Y)
+    with pytest.raises(ValueError, match=r"gave no finite score for alphas \[0.01, 1.0, 10"):
+        ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=lambda *_: score).fit(X, Y)

@@ -211,7 +211,7 @@ def test_class_weights(cls, class_weight, message: str) -> None:
 
 
 def test_a_dev_set_that_is_no_pair() -> None:
-    with pytest.raises(ValueError, match=r"dev must be a pair \(X_dev, y_dev\), got ndarray"):
+    with pytest.raises(ValueError, match=r"dev must be a pair .* got ndarray"):
         ProportionRegressorCV().fit(X, Y, dev=X)
 
 

@@ -69,6 +69,14 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         """The data of a fit: targets, and weights with those of their classes."""
 
+    @abstractmethod
+    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+        """Targets of other samples than those of the fit, as scorers take them."""
+
+    @abstractmethod
+    def _as_given(self, targets: Array) -> Array:
+        """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
+
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: Settings) -> Data:
         X = check_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
@@ -114,16 +122,17 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         if not self.status_.converged:
             self._warn(
                 f"stopped after {self.n_iter_} iterations at gradient norm "
-                f"{self.gradient_norm_:.3g}: {self.status_.value}"
+                f"{self.gradient_norm_:.3g}: {self.status_.value}",
+                stacklevel=5,
             )
 
-    def _warn(self, what: str) -> None:
+    def _warn(self, what: str, *, stacklevel: int) -> None:
         warnings.warn(
             f"{type(self).__name__}: {what}. Increase max_iter (now {self.max_iter}), standardise "
             "the features (standardize=True), strengthen the penalty (alpha), or accept less "
             f"precision with a larger tol (now {self.tol:g}).",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
 
     def _scores(self, X: Any) -> Array:

@@ -68,6 +68,18 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             )
         return by_class
 
+    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+        y = self._check_labels(y, X)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds classes that are not in the samples of the fit: {unknown[:5].tolist()}"
+            )
+        return y
+
+    def _as_given(self, targets: Array) -> Array:
+        return self.classes_[targets]
+
     def decision_function(self, X: Any) -> Array:
         """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
         scores = self._scores(X)
@@ -102,16 +114,21 @@ class FitzpatrickClassifier(ClassModel):
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object, whose domain is the
             simplex.
-        alpha: strength of the penalty, at least 0.
+        alpha: strength of the penalty, at least 0. Without any, classes that features separate
+            perfectly have no best coefficients: the fit ends at some large ones.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
-        class_weight: weights of the classes as a dict, or ``"balanced"``.
+        class_weight: weights of the classes as a dict, which multiply those of the samples, or
+            ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients.
+        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients,
+            or 10 times the spacing of X's floating-point numbers at 1 where ``tol`` is below that;
+            for the centred, scaled and rotated features that the solver works with.
         max_iter: most iterations of the solver.
-        warm_start: whether to start from the coefficients of the previous fit.
+        warm_start: whether to start from the coefficients of the previous fit, whatever its data
+            and classes were; the optimum is the same.
         verbose: print the progress every so many iterations; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
 
@@ -119,8 +136,9 @@ class FitzpatrickClassifier(ClassModel):
         classes_: the labels, sorted, shape (k,).
         coef_: W, shape (k, d), or (1, d) with two classes, in the dtype of X.
         intercept_: b, one per row of ``coef_``.
+        loss_: the loss of the fit, which predictions use.
         objective_: the objective at the end.
-        gradient_norm_: norm of its gradient there.
+        gradient_norm_: norm of its gradient there, as ``tol`` sees it.
         n_iter_: iterations of the solver.
         status_: how the solver ended; ``status_.value`` is a sentence.
         n_features_in_: d.

@@ -1,6 +1,9 @@
 """Estimators that choose alpha by cross-validation or on a dev set."""
 
 import copy
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,14 +11,13 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
 from .. import metrics
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss
 from ._base import Data, LinearModel
-from ._checks import check_alphas, check_settings, unchanged_on_failure
+from ._checks import check_alphas, check_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._fitting import Settings
 from ._regressor import ProportionModel
@@ -23,32 +25,52 @@ from ._regressor import ProportionModel
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a path of models is scored on: features, targets as scorers take them, weights."""
+
+    X: Array
+    y: Array
+    weights: Array | None
+
+
 class CrossValidated(LinearModel):
     """Fit a path of penalties on the training part of each fold, score it on the other part."""
 
     _default_scoring: ClassVar[str]
 
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
+    ) -> Self:
+        """Choose alpha, then fit all of X and y with it.
+
+        Args:
+            X: features (n, d), dense or sparse.
+            y: targets as the estimator without CV takes them.
+            sample_weight: weights of the samples in the fits, and in the scores wherever the scorer
+                takes them: the metrics of this package do, a function without an argument
+                ``sample_weight`` does not.
+            groups: groups of the samples, for splitters that ask for them.
+            dev: (X_dev, y_dev) or (X_dev, y_dev, weights) to score the alphas on instead of folds;
+                the model is then fitted on X and y alone.
+        """
+        with unchanged_on_failure(self):
+            self._fit_cv(X, y, sample_weight, groups, dev)
+        return self
+
     def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
         settings = check_settings(self)
         alphas = check_alphas(self.alphas)
-        y = y if y is None or sparse.issparse(y) else np.asarray(y)
         data = self._check_data(X, y, sample_weight, settings)
         scorer = self._scorer()
-        if dev is None:
-            weights = check_weights(sample_weight, data.X)
-            splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
-            jobs = [
-                (
-                    data.take(train),
-                    (data.X[held_out], _safe_indexing(y, held_out), _take(weights, held_out)),
-                )
-                for train, held_out in splitter.split(data.X, y, groups)
-            ]
-        else:
-            jobs = [(data, _check_dev(dev))]
+        parts = (
+            self._folds(data, check_weights(sample_weight, data.X), groups)
+            if dev is None
+            else iter([(data, self._check_dev(dev, data.n_classes, settings.loss))])
+        )
         results = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_path)(self, part, settings, alphas, scorer, held_out)
-            for part, held_out in jobs
+            for part, held_out in parts
         )
         self.alphas_ = alphas
         self.scores_ = np.asarray([scores for scores, _ in results])
@@ -56,15 +78,56 @@ class CrossValidated(LinearModel):
         self._store(data.problem(settings).fit(self.alpha_), data.X.dtype)
         unfinished = sum(count for _, count in results)
         if unfinished:
-            self._warn(f"{unfinished} of {self.scores_.size} fits of the path did not converge")
+            self._warn(
+                f"{unfinished} of {self.scores_.size} fits of the path did not converge",
+                stacklevel=4,
+            )
+
+    def _folds(
+        self, data: Data, weights: Array | None, groups: Any
+    ) -> Iterator[tuple[Data, HeldOut]]:
+        """The two parts of each fold, made one at a time."""
+        y = self._as_given(data.targets)
+        splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
+        folds = list(splitter.split(data.X, y, groups))
+        if not folds:
+            raise ValueError(f"cv={self.cv!r} makes no folds; give a number of folds or a splitter")
+        for i, (train, held_out) in enumerate(folds):
+            _check_fold(i, "training", data.weights, train)
+            _check_fold(i, "held-out", weights, held_out)
+        return (
+            (
+                data.take(train),
+                HeldOut(
+                    data.X[held_out],
+                    self._as_given(data.targets[held_out]),
+                    None if weights is None else weights[held_out],
+                ),
+            )
+            for train, held_out in folds
+        )
+
+    def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
+        if not isinstance(dev, (tuple, list)) or len(dev) not in (2, 3):
+            raise ValueError(
+                "dev must be a pair (X_dev, y_dev) or a triple with weights, got "
+                f"{type(dev).__name__}"
+            )
+        try:
+            X = check_features(self, dev[0], reset=False)
+            y = self._check_more_targets(dev[1], X, n_classes, loss)
+            return HeldOut(X, y, check_weights(dev[2] if len(dev) == 3 else None, X))
+        except ValueError as error:
+            raise ValueError(f"dev: {error}") from error
 
     def _choose(self) -> None:
         """The best mean score; among equals the strongest penalty."""
         mean = self.scores_.mean(axis=0)
-        if np.isnan(mean).any():
+        bad = np.isnan(mean) | np.isposinf(mean)
+        if bad.any() or np.isneginf(mean).all():
             raise ValueError(
-                f"scoring={self.scoring!r} gave NaN for alphas "
-                f"{self.alphas_[np.isnan(mean)].tolist()}; choose another metric"
+                f"scoring={self.scoring!r} gave no finite score for alphas "
+                f"{self.alphas_[~np.isfinite(mean)].tolist()}; choose another metric"
             )
         self.best_score_ = float(mean.max())
         self.alpha_ = float(self.alphas_[mean == mean.max()].max())
@@ -76,14 +139,20 @@ class CrossValidated(LinearModel):
         return check_scoring(self, scoring=scoring)
 
 
-def _take(weights: Array | None, rows: Array) -> Array | None:
-    return None if weights is None else weights[rows]
+def _check_fold(index: int, part: str, weights: Array | None, rows: Array) -> None:
+    if weights is not None and not weights[rows].any():
+        raise ValueError(
+            f"no sample in the {part} part of fold {index} has a positive weight; shuffle the "
+            "folds, such as with cv=KFold(shuffle=True), or drop the samples of weight 0"
+        )
 
 
-def _check_dev(dev: Any) -> tuple[Any, Any, None]:
-    if not (isinstance(dev, tuple) and len(dev) == 2):
-        raise ValueError(f"dev must be a pair (X_dev, y_dev), got {type(dev).__name__}")
-    return *dev, None
+def _takes_weights(scorer: Any) -> bool:
+    """Whether a scorer, or the metric that one of scikit-learn's scorers calls, has weights."""
+    parameters = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
+    return "sample_weight" in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
 def _score_path(
@@ -92,20 +161,20 @@ def _score_path(
     settings: Settings,
     alphas: Array,
     scorer: Any,
-    held_out: tuple[Any, Any, Array | None],
+    held_out: HeldOut,
 ) -> tuple[Array, int]:
     """Scores of all alphas, fitted from strong to weak, and how many fits did not converge."""
-    X, y, weights = held_out
-    extra = {} if weights is None else {"sample_weight": weights}
+    y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
+    weighted = held_out.weights is not None and _takes_weights(scorer)
+    extra = {"sample_weight": held_out.weights} if weighted else {}
     order = np.argsort(-alphas)
     scores = np.empty(len(alphas))
     unfinished = 0
     probe = copy.copy(model)
-    if isinstance(X, np.ndarray):  # a fold of the checked X: nothing to compare names with
-        probe.__dict__.pop("feature_names_in_", None)
+    probe.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare with
     for i, fitted in zip(order, data.problem(settings).path(alphas[order]), strict=True):
         probe._keep(fitted, data.X.dtype)
-        scores[i] = scorer(probe, X, y, **extra)
+        scores[i] = scorer(probe, held_out.X, y, **extra)
         unfinished += not fitted.result.status.converged
     return scores, unfinished
 
@@ -117,19 +186,16 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     at the one before; the alpha with the best mean score is fitted to all samples.
 
     Args:
-        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
+        loss, fit_intercept, solver, tol, max_iter: as in :class:`ProportionRegressor`.
         alphas: the strengths to choose from.
-        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
-        standardize: whether the model sees features of mean 0 and standard deviation 1, measured on
-            the training part of each fold.
+        standardize: as in :class:`ProportionRegressor`; measured on the training part of each fold.
         cv: a number of folds, any scikit-learn splitter, an iterable of pairs of indices, or None
-            for five folds. A fixed dev set goes to :meth:`fit`, or here as a ``PredefinedSplit``.
+            for five folds. Folds by number are consecutive samples, so that an order in the data
+            matters; ``KFold(5, shuffle=True)`` has none. A fixed dev set goes to :meth:`fit`, or
+            here as a ``PredefinedSplit``.
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
-            scikit-learn's; higher is better. By default minus the
-            squared error summed over classes.
-        solver: as in :class:`ProportionRegressor`.
-        tol: as in :class:`ProportionRegressor`.
-        max_iter: as in :class:`ProportionRegressor`.
+            scikit-learn's; higher is better. By default minus the squared error summed over
+            classes.
         verbose: print the progress of every fit; 0 is silent.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
@@ -139,8 +205,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         alphas_: the strengths that were tried.
         scores_: shape (folds, alphas), higher is better.
         best_score_: mean score of ``alpha_`` over the folds.
-        coef_, intercept_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as in
-            :class:`ProportionRegressor`.
+        coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
+            in :class:`ProportionRegressor`.
 
     Example:
         >>> import numpy as np
@@ -183,23 +249,6 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         self.n_threads = n_threads
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
-    ) -> Self:
-        """Choose alpha, then fit all of X and y with it.
-
-        Args:
-            X: features (n, d), dense or sparse.
-            y: targets (n, k), dense or sparse.
-            sample_weight: weights of the samples, in the fits and in the scores.
-            groups: groups of the samples, for splitters that ask for them.
-            dev: a pair (X_dev, y_dev) to score the alphas on instead of folds; the model is then
-                fitted on X and y alone.
-        """
-        with unchanged_on_failure(self):
-            self._fit_cv(X, y, sample_weight, groups, dev)
-        return self
-
 
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha.
@@ -208,19 +257,18 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     at the one before; the alpha with the best mean score is fitted to all samples.
 
     Args:
-        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object on the simplex.
+        loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
         alphas: the strengths to choose from.
-        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
-        standardize: whether the model sees features of mean 0 and standard deviation 1, measured on
-            the training part of each fold.
-        class_weight: weights of the classes as a dict, or ``"balanced"``.
+        standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
+            fold.
+        class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
+            samples, for all folds. Scores do not count it.
         cv: a number of folds, any scikit-learn splitter, an iterable of pairs of indices, or None
-            for five folds. A fixed dev set goes to :meth:`fit`, or here as a ``PredefinedSplit``.
+            for five folds. Folds by number are stratified by class and not shuffled. A fixed dev
+            set goes to :meth:`fit`, or here as a ``PredefinedSplit``.
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
-            scikit-learn's; higher is better. By default the accuracy.
-        solver: as in :class:`FitzpatrickClassifier`.
-        tol: as in :class:`FitzpatrickClassifier`.
-        max_iter: as in :class:`FitzpatrickClassifier`.
+            scikit-learn's; higher is better. By default the accuracy. The former compare
+            probabilities with one-hot rows.
         verbose: print the progress of every fit; 0 is silent.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
@@ -230,8 +278,8 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         alphas_: the strengths that were tried.
         scores_: shape (folds, alphas), higher is better.
         best_score_: mean score of ``alpha_`` over the folds.
-        coef_, intercept_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as in
-            :class:`FitzpatrickClassifier`.
+        coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
+            in :class:`FitzpatrickClassifier`.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -274,20 +322,3 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         self.verbose = verbose
         self.n_threads = n_threads
         self.n_jobs = n_jobs
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
-    ) -> Self:
-        """Choose alpha, then fit all of X and y with it.
-
-        Args:
-            X: features (n, d), dense or sparse.
-            y: labels (n,).
-            sample_weight: weights of the samples, in the fits and in the scores.
-            groups: groups of the samples, for splitters that ask for them.
-            dev: a pair (X_dev, y_dev) to score the alphas on instead of folds; the model is then
-                fitted on X and y alone.
-        """
-        with unchanged_on_failure(self):
-            self._fit_cv(X, y, sample_weight, groups, dev)
-        return self

@@ -5,6 +5,7 @@ from typing import Any, Self
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
+from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
 from ..sets import Simplex
@@ -21,6 +22,14 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         if self._is_single:
             y = y.reshape(-1, 1)
         return Data(X, y, y.shape[1], weights, binary=False)
+
+    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+        y = check_proportions(y, loss, X)
+        engines.bind(loss, y.reshape(-1, 1) if y.ndim == 1 else y, n_classes)  # checks them
+        return y
+
+    def _as_given(self, targets: Array) -> Array:
+        return targets[:, 0] if self._is_single else targets
 
     def predict_scores(self, X: Any) -> Array:
         """Scores θ = X Wᵀ + b, shape (n, k)."""
@@ -52,30 +61,37 @@ class ProportionRegressor(ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
     Minimises :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
-    never penalised.
+    never penalised. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
+    ``PoissonRegressor(alpha / n)`` for n samples. Two proportions have two rows of coefficients:
+    their model is that of :class:`FitzpatrickClassifier`, with its single row, at ``alpha / 2``.
 
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
             targets live: rows on the simplex for ``logistic``, ``sparsemax``, ``entmax15`` and
             their Fitzpatrick twins, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
             non-negative numbers for ``poisson``, all numbers for ``squared``.
-        alpha: strength of the penalty, at least 0.
+        alpha: strength of the penalty, at least 0. Without any, classes that features separate
+            perfectly have no best coefficients: the fit ends at some large ones.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients.
+        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients,
+            or 10 times the spacing of X's floating-point numbers at 1 where ``tol`` is below that;
+            for the centred, scaled and rotated features that the solver works with.
         max_iter: most iterations of the solver.
-        warm_start: whether to start from the coefficients of the previous fit.
+        warm_start: whether to start from the coefficients of the previous fit, whatever its data
+            and classes were; the optimum is the same.
         verbose: print the progress every so many iterations; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
+        loss_: the loss of the fit, which predictions use.
         objective_: the objective at the end.
-        gradient_norm_: norm of its gradient there.
+        gradient_norm_: norm of its gradient there, as ``tol`` sees it.
         n_iter_: iterations of the solver.
         status_: how the solver ended; ``status_.value`` is a sentence.
         n_features_in_: d.
