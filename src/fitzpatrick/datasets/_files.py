@@ -1,5 +1,6 @@
 """Files that are either complete or not there: written beside the target, synced, renamed."""
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -10,20 +11,34 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path in the folder of ``path``, which takes its place if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    """A temporary path in the folder of ``path``, which takes its place if the block succeeds.
+
+    A link is followed. What is there and is no regular file, such as a device, is written to as it
+    is. Errors of the file system name ``path``.
+    """
+    target = path.resolve()
+    temporary = None
     try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-        sync_folder(path.parent)
+        temporary.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
