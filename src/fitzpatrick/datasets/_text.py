@@ -1,7 +1,8 @@
 """Lines of a text file that may be compressed, within bounds, whatever the file turns out to be.
 
-Nothing is unpacked to the disk and no more than a line is held at a time. A file that is not text,
-is cut short, or grows beyond measure when decompressed ends in a :class:`DataError`.
+Nothing is unpacked to the disk and no more than a line is held at a time. A compressed file is run
+through once before its first line is handed out: one that is cut short, or that grows beyond
+measure, costs no more than that. Either ends in a :class:`DataError`, as does what is not text.
 """
 
 import bz2
@@ -19,8 +20,9 @@ from ._errors import DataError
 MAX_BYTES = 8 << 30
 MAX_LINE_BYTES = 64 << 20
 # text in these formats shrinks some ten times; what grows more than this is made to fill memory
-MAX_RATIO = 250
-_RATIO_FROM = 16 << 20
+MAX_RATIO = 50
+RATIO_FROM = 16 << 20
+_CHUNK = 1 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -40,14 +42,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     total = 0
     with ExitStack() as stack:
-        file = _open(path, stack)
-        packed = path.stat().st_size
+        file, is_packed = _open(path, stack)
+        if is_packed:
+            _measure(path)
         while True:
-            try:
-                raw = file.readline(MAX_LINE_BYTES + 1)
-            except _BROKEN as error:
-                problem = f"the compressed data is damaged or cut short ({error})"
-                raise DataError(problem, path, number + 1) from None
+            raw = file.readline(MAX_LINE_BYTES + 1)
             if not raw:
                 break
             number += 1
@@ -56,18 +55,37 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise DataError(f"a line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
             if total > MAX_BYTES:
                 raise DataError(f"more than {MAX_BYTES >> 30} GiB of text", path, number)
-            if total > _RATIO_FROM and total > MAX_RATIO * packed:
-                problem = (
-                    f"{packed} bytes decompress to more than {total >> 20} MiB: this is no data "
-                    "file in use, it is not read further"
-                )
-                raise DataError(problem, path, number)
             yield number, _decode(raw, path, number)
     if total == 0:
         raise DataError("the file is empty", path)
 
 
-def _open(path: Path, stack: ExitStack) -> IO[bytes]:
+def _measure(path: Path) -> None:
+    """Run through a compressed file, and refuse it where it is damaged or grows beyond measure."""
+    packed = path.stat().st_size
+    total, lines = 0, 0
+    with ExitStack() as stack:
+        file, _ = _open(path, stack)
+        while True:
+            try:
+                chunk = file.read(_CHUNK)
+            except _BROKEN as error:
+                problem = f"the compressed data is damaged or cut short ({error})"
+                raise DataError(problem, path, lines + 1) from None
+            if not chunk:
+                return
+            total += len(chunk)
+            lines += chunk.count(b"\n")
+            if total > max(RATIO_FROM, MAX_RATIO * packed):
+                problem = (
+                    f"{packed} bytes decompress to more than {total >> 20} MiB: this is no data "
+                    "file in use, it is not read"
+                )
+                raise DataError(problem, path, lines + 1)
+
+
+def _open(path: Path, stack: ExitStack) -> tuple[IO[bytes], bool]:
+    """The file, and whether it is decompressed."""
     try:
         plain = stack.enter_context(path.open("rb"))
         magic = plain.read(6)
@@ -77,20 +95,20 @@ def _open(path: Path, stack: ExitStack) -> IO[bytes]:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
     if magic.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=plain)))
+        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=plain))), True
     if magic.startswith(b"BZh"):
-        return stack.enter_context(bz2.BZ2File(plain))
+        return stack.enter_context(bz2.BZ2File(plain)), True
     if magic.startswith(b"\xfd7zXZ"):
-        return stack.enter_context(lzma.LZMAFile(plain))
-    if magic.startswith(b"PK\x03\x04"):
+        return stack.enter_context(lzma.LZMAFile(plain)), True
+    if magic.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the latter: an empty archive
         try:
             archive = stack.enter_context(zipfile.ZipFile(plain))
-            return stack.enter_context(archive.open(_only_member(archive, path)))
+            return stack.enter_context(archive.open(_only_member(archive, path))), True
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
     if magic.startswith(b"Rar!"):
         raise DataError("a RAR archive; unpack it and give the file inside", path)
-    return plain
+    return plain, False
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
@@ -104,7 +122,7 @@ def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
         raise DataError(f"the archive's member {member.filename!r} leaves its folder", path)
     if member.file_size > MAX_BYTES or member.file_size > max(
-        _RATIO_FROM, MAX_RATIO * max(member.compress_size, 1)
+        RATIO_FROM, MAX_RATIO * max(member.compress_size, 1)
     ):
         raise DataError(
             f"the archive's member {member.filename!r} claims {member.file_size} bytes "
