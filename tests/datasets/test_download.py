@@ -2,13 +2,21 @@
 
 import hashlib
 import json
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from fitzpatrick.datasets import DATASETS, Transfer, UnavailableError, _load, load_dataset
+from fitzpatrick.datasets import (
+    DATASETS,
+    DataError,
+    Transfer,
+    UnavailableError,
+    _load,
+    load_dataset,
+)
 from fitzpatrick.datasets._download import fetch
 from fitzpatrick.datasets._registry import DatasetInfo, Remote, Statistics
 
@@ -52,7 +60,9 @@ class Handler(BaseHTTPRequestHandler):
         wanted, tag = self.headers.get("Range"), self.headers.get("If-Range")
         if wanted and tag == self.server.tag:
             first = int(wanted.removeprefix("bytes=").rstrip("-"))
+            first = 0 if fault == "other part" else first
             self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
         else:
             self.send_response(200)
         body = content[first:]
@@ -61,6 +71,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.tag:
             self.send_header("ETag", self.server.tag)
         self.end_headers()
+        if fault == "slow":
+            time.sleep(0.3)
         self.wfile.write(body[: len(body) // 2] if fault == "truncated" else body)
 
     def log_message(self, *_):
@@ -142,6 +154,44 @@ def test_two_versions_are_never_joined(server, tmp_path):
     assert fetch(Remote(server.url), "a.bin", tmp_path, once).read_bytes() == CONTENT[::-1]
 
 
+def test_another_part_than_was_asked_for(server, tmp_path):
+    server.faults = ["truncated", "other part"]
+    assert fetch(Remote(server.url), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
+    assert server.requests[2] is None  # it began anew
+    assert names(tmp_path) == ["a.bin", "checksums.json"]
+
+
+def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
+    """The second one waits, and finds the file."""
+    server.faults = ["slow"]
+    threads = [
+        threading.Thread(target=fetch, args=(Remote(server.url), "a.bin", tmp_path, FAST))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert len(server.requests) == 1
+
+
+def test_cache_that_cannot_be_used(server, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnavailableError, match=r"the cache \S+file cannot be used: (File|Not a)"):
+        fetch(Remote(server.url), "a.bin", tmp_path / "file", FAST)
+
+
+def test_without_pooch(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
+    for cache in (str(tmp_path), ""):
+        monkeypatch.setenv("FITZPATRICK_CACHE", cache)
+        with pytest.raises(UnavailableError, match=r"pip install 'fitzpatrick\[cli\]'"):
+            load_dataset("scene", transfer=FAST)
+        assert _load.where()["yeast"] == "embedded"
+
+
 def test_without_a_validator_it_begins_anew(server, tmp_path):
     server.faults, server.tag = ["truncated"], ""
     assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
@@ -213,3 +263,7 @@ def test_load_dataset_downloads_into_the_cache(server, tmp_path, monkeypatch):
     assert _load.where()["demo"] == "cache"
     load_dataset("demo", transfer=FAST)
     assert len(server.requests) == 2  # train and test, once
+    (tmp_path / "demo_test.svm.bz2").write_bytes(b"0 x\n")
+    (tmp_path / "checksums.json").unlink()
+    with pytest.raises(DataError, match=r"to download it again, delete it and \S+checksums\.json"):
+        load_dataset("demo", transfer=FAST)

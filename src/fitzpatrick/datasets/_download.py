@@ -7,8 +7,10 @@ is known, the first one seen is written to ``checksums.json`` and enforced from 
 """
 
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from ._files import write_atomically
 from ._registry import Remote
 
 MAX_DOWNLOAD_BYTES = 1 << 30
+CHECKSUMS = "checksums.json"
 _CHUNK = 1 << 16
 
 Progress = Callable[[int, int | None], None]
@@ -36,6 +39,15 @@ class Transfer:
 DEFAULT_TRANSFER = Transfer()
 
 
+def find_pooch() -> Any:
+    """The library that downloads, which is optional."""
+    try:
+        import pooch
+    except ModuleNotFoundError:
+        raise UnavailableError("downloads need pooch: pip install 'fitzpatrick[cli]'") from None
+    return pooch
+
+
 def fetch(
     remote: Remote,
     name: str,
@@ -48,9 +60,20 @@ def fetch(
     Raises:
         UnavailableError: with the address and the reason.
     """
-    import pooch
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _lock(folder):
+            return _fetch(remote, name, folder, transfer, progress)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnavailableError(f"the cache {folder} cannot be used: {reason}") from None
 
-    folder.mkdir(parents=True, exist_ok=True)
+
+def _fetch(
+    remote: Remote, name: str, folder: Path, transfer: Transfer, progress: Progress | None
+) -> Path:
+    pooch = find_pooch()
+
     expected = remote.sha256 or _recorded(folder).get(name)
     path = folder / name
     if path.is_file():
@@ -65,14 +88,30 @@ def fetch(
         found = pooch.file_hash(str(path))
     if expected is None:
         write_atomically(
-            folder / "checksums.json",
+            folder / CHECKSUMS,
             json.dumps({**_recorded(folder), name: found}, indent=1, sort_keys=True) + "\n",
         )
     return path
 
 
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """One process at a time, where the system has such locks; they end with their process."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _recorded(folder: Path) -> dict[str, str]:
-    path = folder / "checksums.json"
+    path = folder / CHECKSUMS
     if not path.is_file():
         return {}
     try:
@@ -90,9 +129,9 @@ def _retrieve(
     transfer: Transfer,
     progress: Progress | None,
 ) -> None:
-    import pooch
     import requests
 
+    pooch = find_pooch()
     part = folder / f"{name}.part"
     pooch.get_logger().setLevel("ERROR")  # progress and errors are told here
 
@@ -157,6 +196,9 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
         response.raise_for_status()
         if response.status_code != 206:
             have = 0
+        elif not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            _forget(part)
+            raise requests.ConnectionError("the server sent another part than was asked for")
         length = response.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
         if total is not None and total > transfer.max_bytes:

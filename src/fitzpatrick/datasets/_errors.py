@@ -14,8 +14,13 @@ class DataError(ValueError):
     def __init__(self, problem: str, path: Path, line: int | None = None) -> None:
         where = f"{path}, line {line}" if line is not None else f"{path}"
         super().__init__(f"{where}: {problem}")
+        self.problem = problem
         self.path = path
         self.line = line
+
+    def __reduce__(self) -> tuple[type["DataError"], tuple[str, Path, int | None]]:
+        """Worker processes send it to the one that started them."""
+        return DataError, (self.problem, self.path, self.line)
 
 
 class UnavailableError(RuntimeError):

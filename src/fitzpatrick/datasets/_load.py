@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._download import DEFAULT_TRANSFER, Progress, Transfer, fetch
+from ._download import CHECKSUMS, DEFAULT_TRANSFER, Progress, Transfer, fetch, find_pooch
 from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
@@ -68,9 +68,10 @@ class Dataset:
 
 def cache_folder() -> Path:
     """Where downloads are kept: ``FITZPATRICK_CACHE``, or the user's cache folder."""
-    import pooch
-
-    return Path(os.environ.get("FITZPATRICK_CACHE") or pooch.os_cache("fitzpatrick"))
+    given = os.environ.get("FITZPATRICK_CACHE")
+    if given:
+        return Path(given)
+    return Path(find_pooch().os_cache("fitzpatrick"))
 
 
 def dataset_names() -> list[str]:
@@ -120,9 +121,13 @@ def load_dataset(
     if found is None:
         paths = _downloaded(info, transfer, progress)
         source = f"downloaded from {info.source}"
+        advice = f"; to download it again, delete it and {paths[0].with_name(CHECKSUMS)}"
     else:
-        paths, source = found, f"{FOLDER_VARIABLE}: {info.source}"
-    train, test = (_read(path, info) for path in paths)
+        paths, source, advice = found, f"{FOLDER_VARIABLE}: {info.source}", ""
+    try:
+        train, test = (_read(path, info) for path in paths)
+    except DataError as error:
+        raise DataError(error.problem + advice, error.path, error.line) from None
     if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
         raise DataError(
             f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, "
@@ -144,19 +149,27 @@ def load_dataset(
 
 
 def where() -> dict[str, str]:
-    """For each data set, in a word, where :func:`load_dataset` would take it from."""
+    """For each data set, in a word, where :func:`load_dataset` would take it from.
+
+    A copy that is there and cannot be used is ``"unusable: "`` and the reason.
+    """
     found = {}
     for name, info in DATASETS.items():
-        files = [cache_folder() / f"{name}_{part}.svm.bz2" for part in ("train", "test")]
-        if _in_folder(info):
-            found[name] = FOLDER_VARIABLE
-        elif info.format == "embedded":
-            found[name] = "embedded"
-        elif all(file.is_file() for file in files):
-            found[name] = "cache"
-        else:
-            found[name] = "download" if info.train else "by hand (--details)"
+        try:
+            found[name] = _place(info)
+        except (DataError, UnavailableError) as error:
+            found[name] = f"unusable: {error}"
     return found
+
+
+def _place(info: DatasetInfo) -> str:
+    if _in_folder(info):
+        return FOLDER_VARIABLE
+    if info.format == "embedded":
+        return "embedded"
+    if info.train is None:
+        return "by hand (--details)"
+    return "cache" if all(file.is_file() for file in _cached(info)) else "download"
 
 
 def _checked(data: Dataset) -> Dataset:
@@ -167,16 +180,17 @@ def _checked(data: Dataset) -> Dataset:
 
 def _embedded(info: DatasetInfo) -> Dataset:
     X, Y, feature_names, label_names = yeast.load()
-    test, train = slice(None, yeast.TEST_ROWS), slice(yeast.TEST_ROWS, None)
+    test = Split(X[: yeast.TEST_ROWS], Y[: yeast.TEST_ROWS])
+    train = Split(X[yeast.TEST_ROWS :], Y[yeast.TEST_ROWS :])
     return Dataset(
         info=info,
-        train=Split(X[train], Y[train]),
-        test=Split(X[test], Y[test]),
+        train=train,
+        test=test,
         feature_names=feature_names,
         label_names=label_names,
         source=info.source,
         checksums={yeast.FILE: sha256(Path(yeast.__file__).with_name(yeast.FILE))},
-        mismatches=(),
+        mismatches=_mismatches(info, train, test),
     )
 
 
@@ -226,12 +240,17 @@ def _downloaded(
             f"it from is known. Source: {info.source}. Put {info.name}_train and {info.name}_test "
             f"(.svm or .arff, plain or compressed) into that folder"
         )
-    folder = cache_folder()
+    remotes = (info.train, info.test)
     train, test = (
-        fetch(remote, f"{info.name}_{part}.svm.bz2", folder, transfer, progress)
-        for part, remote in (("train", info.train), ("test", info.test))
+        fetch(remote, path.name, path.parent, transfer, progress)
+        for remote, path in zip(remotes, _cached(info), strict=True)
     )
     return train, test
+
+
+def _cached(info: DatasetInfo) -> tuple[Path, ...]:
+    """Where the downloads of a data set are kept."""
+    return tuple(cache_folder() / f"{info.name}_{part}.svm.bz2" for part in ("train", "test"))
 
 
 def _read(path: Path, info: DatasetInfo) -> Table:
@@ -240,7 +259,7 @@ def _read(path: Path, info: DatasetInfo) -> Table:
     return read_libsvm(path, n_features=info.features, n_classes=info.classes)
 
 
-def _mismatches(info: DatasetInfo, train: Table, test: Table) -> tuple[str, ...]:
+def _mismatches(info: DatasetInfo, train: Table | Split, test: Table | Split) -> tuple[str, ...]:
     said = info.published
     pairs = (
         ("training samples with a label", int(train.Y.any(axis=1).sum()), said.train + said.dev),
