@@ -5,7 +5,8 @@ import pytest
 import fitzpatrick as fp
 from fitzpatrick.engines import _bind
 
-COMPILED = {name for name in fp.loss_names() if name.removeprefix("fitzpatrick_") in ("sparsemax",)}
+PAIRS = ("logistic", "sparsemax")
+COMPILED = {name for name in fp.loss_names() if name.removeprefix("fitzpatrick_") in PAIRS}
 
 
 @pytest.fixture(params=["numpy", "numba"], autouse=True)

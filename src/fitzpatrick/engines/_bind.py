@@ -45,7 +45,11 @@ def choose_rows(
     if _is_compiled(omega, targets, engine):
         from . import compiled
 
-        return compiled.SparsemaxRows(targets, loss)
+        if omega == SquaredNorm(Simplex()):
+            return compiled.SparsemaxRows(targets, loss)
+        if isinstance(targets, Labels):
+            return compiled.LogisticLabelRows(targets, loss)
+        return compiled.LogisticRows(targets, loss)
     if omega == Negentropy(Simplex()):
         if isinstance(targets, Labels):
             return HardLogisticRows(targets, loss.is_fitzpatrick)
@@ -60,7 +64,7 @@ def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None)
     n, k = targets.shape
     if engine == "numpy" or (engine is None and n * k < _MIN_COMPILED_SIZE):
         return False
-    has_kernel = omega == SquaredNorm(Simplex())
+    has_kernel = omega in (Negentropy(Simplex()), SquaredNorm(Simplex()))
     has_numba = find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
     if engine is None:
         return has_kernel and has_numba

@@ -1,5 +1,7 @@
 """The same rows compiled by Numba, where that is installed: one call without the GIL per block."""
 
+from ._logistic import LogisticRows
+from ._logistic_labels import LogisticLabelRows
 from ._sparsemax import SparsemaxRows
 
-__all__ = ["SparsemaxRows"]
+__all__ = ["LogisticLabelRows", "LogisticRows", "SparsemaxRows"]

@@ -9,7 +9,8 @@ from .._blocks import Scratch
 from .._targets import Labels, SparseTargets, TargetForm
 from ._jit import loop
 
-# where the entries of each row begin, their columns, and y
+# Where the entries of each row begin, their columns, and y. An index that is known not to be
+# negative lets LLVM vectorise: hence unsigned numbers.
 Lists = tuple[Any, Any, Any]
 
 
@@ -22,17 +23,17 @@ def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
     """The support of a block of rows, in the types that the kernels are compiled for."""
     if isinstance(targets, Labels):
         labels = usable(targets.labels[rows], np.intp)
-        return np.arange(len(labels) + 1), labels, np.ones(len(labels))
+        return np.arange(len(labels) + 1, dtype=np.uintp), labels, np.ones(len(labels))
     if isinstance(targets, SparseTargets):
         edges = targets.matrix.indptr[rows.start : rows.stop + 1]
         stored = slice(edges[0], edges[-1])
         return (
-            (edges - edges[0]).astype(np.intp),
+            (edges - edges[0]).astype(np.uintp),
             usable(targets.matrix.indices[stored], np.intp),
             usable(targets.matrix.data[stored], np.float64),
         )
     y = usable(targets.y[rows], np.float64)
-    starts = np.empty(len(y) + 1, np.intp)
+    starts = np.empty(len(y) + 1, np.uintp)
     columns = scratch.array("columns", (y.size,), np.intp)
     values = scratch.array("values", (y.size,), np.float64)
     size = gather(y, starts, columns, values)
@@ -42,10 +43,21 @@ def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
 @loop
 def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
     """Write the lists of dense rows, and return how long they are."""
+    k = y.shape[1]
     size = 0
     for i in range(len(y)):
         starts[i] = size
-        for j in range(y.shape[1]):
+        count = 0
+        for j in range(k):
+            count += y[i, j] > 0
+        if count == k:
+            values[size : size + k] = y[i]
+            all_columns = columns[size : size + k]
+            for j in range(k):
+                all_columns[j] = j
+            size += k
+            continue
+        for j in range(k):
             columns[size] = j
             values[size] = y[i, j]
             size += y[i, j] > 0

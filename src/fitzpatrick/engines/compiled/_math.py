@@ -18,8 +18,9 @@ _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0
 # Below this the exponential is returned as zero; above its negative nobody asks.
 _LEAST_EXPONENT = -708.0
-# The bits of the float64 nearest to the root of 1/2, and of 1.
-_ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
+# The bits of the root of 1/2 and of 1, and what the last of them adds to a logarithm, in the mean.
+_ROOT_HALF_BITS, _ONE_BITS = 0x3FE6A09E667F3BCD, 0x3FF0000000000000
+_LOG_OF_BITS = 0.6931471805599453 / 2**52
 
 
 def _bitcast(to: Any) -> Any:
@@ -101,15 +102,20 @@ def log1p(x: float) -> float:
 def omega_step(omega: float, residual: float) -> float:
     """ω moved by a residual z − ω − log ω, to fourth order, as in the core."""
     shifted = 1 + omega
-    twice = 2 * shifted + residual * (4 / 3)
-    step = residual / shifted
-    return omega * (1 + step * (twice - step) / (twice - 2 * step))
+    q = 2 * shifted * (shifted + residual * (2 / 3))
+    return omega * (1 + residual * (q - residual) / (shifted * (q - 2 * residual)))
+
+
+@elementwise
+def rough_log(x: float) -> float:
+    """Logarithm of a positive number within 0.03: its exponent, and its mantissa as it is."""
+    return (_as_int(x) - _ONE_BITS) * _LOG_OF_BITS + 0.03
 
 
 @elementwise
 def omega_start(softplus: float) -> float:
-    """ω within about one percent, from log(1 + e^z): Iacono and Boyd's approximation."""
-    return softplus * (1 - log(1 + softplus) / (2 + softplus))
+    """ω within three percent, from log(1 + e^z): Iacono and Boyd's approximation."""
+    return softplus * (1 - rough_log(1 + softplus) / (2 + softplus))
 
 
 @elementwise
@@ -125,3 +131,12 @@ def wright_omega(z: float) -> float:
         logarithm = log(tail / omega if below else omega)
         omega = omega_step(omega, (logarithm if below else z - logarithm) - omega)
     return tail if z < -40 else omega
+
+
+@elementwise
+def expm1_minus_x(x: float) -> float:
+    """exp(x) − 1 − x for |x| ≤ 1/2, a series."""
+    series = 1.0
+    for n in range(14, 2, -1):
+        series = 1 + series * x * (1 / n)
+    return x * x / 2 * series

@@ -1,0 +1,282 @@
+r"""The logistic pair at targets of any form, where only the entries with y > 0 see y.
+
+Per row, with t = θ − max θ and r = Σ e^t over the entries with y = 0, the maximiser of the
+Fitzpatrick logistic loss is :math:`e^{t_i - \lambda}` at those and p = y/ω at the others, where
+
+.. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
+          \omega_i + \log \omega_i = \log y_i - t_i + \lambda .
+
+The root is between lse(t) and lse(t) + 1 (see ``engines/_omega.py``). From the middle, Halley's
+method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
+one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
+that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._blocks import FloatArray, Scratch
+from ._jit import loop
+from ._lists import support_lists
+from ._math import exp, expm1_minus_x, log, omega_start, omega_step
+from ._rows import CompiledRows
+from ._softmax import exponentials
+from ._what import CURVATURE, GRADIENT
+
+# A group has this many scores, and this many entries with y > 0, unless it is a single row.
+_SCORES, _ENTRIES = 1 << 14, 512
+# An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
+_LEAST_OMEGA = 1e-17
+# Targets and exponentials below this behave like it; its square is not zero.
+_LEAST_Y = 1e-150
+# Below this log(1 + x) is x, to the few digits that a start needs.
+_NEAR_ZERO = 1e-4
+# λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
+# power of its last residual.
+_LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
+# More passes than any finite row needs.
+_MOST_PASSES = 50
+# Below this |log(p/y)| the terms of the Kullback-Leibler divergence are a series.
+_NEAR = 0.5
+
+
+@loop
+def _collect(
+    theta: Any, starts: Any, columns: Any, top: Any, e: Any, rest: Any, lse: Any, t: Any, own: Any
+) -> None:
+    """Take the entries with y > 0 out of e: t and e^t there, r and lse(t) of each row."""
+    n, k = theta.shape
+    for i in range(n):
+        begin, end = starts[i] - starts[0], starts[i + 1] - starts[0]
+        row = e[i * k : (i + 1) * k]
+        others = 0.0
+        if end - begin == k:
+            own[begin:end] = row
+            t_row = t[begin:end]
+            for j in range(k):
+                t_row[j] = theta[i, j] - top[i]
+        else:
+            for m in range(begin, end):
+                column = columns[starts[0] + m]
+                t[m] = theta[i, column] - top[i]
+                own[m] = row[column]
+                row[column] = 0.0
+            for j in range(k):
+                others += row[j]
+        total = others
+        for m in range(begin, end):
+            total += own[m] if t[m] > -np.inf else np.nan
+        rest[i] = others
+        lse[i] = log(total) if total < np.inf else np.nan
+
+
+@loop
+def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
+    """From e^s and s = t − λ: z = log y − s in its place, and ω within one percent.
+
+    Targets are drawn in from where p does not depend on them.
+    """
+    for m in range(len(y)):
+        p = max(own[m], _LEAST_Y)
+        known = max(y[m], max(_LEAST_OMEGA * p, _LEAST_Y))
+        y[m] = known
+        s[m] = log(known) - s[m]
+        x = known / p
+        softplus = log(1 + x)
+        omega[m] = omega_start(softplus if x > _NEAR_ZERO else x)
+
+
+@loop
+def _advance(z: Any, omega: Any, power: Any) -> None:
+    """Move every ω to its z, and write the fourth power of the residual it had."""
+    for m in range(len(z)):
+        residual = z[m] - omega[m] - log(omega[m])
+        omega[m] = omega_step(omega[m], residual)
+        power[m] = residual * residual * residual * residual
+
+
+@loop
+def _point(y: Any, omega: Any, p: Any, v: Any) -> None:
+    """p = y/ω and v = 1/(1 + ω), with one division."""
+    for m in range(len(y)):
+        shifted = 1 + omega[m]
+        inverse = 1 / (omega[m] * shifted)
+        p[m] = y[m] * shifted * inverse
+        v[m] = omega[m] * inverse
+
+
+@loop
+def _fitzpatrick(
+    starts: Any, rest: Any, lse: Any, lam: Any, step: Any, loss: Any, entries: Any
+) -> None:
+    """Find λ and p; on entry z holds t and p holds e^t."""
+    z, y, omega, p, v, power = entries
+    n, base = len(loss), starts[0]
+    for i in range(n):
+        lam[i] = lse[i] + 0.5
+        factor = exp(-lam[i])
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            p[m] *= factor
+            z[m] -= lam[i]
+    _start(p, z, y, omega)
+    power[:] = 1.0
+    for number in range(_MOST_PASSES):
+        if number > 0:  # the start will do for a first step
+            _advance(z, omega, power)
+        _point(y, omega, p, v)
+        is_done = True
+        for i in range(n):
+            begin, end = starts[i] - base, starts[i + 1] - base
+            g = first = second = rest[i] * exp(-lam[i])
+            worst = 0.0
+            for m in range(begin, end):
+                slope = p[m] * v[m]
+                g += p[m]
+                first += slope
+                second += slope * v[m] * (2 - v[m])
+                worst += power[m]
+            # Halley's step on log g, within the bracket
+            f, slope = log(g), first / g
+            bend = second / g - slope * slope
+            there = lam[i] + 2 * f * slope / (2 * slope * slope - f * bend)
+            there = min(max(there, lse[i]), lse[i] + 1)
+            step[i] = there - lam[i]
+            lam[i] = there
+            if abs(step[i]) > _LAST_STEP or worst > _LAST_RESIDUAL_POWER:
+                is_done = False
+        if is_done:
+            break
+        for i in range(n):
+            for m in range(starts[i] - base, starts[i + 1] - base):
+                u = v[m] * step[i]
+                omega[m] *= 1 + u * (1 + u * v[m] * 0.5)  # ω at the new λ, to second order
+                z[m] += step[i]
+    for i in range(n):
+        total = 0.0
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            u = v[m] * step[i]
+            p[m] *= 1 - u * (1 - u * (1 - v[m] * 0.5))
+            total += (p[m] - y[m]) * (p[m] - y[m]) / p[m]
+        loss[i] = total + rest[i] * exp(-lam[i]) if is_done else np.nan
+
+
+@loop
+def _fenchel_young(starts: Any, rest: Any, lse: Any, lam: Any, loss: Any, entries: Any) -> None:
+    """p and the Kullback-Leibler divergence; on entry s holds t and p holds e^t."""
+    s, y, terms, p, _, _ = entries
+    base = starts[0]
+    for i in range(len(loss)):
+        lam[i] = lse[i]
+        factor = exp(-lam[i])
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            p[m] *= factor
+            s[m] -= lam[i]
+    for m in range(len(y)):
+        known = max(y[m], _LEAST_Y)
+        ratio = s[m] - log(known)
+        is_near = abs(ratio) < _NEAR
+        near = known * expm1_minus_x(ratio if is_near else 0.0)
+        terms[m] = near if is_near else p[m] - known * (1 + ratio)
+    for i in range(len(loss)):
+        total = rest[i] * exp(-lam[i])
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            total += terms[m]
+        loss[i] = total
+
+
+@loop
+def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: Any) -> None:
+    """Write e^(t − λ), and what the entries with y > 0 have instead."""
+    n, k = out.shape
+    for i in range(n):
+        begin, end = starts[i] - starts[0], starts[i + 1] - starts[0]
+        if end - begin == k:
+            out[i] = at_support[begin:end]
+            continue
+        factor, row = exp(-lam[i]), e[i * k : (i + 1) * k]
+        for j in range(k):
+            out[i, j] = row[j] * factor
+        for m in range(begin, end):
+            out[i, columns[starts[0] + m]] = at_support[m]
+
+
+@loop
+def logistic(
+    theta: Any,
+    starts: Any,
+    columns: Any,
+    targets: Any,
+    is_fitzpatrick: bool,
+    what: int,
+    value: Any,
+    out: Any,
+    e: Any,
+    numbers: Any,
+    entries: Any,
+) -> None:
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Args:
+        theta: scores, (n, k).
+        starts: where the support of each row begins, n + 1 numbers.
+        columns: the entries with y > 0.
+        targets: y there.
+        is_fitzpatrick: which of the two losses.
+        what: which array to write.
+        value: (n,).
+        out: (n, k).
+        e: flat buffer of some rows of k.
+        numbers: five buffers of one number for each of these rows.
+        entries: six buffers of one number for each of their entries with y > 0.
+    """
+    n = len(theta)
+    top, rest, lse, lam, step = numbers
+    t, y, work, p, v, power = entries
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and last - first < len(top) and starts[last + 1] - starts[first] <= len(t):
+            last += 1
+        begin, size = starts[first], starts[last] - starts[first]
+        scores, edges = theta[first:last], starts[first : last + 1]
+        used = t[:size], y[:size], work[:size], p[:size], v[:size], power[:size]
+        exponentials(scores, top, e)
+        _collect(scores, edges, columns, top, e, rest, lse, t, p)
+        y[:size] = targets[begin : begin + size]
+        if is_fitzpatrick:
+            _fitzpatrick(edges, rest, lse, lam, step, value[first:last], used)
+        else:
+            _fenchel_young(edges, rest, lse, lam, value[first:last], used)
+        if what == GRADIENT:
+            p[:size] -= targets[begin : begin + size]
+        elif what == CURVATURE and is_fitzpatrick:
+            for m in range(size):
+                p[m] *= p[m] / (p[m] + y[m])
+        _write(edges, columns, e, lam, p, out[first:last])
+        first = last
+
+
+@dataclass(frozen=True)
+class LogisticRows(CompiledRows):
+    """Targets of any form."""
+
+    def _call(
+        self,
+        rows: slice,
+        theta: FloatArray,
+        what: int,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        lists = support_lists(self.targets, rows, scratch)
+        k = theta.shape[1]
+        most = max(1, _SCORES // k)
+        longest = int(np.diff(lists[0]).max(initial=0))
+        e = scratch.array("e", (most * k,), np.float64)
+        numbers = tuple(scratch.stack("numbers", 5, (most,), np.float64))
+        entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
+        is_fitzpatrick = bool(self.loss.is_fitzpatrick)
+        logistic(theta, *lists, is_fitzpatrick, what, value, out, e, numbers, entries)
