@@ -1,12 +1,19 @@
 """The solvers by themselves: what they report, and how they behave at kinks and boundaries."""
 
+import threading
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick.linear_model import ProportionRegressor, Status, _fitting
+from fitzpatrick import engines, get_loss
+from fitzpatrick.linear_model import ProportionRegressor, Status
+from fitzpatrick.linear_model._fitting import Problem, Settings
+from fitzpatrick.linear_model._objective import Point
+from fitzpatrick.linear_model._preconditioner import Memory
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
+from fitzpatrick.linear_model._walk import Forecast
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 
@@ -80,13 +87,76 @@ def test_steihaug_minimises_within_the_region() -> None:
     assert radius == pytest.approx(length / 2)
 
 
+def stopping(**changes: float) -> Stopping:
+    return Stopping(
+        **(
+            {"tol": 1e-12, "reference": 1.0, "noise": 0.0, "max_iter": 10, "eps": 2.0**-52}
+            | changes
+        )
+    )
+
+
 def test_without_progress_is_precision_only_near_the_optimum() -> None:
-    stopping = Stopping(tol=1e-12, reference=1.0, max_iter=10, eps=2.0**-52)
-    assert stopping.without_progress(1e-7) is Status.PRECISION
-    assert stopping.without_progress(1e-3) is Status.STALLED
-    assert stopping.reached(0.0, 1.0) is Status.ZERO
-    assert stopping.reached(1.0, 1e-13) is Status.CONVERGED
-    assert stopping.reached(1.0, 1.0) is None
+    assert stopping().without_progress(1.0, 1e-7) is Status.PRECISION
+    assert stopping().without_progress(1.0, 1e-3) is Status.STALLED
+    # a gap of 1e-14 / 2e-4 against an objective of 1e-6
+    assert stopping(alpha=1e-4).without_progress(1.0, 1e-7) is Status.PRECISION
+    assert stopping(alpha=1e-4).without_progress(1e-9, 1e-7) is Status.STALLED
+
+
+def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
+    assert stopping().reached(0.0, 1.0) is Status.ZERO
+    assert stopping().reached(1.0, 1e-13) is Status.CONVERGED
+    assert stopping().reached(1.0, 1.0) is None
+    assert stopping(tol=1e-6).reached(1e-3, 1e-6) is Status.CONVERGED
+    # √tol of the objective is 1e-6, and ‖g‖²/(2 alpha) is 5e-9 with one alpha, 5e-6 with the other
+    assert stopping(tol=1e-6, alpha=1e-4).reached(1e-3, 1e-6) is Status.CONVERGED
+    assert stopping(tol=1e-6, alpha=1e-7).reached(1e-3, 1e-6) is None
+    assert stopping(noise=1e-5, alpha=1e-7).reached(1e-3, 1e-6) is Status.CONVERGED
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
+@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax", "entmax15", "logistic"])
+def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 200))
+    labels = rng.integers(0, 4, 60)
+    Y = np.eye(4)[labels]
+    cold = ProportionRegressor(loss, alpha, fit_intercept=False).fit(X, Y)
+    warm = ProportionRegressor(loss, fit_intercept=False, warm_start=True)
+    alphas = 10.0 ** np.arange(3, np.log10(alpha) - 0.5, -1)
+    for strength in alphas:
+        warm.set_params(alpha=strength).fit(X, Y)
+    path = problem(loss, X, labels, 4).path(alphas)[-1]
+    assert cold.status_.converged
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
+    assert path.result.objective == pytest.approx(cold.objective_, rel=2e-5)
+    np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3)
+
+
+def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
+    settings = Settings(get_loss(loss), False, False, "auto", 1e-8, 1000, 0, None)
+    return Problem(X, engines.bind(settings.loss, labels, k), k, None, settings)
+
+
+def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    model = ProportionRegressor(warm_start=True).fit(X, Y)
+    model.fit(X, np.full_like(Y, 1 / Y.shape[1]))
+    np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
+    model = ProportionRegressor(warm_start=True, fit_intercept=False).fit(X, Y)
+    model.fit(np.zeros_like(X), Y)
+    assert not model.coef_.any()
+    assert model.status_ is Status.CONVERGED
+
+
+def test_steps_that_overflow_are_shortened_in_silence() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 5))
+    y = rng.poisson(np.exp(X.sum(axis=1) + 5)).astype(float)
+    model = ProportionRegressor("poisson").fit(X, y)  # warnings are errors here
+    assert model.status_.converged
 
 
 def test_verbose_prints_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,15 +201,110 @@ def test_blas_pools_are_limited_and_restored() -> None:
     assert blas_threads(3, 1e3) == 3
 
 
-def test_a_path_continues_linearly_in_log_alpha() -> None:
-    from fitzpatrick.linear_model.solvers import Result
+def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
+    def threads() -> list[int]:
+        return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
 
-    def result(value: float) -> Result:
-        return Result(np.full((1, 1), value), 0.0, 0.0, 1, Status.CONVERGED)
+    before = threads()
+    entered, leave = threading.Event(), threading.Event()
 
-    start = np.zeros((1, 1))
-    assert _fitting.extrapolate([], 1.0, start) is start
-    assert _fitting.extrapolate([(10.0, result(2.0))], 1.0, start) == 2.0
-    two = [(100.0, result(1.0)), (10.0, result(2.0))]
-    assert _fitting.extrapolate(two, 1.0, start) == pytest.approx(3.0)
-    assert _fitting.extrapolate(two, 0.0, start) == 2.0
+    def other() -> None:
+        with limited_blas(1):
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with limited_blas(2):
+        thread.start()
+        entered.wait()
+    leave.set()  # the second one in is the last one out
+    thread.join()
+    assert threads() == before
+
+
+def test_memory_makes_m_agree_with_the_hessian() -> None:
+    rng = np.random.default_rng(0)
+    p, k, n_penalized = 5, 3, 4
+    root = rng.standard_normal((p * k, p * k))
+    hessian = root @ root.T + np.eye(p * k)
+    penalized = np.repeat(np.arange(p) < n_penalized, k).astype(float)
+
+    def product(v: np.ndarray, alpha: float) -> np.ndarray:
+        return ((hessian + alpha * np.diag(penalized)) @ v.reshape(-1)).reshape(v.shape)
+
+    memory = Memory(2, n_penalized)
+    directions = rng.standard_normal((3, p, k))
+    for direction, alpha in zip(directions, (0.0, 3.0, 0.5), strict=True):
+        memory.add(direction, product(direction, alpha), alpha)
+    inverse = memory.inverse(lambda r: r / 2, alpha=0.7)
+    latest = directions[-1]
+    np.testing.assert_allclose(inverse(product(latest, 0.7)), latest, rtol=1e-9)
+    residuals = rng.standard_normal((2, p, k))
+    images = [inverse(r) for r in residuals]
+    assert np.vdot(residuals[0], images[1]) == pytest.approx(np.vdot(images[0], residuals[1]))
+    oldest = directions[0]
+    assert np.abs(inverse(product(oldest, 0.7)) - oldest).max() > 1e-3
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_sparsemax", "sigmoid"])
+def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:
+    X = features()
+    Y = targets(loss, X)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, len(X)) if weighted else None
+    settings = Settings(get_loss(loss), True, False, "auto", 1e-8, 1000, 0, None)
+    objective = Problem(
+        X, engines.bind(settings.loss, Y, Y.shape[1]), Y.shape[1], weights, settings
+    ).objective
+    parameters = np.random.default_rng(3).standard_normal(objective.zero().shape)
+    rows = objective._row_curvature(objective.evaluate(parameters))
+    by_products = objective._curvature_by_products(rows)
+    np.testing.assert_allclose(objective._curvature_of_entries(rows), by_products, atol=1e-12)
+    np.testing.assert_allclose(objective._class_curvatures(rows), np.diag(by_products), atol=1e-12)
+
+
+def test_a_point_moves_to_another_alpha_without_the_data() -> None:
+    X = features()
+    Y = targets("logistic", X)
+    settings = Settings(get_loss("logistic"), True, False, "auto", 1e-8, 1000, 0, None)
+    free = Problem(X, engines.bind(settings.loss, Y, 4), 4, None, settings).objective
+    parameters = np.random.default_rng(3).standard_normal(free.zero().shape)
+    moved = free.with_alpha(0.3).move(free.with_alpha(2.0).evaluate(parameters))
+    expected = free.with_alpha(0.3).evaluate(parameters)
+    assert moved.value == pytest.approx(expected.value, rel=1e-13)
+    assert moved.alpha == expected.alpha
+    np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
+
+
+def test_a_path_takes_the_forecast_that_came_nearer() -> None:
+    X = features()
+    labels = np.random.default_rng(0).integers(0, 3, len(X))
+    objective = problem("logistic", X, labels, 3).objective
+    forecast = Forecast(objective)
+    zero = objective.zero()
+
+    def point(value: float, alpha: float) -> Point:
+        return Point(zero + value, 1.0, zero, alpha)
+
+    assert forecast.minimum(objective.with_alpha(1.0), point(0.0, 1.0)) is None
+    for alpha, value in ((1000.0, 1.0), (100.0, 2.0)):
+        forecast.learn(point(value, alpha))
+    # the first forecast is M's, which has no gradient to follow here
+    start = forecast.minimum(objective.with_alpha(10.0), point(2.0, 10.0))
+    np.testing.assert_allclose(start, 2.0)
+    forecast.learn(point(3.0, 10.0))
+    start = forecast.minimum(objective.with_alpha(1.0), point(3.0, 1.0))
+    np.testing.assert_allclose(start, 4.0)  # the line in log alpha was right, and is taken
+
+
+def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))
+    labels = (X @ rng.standard_normal((10, 3)) + rng.standard_normal((200, 3))).argmax(axis=1)
+    one = problem("fitzpatrick_logistic", X, labels, 3)
+    alphas = 10.0 ** np.arange(3, -4, -1)
+    path = one.path(alphas)
+    singles = [one.fit(alpha) for alpha in alphas]
+    assert sum(f.result.n_iter for f in path) < 0.7 * sum(f.result.n_iter for f in singles)
+    for together, alone in zip(path, singles, strict=True):
+        np.testing.assert_allclose(together.coef, alone.coef, atol=1e-5)

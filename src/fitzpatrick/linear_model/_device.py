@@ -16,7 +16,7 @@ from ..losses import Loss
 from ..regularizers._base import SeparableSolution
 from ._design import Design
 from ._fitting import Problem, Settings
-from ._rows import Product
+from ._rows import EntryHessian, Product
 
 
 def find_device(name: str) -> torch.device:
@@ -92,17 +92,24 @@ class DeviceRows:
 
     def hessian_operator(self, theta: Array) -> Product:
         solution = self._loss.solve(self._y, theta)
-        if not (isinstance(solution, SeparableSolution) and solution.coupled):
+        if not isinstance(solution, SeparableSolution):
             return lambda v, out: out.copy_(solution.hessian_product(v))
-        # the solution's own product, with what does not depend on v computed once
-        _, d = solution.kernel.point(solution.s)
-        mean = d / d.sum(dim=1, keepdim=True)
+        return DeviceHessian(solution.kernel.point(solution.s)[1], solution.coupled)
 
-        def product(v: Array, out: Array) -> Array:
-            shift = torch.linalg.vecdot(mean, v).unsqueeze(1)
-            return torch.sub(v, shift, out=out).mul_(d)
 
-        return product
+class DeviceHessian(EntryHessian):
+    """The solution's own product, with what does not depend on v computed once."""
+
+    def __init__(self, d: Array, coupled: bool) -> None:
+        self.d = d
+        self.total = d.sum(dim=1) if coupled else None
+        self._mean = None if self.total is None else d / self.total.unsqueeze(1)
+
+    def __call__(self, v: Array, out: Array) -> Array:
+        if self._mean is None:
+            return torch.mul(self.d, v, out=out)
+        shift = torch.linalg.vecdot(self._mean, v).unsqueeze(1)
+        return torch.sub(v, shift, out=out).mul_(self.d)
 
 
 def device_problem(X: Array, targets: Array, settings: Settings, device: torch.device) -> Problem:

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from ..losses import Loss
 from ..regularizers import Bernoulli, Indicator, Negentropy
 from ..sets import Reals, Simplex
 from ._design import Design, make_design
-from ._objective import Objective
+from ._objective import Objective, Point
 from ._rows import Rows
 from ._threads import blas_threads, limited_blas
-from .solvers import Report, Result, Stopping, lbfgs, newton_cg
-
-SOLVERS = {"newton-cg": newton_cg, "lbfgs": lbfgs}
+from ._walk import SOLVERS as SOLVERS
+from ._walk import Walk
+from .solvers import Outcome, Result, Stopping
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Fitted:
 
     coef: Array
     intercept: Array
-    result: Result
+    result: Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +76,19 @@ class Problem:
     def path(
         self, alphas: Iterable[float], start: tuple[Array, Array] | None = None
     ) -> list[Fitted]:
-        """The models of several alphas, each started at the one before."""
+        """The models of several alphas, each started where the one before suggests."""
         design = self.design
         operations = 2.0 * self.X.shape[0] * design.n_parameters * self.n_scores
         with limited_blas(blas_threads(self.settings.n_threads, operations)):
-            objective, stopping = self.objective, self.stopping
-            parameters = objective.zero() if start is None else design.from_original(*start)
-            results: list[tuple[float, Result]] = []
+            walk = Walk(self.objective.afresh(), self.stopping, self.settings)
+            origin = self.at_zero
+            if start is not None and origin.gradient.any():  # else zero is the minimum
+                origin = self.objective.evaluate(design.from_original(*start))
+            results: list[Result] = []
             for alpha in alphas:
-                result = self._solve(
-                    objective.with_alpha(alpha), extrapolate(results, alpha, parameters), stopping
-                )
-                results.append((alpha, result))
-            return [self._fitted(design, result) for _, result in results]
+                results.append(walk.to(alpha, origin, from_zero=start is None and not results))
+                origin = results[-1].point
+            return [self._fitted(design, result) for result in results]
 
     @functools.cached_property
     def design(self) -> Design:
@@ -107,40 +107,29 @@ class Problem:
     @functools.cached_property
     def objective(self) -> Objective:
         """The objective without a penalty."""
-        return Objective(
-            self.design, self.rows, self.weights, 0.0, self.n_scores, self.settings.has_kinks
-        )
+        return Objective(self.design, self.rows, self.weights, 0.0, self.n_scores)
+
+    @functools.cached_property
+    def at_zero(self) -> Point:
+        """The objective at zero parameters, the same for every alpha."""
+        return self.objective.evaluate(self.objective.zero())
 
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
+        design, eps = self.design, float(np.finfo(self.design.dtype).eps)
         return Stopping(
-            self.settings.tol,
-            self.objective.evaluate(self.objective.zero()).gradient_norm,
-            self.settings.max_iter,
-            float(np.finfo(self.design.dtype).eps),
+            tol=self.settings.tol,
+            reference=self.at_zero.gradient_norm,
+            # of a sum over the samples of features times numbers of at most 1
+            noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
+            max_iter=self.settings.max_iter,
+            eps=eps,
+            has_kinks=self.settings.has_kinks,
         )
 
-    def _solve(self, objective: Objective, start: Array, stopping: Stopping) -> Result:
-        name = self.settings.solver
-        if name == "auto":
-            name = "newton-cg" if self.settings.has_curvature else "lbfgs"
-        return SOLVERS[name](objective, start, stopping, Report(self.settings.verbose))
-
     def _fitted(self, design: Design, result: Result) -> Fitted:
-        coef, intercept = design.to_original(result.parameters)
+        coef, intercept = design.to_original(result.point.parameters)
         if self.n_scores > 1 and isinstance(self.settings.loss.regularizer.domain, Simplex):
             intercept = intercept - intercept.mean()  # any constant gives the same model
-        return Fitted(coef, intercept, replace(result, parameters=None))
-
-
-def extrapolate(results: list[tuple[float, Result]], alpha: float, start: Array) -> Array:
-    """Where to begin: the path so far, continued linearly in log alpha."""
-    if not results:
-        return start
-    last_alpha, last = results[-1]
-    if len(results) < 2 or not 0 < alpha < last_alpha < results[-2][0]:
-        return last.parameters
-    before_alpha, before = results[-2]
-    part = math.log(alpha / last_alpha) / math.log(last_alpha / before_alpha)
-    return last.parameters + part * (last.parameters - before.parameters)
+        return Fitted(coef, intercept, result.outcome)

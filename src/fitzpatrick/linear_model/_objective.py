@@ -9,7 +9,6 @@ The intercept, the last row of P, is never penalised.
 import copy
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -17,27 +16,41 @@ import numpy as np
 
 from .._array import Array, namespace
 from ._design import Design
-from ._rows import Product, Rows
+from ._preconditioner import Map, Memory, Spectral
+from ._rows import Entrywise, Product, Rows
 
-Map = Callable[[Array], Array]
-
-_MAX_EXACT = 8  # classes up to which the curvature of all rows is worth its k products
+# Classes up to which the curvature of all rows is computed in full: from the curvatures of the
+# entries where the rows have them, else by one product with the rows for each class.
+_MAX_FULL, _MAX_PRODUCTS = 64, 8
 _FEW = 32
 _FLAT = 1e-8  # mean curvature below this is none
-_SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
+_PAIRS, _PAIRS_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The objective at one P."""
+    """The objective of one alpha at one P."""
 
     parameters: Array
     value: float
     gradient: Array
+    alpha: float
 
-    @property
+    @functools.cached_property
     def gradient_norm(self) -> float:
         return float(np.linalg.norm(self.gradient))
+
+
+class _Workspace:
+    """Arrays of the shape of the scores, and what is known from the latest work with them."""
+
+    def __init__(self, design: Design, n_scores: int, order: Literal["C", "F"]) -> None:
+        shape = (design.n_samples, n_scores)
+        self.theta, self.residual, self.tangent = (
+            design.place(np.empty(shape, dtype=design.dtype, order=order)) for _ in range(3)
+        )
+        self.values = design.place(np.empty(design.n_samples, dtype=design.dtype))
+        self.parameters: Array | None = None  # whose scores theta holds
 
 
 class Objective:
@@ -49,19 +62,11 @@ class Objective:
         weights: w, or None for ones.
         alpha: strength of the penalty.
         n_scores: k.
-        has_kinks: whether the Hessian jumps, which Newton steps may stall at.
     """
 
     def __init__(
-        self,
-        design: Design,
-        rows: Rows,
-        weights: Array | None,
-        alpha: float,
-        n_scores: int,
-        has_kinks: bool = False,
+        self, design: Design, rows: Rows, weights: Array | None, alpha: float, n_scores: int
     ) -> None:
-        self.has_kinks = has_kinks
         self.design = design
         self.rows = rows
         self.weights = weights
@@ -73,110 +78,174 @@ class Objective:
         )
         # products with few columns are faster if these are contiguous
         self._order: Literal["C", "F"] = "F" if n_scores <= _FEW else "C"
-        shape = (design.n_samples, n_scores)
-        self._latest: Point | None = None
-        self._theta, self._residual, self._tangent = (
-            design.place(np.empty(shape, dtype=design.dtype, order=self._order)) for _ in range(3)
-        )
-        self._values = design.place(np.empty(design.n_samples, dtype=design.dtype))
+        self._workspace = _Workspace(design, n_scores, self._order)
+        self._memory = self._empty_memory()
+        self._spectral: list[Spectral] = []  # the latest one
 
     def with_alpha(self, alpha: float) -> Self:
-        """The same with another penalty; both share their buffers."""
+        """The same with another penalty; both share their buffers and what they learn."""
         other = copy.copy(self)
         other.alpha = alpha
-        other._latest = None
         return other
+
+    def afresh(self) -> Self:
+        """The same without what has been learned of its curvature; both share their buffers."""
+        other = copy.copy(self)
+        other._memory = self._empty_memory()
+        other._spectral = []
+        return other
+
+    def _empty_memory(self) -> Memory:
+        pair_bytes = 16 * self.design.n_parameters * self.n_scores
+        size = min(_PAIRS, max(1, _PAIRS_BYTES // pair_bytes))
+        return Memory(size, self.design.n_penalized)
 
     def zero(self) -> Array:
         """The start of a fit."""
         return np.zeros((self.design.n_parameters, self.n_scores), order=self._order)
 
+    @property
+    def total_weight(self) -> float:
+        """Σ w_i."""
+        return float(self.design.n_samples if self.weights is None else self.weights.sum())
+
     def evaluate(self, parameters: Array) -> Point:
-        """f and its gradient."""
-        theta = self.design.scores(parameters, out=self._theta)
-        values, residual = self.rows.value_and_gradient(theta, (self._values, self._residual))
-        total = self._sum(values)
+        """f and its gradient; where f overflows, ∞ and no gradient."""
+        space = self._workspace
+        theta = self.design.scores(parameters, out=space.theta)
+        space.parameters = parameters
+        values, residual = self.rows.value_and_gradient(theta, (space.values, space.residual))
+        total = float(self._sum(values))
+        if not math.isfinite(total):
+            return Point(parameters, math.inf, np.full_like(parameters, math.nan), self.alpha)
         if self._column is not None:
             residual *= self._column
         gradient = self.design.adjoint(residual)
         penalized = parameters[: self.design.n_penalized]
         gradient[: self.design.n_penalized] += self.alpha * penalized
-        value = float(total) + self.alpha / 2 * float(np.vdot(penalized, penalized))
-        self._latest = Point(parameters, value, gradient)
-        return self._latest
+        value = total + self.alpha / 2 * float(np.vdot(penalized, penalized))
+        return Point(parameters, value, gradient, self.alpha)
 
-    def _row_curvature(self, point: Point) -> Product:
-        """Hessians of the rows; the scores are still there if the point is the latest one."""
-        if point is not self._latest:
-            self.design.scores(point.parameters, out=self._theta)
-            self._latest = point
-        return self.rows.hessian_operator(self._theta)
+    def move(self, point: Point) -> Point:
+        """A point of another alpha as one of this, without a pass over the data."""
+        more = self.alpha - point.alpha
+        if more == 0:
+            return point
+        penalized = point.parameters[: self.design.n_penalized]
+        gradient = point.gradient.copy()
+        gradient[: self.design.n_penalized] += more * penalized
+        value = point.value + more / 2 * float(np.vdot(penalized, penalized))
+        return Point(point.parameters, value, gradient, self.alpha)
+
+    def predict(self, point: Point) -> Array:
+        """Where the minimum may be: one step from a point, by M instead of the Hessian."""
+        if not self._spectral:
+            self._learn(self._row_curvature(point))
+        return np.asarray(point.parameters - self._inverse()(point.gradient))
 
     def curvature(self, point: Point) -> tuple[Map, Map]:
         """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
         rows = self._row_curvature(point)
         d = self.design.n_penalized
+        buffer = self._workspace.tangent
 
         def product(direction: Array) -> Array:
-            tangent = self.design.scores(direction, out=self._tangent)
+            tangent = self.design.scores(direction, out=buffer)
             tangent = rows(tangent, tangent)
             if self._column is not None:
                 tangent *= self._column
             out = self.design.adjoint(tangent)
             out[:d] += self.alpha * direction[:d]
+            self._memory.add(direction, out, self.alpha)
             return out
 
-        return product, self._preconditioner(rows)
+        self._learn(rows)
+        return product, self._inverse()
 
-    def _preconditioner(self, rows: Product) -> Map:
-        r"""M = C ⊗ diag(spectrum) + alpha, where C = Σ w_i ∇²L_i is the curvature of all rows.
+    def _row_curvature(self, point: Point) -> Product:
+        """Hessians of the rows; the scores may still be there."""
+        space = self._workspace
+        if space.parameters is not point.parameters:
+            self.design.scores(point.parameters, out=space.theta)
+            space.parameters = point.parameters
+        return self.rows.hessian_operator(space.theta)
 
-        That is the Hessian if the curvature of a row did not depend on its features. With many
-        classes C is replaced by its mean eigenvalue.
-        """
-        if self.n_scores > _MAX_EXACT:
-            return self._divide(self._nominal(self._mean_curvature(rows)))
-        eigenvalues, q = np.linalg.eigh(self._total_curvature(rows))
+    def _learn(self, rows: Product) -> None:
+        """M₀ from the curvature of the rows: of all classes together, or of each by itself."""
+        curvature, vectors = self._row_spectrum(rows)
+        if curvature.max() <= _FLAT * self.total_weight:  # on the flat part of a loss
+            curvature, vectors = np.full(self.n_scores, self.total_weight), None
         # directions without curvature, as on the simplex, hold nothing but rounding errors
-        least = math.sqrt(np.finfo(self.design.dtype).eps) * eigenvalues.max()
-        divide = self._divide(self._nominal(np.maximum(eigenvalues, least)))
-        return lambda residual: divide(residual @ q) @ q.T
+        least = math.sqrt(np.finfo(self.design.dtype).eps) * curvature.max()
+        self._spectral[:] = [
+            Spectral(
+                self.design.spectrum,
+                self.design.n_penalized,
+                np.maximum(curvature, least),
+                vectors,
+            )
+        ]
 
-    def _nominal(self, curvature: Array | float) -> Array | float:
-        """The curvature, or 1 per sample where there is none: on the flat part of a loss."""
-        total = self.design.n_samples if self.weights is None else self.weights.sum()
-        return curvature if np.max(curvature) > _FLAT * total else total
+    def _inverse(self) -> Map:
+        return self._memory.inverse(self._spectral[0].inverse(self.alpha), self.alpha)
 
-    def _divide(self, curvature: Array | float) -> Map:
-        diagonal = self.diagonal(curvature)
-        return lambda residual: residual / diagonal
+    def _row_spectrum(self, rows: Product) -> tuple[Array, Array | None]:
+        """Eigenvalues and eigenvectors of C, or with many classes something simpler like C."""
+        if isinstance(rows, Entrywise):
+            if self.n_scores > _MAX_FULL:
+                return self._class_curvatures(rows), None
+            full = self._curvature_of_entries(rows)
+        elif self.n_scores > _MAX_PRODUCTS:
+            return np.full(self.n_scores, self._mean_curvature(rows)), None
+        else:
+            full = self._curvature_by_products(rows)
+        eigenvalues, vectors = np.linalg.eigh(full)
+        return eigenvalues, vectors
 
-    def diagonal(self, curvature: Array | float) -> Array:
-        """spectrum × curvature + alpha, shape (p, k) or (p, 1), kept above zero."""
-        diagonal = np.outer(self.design.spectrum, curvature)
-        diagonal[: self.design.n_penalized] += self.alpha
-        largest = diagonal.max()
-        return np.maximum(diagonal, _SMALLEST * largest) if largest > 0 else diagonal + 1.0
+    def _curvature_of_entries(self, rows: Entrywise) -> Array:
+        """C = Σ w_i (diag(d_i) − d_i d_iᵀ / ⟨d_i, 1⟩)."""
+        full = np.diag(self._sum(rows.d))
+        if rows.total is not None:
+            full -= self.design.fetch(rows.d.T @ (rows.d * self._share(rows.total)))
+        return full
 
-    def _total_curvature(self, rows: Product) -> Array:
+    def _class_curvatures(self, rows: Entrywise) -> Array:
+        """The diagonal of C."""
+        d = rows.d
+        if rows.total is not None:
+            d = d - d * d * self._share(rows.total, weighted=False)
+        return self._sum(d)
+
+    def _share(self, total: Array, *, weighted: bool = True) -> Array:
+        """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
+        xp = namespace(total)
+        share = 1 / xp.where(total > 0, total, xp.ones_like(total))
+        if weighted and self._column is not None:
+            return share[:, None] * self._column
+        return share[:, None]
+
+    def _curvature_by_products(self, rows: Product) -> Array:
         """C, column by column."""
-        total = np.empty((self.n_scores, self.n_scores))
+        full = np.empty((self.n_scores, self.n_scores))
+        tangent = self._workspace.tangent
         for j in range(self.n_scores):
-            self._tangent[...] = 0
-            self._tangent[:, j] = 1
-            total[:, j] = self._sum(rows(self._tangent, self._tangent))
-        return (total + total.T) / 2
+            tangent[...] = 0
+            tangent[:, j] = 1
+            full[:, j] = self._sum(rows(tangent, tangent))
+        return (full + full.T) / 2
 
     def _mean_curvature(self, rows: Product) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
-        self._tangent[...] = self._signs
-        product = rows(self._tangent, self._tangent)
+        tangent = self._workspace.tangent
+        tangent[...] = self._signs
+        product = rows(tangent, tangent)
         product *= self._signs
         return float(max(self._sum(product).mean(), 0.0))
 
     @functools.cached_property
     def _signs(self) -> Array:
-        signs = np.random.default_rng(0).integers(0, 2, size=self._tangent.shape, dtype=np.int8)
+        shape = self._workspace.tangent.shape
+        signs = np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8)
         return self.design.place(2 * signs - 1)
 
     def _sum(self, rows: Array) -> Array:
@@ -188,5 +257,7 @@ class Objective:
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
-        curvature = self._nominal(self._mean_curvature(self._row_curvature(point)))
-        return 1 / np.sqrt(self.diagonal(curvature))
+        self._learn(self._row_curvature(point))
+        mean = self._spectral[0].curvature.mean(keepdims=True)
+        spectral = Spectral(self.design.spectrum, self.design.n_penalized, mean)
+        return 1 / np.sqrt(spectral.diagonal(self.alpha))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._array import Array
-from ._threads import single_threaded
+from ._threads import limited_blas
 
 # Hessian products that a rotation may cost at most, by counts of arithmetic operations.
 _WORTH = 150
@@ -31,9 +31,9 @@ def principal_directions(features: Array, weights: Array | None) -> Array:
         weighted = features * np.sqrt(weights).astype(features.dtype)[:, None]
     if n_samples >= n_features:
         gram = (weighted.T @ weighted).astype(np.float64, copy=False)
-        with single_threaded():  # faster for small matrices, and large ones are not rotated
+        with limited_blas(1):  # faster for small matrices, and large ones are not rotated
             return np.asarray(np.linalg.eigh(gram).eigenvectors)
-    with single_threaded():
+    with limited_blas(1):
         q, r = np.linalg.qr(weighted.T.astype(np.float64, copy=False))
         u, s, _ = np.linalg.svd(r)
     rank = int((s > s.max(initial=0) * n_features * np.finfo(features.dtype).eps).sum())

@@ -1,13 +1,34 @@
 """The loss at the targets, row by row: what the objective sums."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from .._array import Array
+from ..engines._bound import BlockedHessian
 
 Product = Callable[[Array, Array], Array]
+
+
+class EntryHessian(ABC):
+    """Hessians diag(d) − d dᵀ/⟨d, 1⟩ of the rows, or diag(d) where the entries are not coupled.
+
+    Attributes:
+        d: curvature of every entry, (n, k).
+        total: its row sums (n,), or None for rows that are not coupled.
+    """
+
+    d: Array
+    total: Array | None
+
+    @abstractmethod
+    def __call__(self, v: Array, out: Array) -> Array:
+        """The product of each row, into ``out``."""
+
+
+Entrywise = BlockedHessian | EntryHessian
 
 
 class Rows(Protocol):
@@ -29,27 +50,36 @@ class BinaryRows:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+        self._buffers: tuple[Array, Array] | None = None
 
     @staticmethod
     def pair(score: Array) -> Array:
         """θ = (0, s), shape (n, 2)."""
-        theta = np.zeros((score.shape[0], 2), dtype=score.dtype)
+        theta = np.zeros((score.shape[0], 2), dtype=score.dtype, order="F")
         theta[:, 1:] = score
         return theta
 
+    def _pair(self, score: Array) -> tuple[Array, Array]:
+        """The same in a buffer that is used for every score, and another one."""
+        if self._buffers is None:
+            theta = self.pair(score)
+            self._buffers = theta, np.empty_like(theta)
+        self._buffers[0][:, 1:] = score
+        return self._buffers
+
     def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
         values, gradient = out
-        theta = self.pair(theta)
-        _, both = self._rows.value_and_gradient(theta, (values, np.empty_like(theta)))
+        pair, both = self._pair(theta)
+        self._rows.value_and_gradient(pair, (values, both))
         gradient[...] = both[:, 1:]
         return out
 
     def hessian_operator(self, theta: Array) -> Product:
-        operator = self._rows.hessian_operator(self.pair(theta))
+        operator = self._rows.hessian_operator(self._pair(theta)[0])
 
         def product(v: Array, out: Array) -> Array:
-            both = self.pair(v)
-            out[...] = operator(both, both)[:, 1:]
+            pair, both = self._pair(v)
+            out[...] = operator(pair, both)[:, 1:]
             return out
 
         return product

@@ -3,24 +3,29 @@
 NumPy and SciPy each carry a BLAS with its own pool of threads. Threads of one pool that wait for
 work keep a core busy while the other pool computes, which makes fits many times slower. The matrix
 products here are NumPy's, so that SciPy's pool gets a single thread while a fit runs.
+
+The size of a pool belongs to the process. Fits that run in several threads set it as they come and
+go, and the last one to end puts back what the first one found.
 """
 
 import functools
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
 
 _SMALL = 2e7  # operations of a product that takes about a millisecond
 
+_lock = threading.Lock()
+_active = 0
+_found: list[int] = []
+
 
 @functools.cache
-def _pools() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """All BLAS libraries of this process, and among them those that came with SciPy."""
-    blas = ThreadpoolController().select(user_api="blas")
-    paths = [library.filepath for library in blas.lib_controllers]
-    scipy_paths = [path for path in paths if "scipy.libs" in path]
-    return blas, blas.select(filepath=scipy_paths)
+def _pools() -> ThreadpoolController:
+    """The BLAS libraries that are loaded at the first fit: NumPy's and SciPy's are."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def blas_threads(n_threads: int | None, operations: float) -> int | None:
@@ -35,17 +40,22 @@ def blas_threads(n_threads: int | None, operations: float) -> int | None:
 @contextmanager
 def limited_blas(n_threads: int | None) -> Iterator[None]:
     """Give SciPy's BLAS one thread, and every other one ``n_threads`` unless that is None."""
-    everything, scipy_only = _pools()
-    with ExitStack() as stack:
-        if n_threads is not None:
-            stack.enter_context(everything.limit(limits=n_threads))
-        stack.enter_context(scipy_only.limit(limits=1))
+    global _active
+    pools = _pools().lib_controllers
+    with _lock:
+        before = [pool.get_num_threads() for pool in pools]
+        if _active == 0:
+            _found[:] = before
+        _active += 1
+        for pool in pools:
+            if "scipy.libs" in pool.filepath:
+                pool.set_num_threads(1)
+            elif n_threads is not None:
+                pool.set_num_threads(n_threads)
+    try:
         yield
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """One thread for every BLAS."""
-    everything, _ = _pools()
-    with everything.limit(limits=1):
-        yield
+    finally:
+        with _lock:
+            _active -= 1
+            for pool, number in zip(pools, before if _active else _found, strict=True):
+                pool.set_num_threads(number)

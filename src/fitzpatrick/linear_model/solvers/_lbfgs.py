@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from ..._array import Array
-from .._objective import Objective
+from .._objective import Objective, Point
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
@@ -16,15 +16,15 @@ _MEMORY = 20
 _EVALUATIONS = 50  # in one line search
 
 
-def lbfgs(objective: Objective, start: Array, stopping: Stopping, report: Report) -> Result:
-    """Minimise from ``start``, which has shape (p, k)."""
-    point = objective.evaluate(start)
+def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
+    """Minimise from ``start``."""
+    point = start
     scales = objective.scales(point)
     n_iter = 0
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         nonlocal point
-        parameters = scales * flat.reshape(start.shape)
+        parameters = scales * flat.reshape(start.parameters.shape)
         if not np.array_equal(parameters, point.parameters):
             point = objective.evaluate(parameters)
         return point.value, (scales * point.gradient).ravel()
@@ -49,7 +49,7 @@ def lbfgs(objective: Objective, start: Array, stopping: Stopping, report: Report
         }
         outcome = minimize(
             evaluate,
-            (start / scales).ravel(),
+            (start.parameters / scales).ravel(),
             method="L-BFGS-B",
             jac=True,
             callback=after_iteration,
@@ -60,6 +60,8 @@ def lbfgs(objective: Objective, start: Array, stopping: Stopping, report: Report
     if status is None:
         out_of_iterations = n_iter >= stopping.max_iter
         status = (
-            Status.MAX_ITER if out_of_iterations else stopping.without_progress(point.gradient_norm)
+            Status.MAX_ITER
+            if out_of_iterations
+            else stopping.without_progress(point.value, point.gradient_norm)
         )
-    return Result(point.parameters, point.value, point.gradient_norm, n_iter, status)
+    return Result(point, n_iter, status)

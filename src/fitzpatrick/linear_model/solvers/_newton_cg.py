@@ -9,13 +9,12 @@ products, and the region shrinks to the step that worked.
 
 import math
 from collections import deque
-from dataclasses import replace
 
 import numpy as np
 
 from ..._array import Array
-from .._objective import Map, Objective, Point
-from ._lbfgs import lbfgs
+from .._objective import Objective, Point
+from .._preconditioner import Map
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
@@ -29,9 +28,9 @@ _MAX_CG = 200
 _STUCK = 20  # iterations without a smaller gradient norm
 
 
-def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Report) -> Result:
-    """Minimise from ``start``, which has shape (p, k)."""
-    point = objective.evaluate(start)
+def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
+    """Minimise from ``start``, and end with a status of no progress where steps stall."""
+    point = start
     radius = math.inf
     previous = None
     noise = math.sqrt(stopping.eps) / 16
@@ -44,26 +43,26 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
         if status is None and iteration == stopping.max_iter:
             status = Status.MAX_ITER
         if status is not None:
-            return Result(point.parameters, point.value, norm, iteration, status)
+            return Result(point, iteration, status)
         if norm < best:
             best, best_iteration = norm, iteration
-        at_kinks = objective.has_kinks and sum(shortened) >= _PATIENCE
+        at_kinks = stopping.has_kinks and sum(shortened) >= _PATIENCE
         if at_kinks or iteration - best_iteration >= _STUCK:
-            return _after_stall(objective, point, iteration, stopping, report)
+            break
         step, length, at_boundary, predicted = steihaug(
-            point.gradient, *objective.curvature(point), radius, _forcing(norm, previous, stopping)
+            point.gradient, *objective.curvature(point), radius, _forcing(point, previous, stopping)
         )
         slope = float(np.vdot(point.gradient, step))
         part = 1.0
-        while True:
+        while part >= _SHORTEST:
             trial = objective.evaluate(point.parameters + part * step)
             model = -part * slope - part**2 * (-slope - predicted)
             actual = decrease(point, trial, part * step, noise)
             if actual >= _SUFFICIENT * model:
                 break
             part *= _shortening(part * slope, trial.value - point.value)
-            if part < _SHORTEST:
-                return _after_stall(objective, point, iteration, stopping, report)
+        else:
+            break
         shortened.append(part < 1)
         if part < 1:
             radius = part * length
@@ -72,19 +71,22 @@ def newton_cg(objective: Objective, start: Array, stopping: Stopping, report: Re
         elif actual > _GOOD * model and at_boundary:
             radius *= _GROWTH
         point, previous = trial, norm
-    raise AssertionError("unreachable: the last iteration returns")
+    return Result(point, iteration, stopping.without_progress(point.value, point.gradient_norm))
 
 
-def _forcing(norm: float, previous: float | None, stopping: Stopping) -> float:
+def _forcing(point: Point, previous: float | None, stopping: Stopping) -> float:
     """How far CG brings its residual down.
 
     As the last step brought down the gradient: little while f is far from its quadratic model, and
     ever more towards the end, which makes the convergence superlinear.
     """
+    norm = point.gradient_norm
+    enough = 0.5 * stopping.threshold(point.value) / norm
     if previous is None:
-        return max(min(0.5, math.sqrt(norm / stopping.reference)), 0.5 * stopping.threshold / norm)
-    wanted = math.pow(norm / previous, 1.5)
-    return max(min(0.5, wanted), 0.5 * stopping.threshold / norm)
+        wanted = math.sqrt(norm / stopping.reference) if stopping.reference > 0 else 0.5
+    else:
+        wanted = math.pow(norm / previous, 1.5)
+    return max(min(0.5, wanted), enough)
 
 
 def decrease(before: Point, after: Point, step: Array, noise: float) -> float:
@@ -143,16 +145,3 @@ def steihaug(
         direction_m = residual_z + beta**2 * direction_m
         direction = beta * direction - z
     return step, math.sqrt(step_m), False, predicted
-
-
-def _after_stall(
-    objective: Objective, point: Point, iteration: int, stopping: Stopping, report: Report
-) -> Result:
-    status = stopping.without_progress(point.gradient_norm)
-    if status is Status.PRECISION:
-        return Result(point.parameters, point.value, point.gradient_norm, iteration, status)
-    report.note("Newton steps stalled; L-BFGS takes over")
-    rest = replace(stopping, max_iter=stopping.max_iter - iteration)
-    result = lbfgs(objective, point.parameters, rest, report)
-    status = Status.SWITCHED if result.status is Status.CONVERGED else result.status
-    return replace(result, n_iter=iteration + result.n_iter, status=status)

@@ -1,10 +1,10 @@
 """How a solver ended, and where."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from ..._array import Array
+from .._objective import Point
 
 
 class Status(Enum):
@@ -13,9 +13,9 @@ class Status(Enum):
     CONVERGED = "the gradient is as small as tol asks"
     ZERO = "the objective is zero, which no coefficients can improve"
     PRECISION = "floating-point arithmetic cannot tell the objective here from a lower one"
-    SWITCHED = "Newton steps stalled at kinks of the loss, and L-BFGS reached what tol asks"
+    SWITCHED = "Newton steps made no more progress, and L-BFGS reached what tol asks"
     MAX_ITER = "max_iter was reached before the gradient was as small as tol asks"
-    STALLED = "no lower point was found along the search direction: the loss has a kink here"
+    STALLED = "no lower point was found along the search direction, by a kink or by rounding"
 
     @property
     def converged(self) -> bool:
@@ -25,46 +25,77 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a solver may end.
+    r"""When a solver may end.
+
+    The gradient has to be small against that at zero. Where the minimum is small against the
+    objective at zero, as on separable data with a weak penalty, that says little, and a second
+    condition matters: f is alpha-strongly convex, so that no point is lower than
+    :math:`f - \|g\|^2 / (2\alpha)`, which is the value of the dual problem at the maximisers y*.
+    This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f; f itself is far nearer.
 
     Args:
         tol: what the gradient norm has to come down to, relative to ``reference``.
         reference: gradient norm at zero parameters.
+        noise: gradient norms below this are rounding errors.
         max_iter: most iterations.
         eps: spacing of the floating-point numbers that the objective is computed in, at 1.
+        alpha: strength of the penalty.
+        has_kinks: whether the Hessian jumps, which Newton steps may stall at.
     """
 
     tol: float
     reference: float
+    noise: float
     max_iter: int
     eps: float
+    alpha: float = 0.0
+    has_kinks: bool = False
 
-    @property
-    def threshold(self) -> float:
-        """The gradient norm that ends the iteration."""
-        return max(self.tol, 10 * self.eps) * self.reference
+    def threshold(self, value: float) -> float:
+        """The gradient norm that ends the iteration at an objective of ``value``."""
+        wanted = self.tol * self.reference
+        if self.alpha > 0:
+            gap = math.sqrt(self.tol) * max(value, 0.0)
+            wanted = min(wanted, math.sqrt(2 * self.alpha * gap))
+        return max(wanted, 10 * self.eps * self.reference, self.noise)
 
     def reached(self, value: float, gradient_norm: float) -> Status | None:
         """The status of a point that nothing is left to do at, or None."""
-        if gradient_norm <= self.threshold:
+        if gradient_norm <= self.threshold(value):
             return Status.CONVERGED
         return Status.ZERO if value == 0 else None
 
-    def without_progress(self, gradient_norm: float) -> Status:
+    def without_progress(self, value: float, gradient_norm: float) -> Status:
         """The status of a point from which no lower one was found.
 
-        Values of f are rounded at eps · f, which hides gradients of the order of the square root.
+        Values of f are rounded at eps · f, which hides gradients of the order of the square root,
+        if the duality gap is as small as it has to be.
         """
-        near = gradient_norm <= 10 * math.sqrt(self.eps) * self.reference
+        root = math.sqrt(self.eps)
+        hidden = replace(self, tol=max(self.tol, 10 * root))
+        near = gradient_norm <= hidden.threshold(value)
         return Status.PRECISION if near else Status.STALLED
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The last point of a solver: parameters of shape (p, k), objective and gradient norm."""
+@dataclass(frozen=True)
+class Outcome:
+    """How a fit ended."""
 
-    parameters: Array
     objective: float
     gradient_norm: float
     n_iter: int
     status: Status
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where a solver ended, and how."""
+
+    point: Point
+    n_iter: int
+    status: Status
+
+    @property
+    def outcome(self) -> Outcome:
+        """The same without the arrays."""
+        return Outcome(self.point.value, self.point.gradient_norm, self.n_iter, self.status)

@@ -1,0 +1,106 @@
+r"""A matrix M near the Hessian of the objective, whose inverse is cheap.
+
+.. math:: M_0 = C \otimes \mathrm{diag}(\mathrm{spectrum}) + \alpha, \qquad
+          C = \sum_i w_i \nabla^2 L_i
+
+is the Hessian if the curvature of a row did not depend on its features. Hessian products that have
+been computed improve it: for each pair of a direction s and H s, one BFGS update makes M agree with
+the Hessian along s. The pairs serve every alpha, since the penalty adds a multiple of s to H s.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._array import Array
+
+Map = Callable[[Array], Array]
+
+_SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
+
+
+@dataclass(frozen=True, eq=False)
+class Spectral:
+    """M₀.
+
+    Args:
+        spectrum: mean square of the column that each parameter multiplies, shape (p,).
+        n_penalized: how many of the parameters alpha falls on.
+        curvature: eigenvalues of C, shape (k,), or the diagonal that stands for C.
+        vectors: its eigenvectors in columns, or None for the identity.
+    """
+
+    spectrum: Array
+    n_penalized: int
+    curvature: Array
+    vectors: Array | None = None
+
+    def diagonal(self, alpha: float) -> Array:
+        """spectrum × curvature + alpha, shape (p, k), kept above zero."""
+        diagonal = np.outer(self.spectrum, self.curvature)
+        diagonal[: self.n_penalized] += alpha
+        largest = diagonal.max()
+        return np.maximum(diagonal, _SMALLEST * largest) if largest > 0 else diagonal + 1.0
+
+    def inverse(self, alpha: float) -> Map:
+        """R ↦ M₀⁻¹ R."""
+        diagonal = self.diagonal(alpha)
+        vectors = self.vectors
+        if vectors is None:
+            return lambda residual: residual / diagonal
+        return lambda residual: (residual @ vectors / diagonal) @ vectors.T
+
+
+class Memory:
+    """The latest pairs (s, H s), for any alpha.
+
+    Args:
+        size: how many pairs are kept.
+        n_penalized: how many rows of a parameter array alpha falls on.
+    """
+
+    def __init__(self, size: int, n_penalized: int) -> None:
+        self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=size)
+        self._n_penalized = n_penalized
+
+    def add(self, direction: Array, product: Array, alpha: float) -> None:
+        """Keep a direction and its product with the Hessian at alpha, for inverses to come."""
+        if float(np.vdot(direction, product)) > 0:
+            self._pairs.append((direction, product, alpha))
+
+    def inverse(self, base: Map, alpha: float) -> Map:
+        r"""R ↦ M⁻¹ R, in terms of the inverse of M₀.
+
+        With the pairs in the rows of S and Y, L the upper triangle of :math:`S Y^\top` and D its
+        diagonal, the two loops of L-BFGS are
+
+        .. math:: a = L^{-1} S r, \quad z = M_0^{-1} (r - Y^\top a), \quad
+                  M^{-1} r = z + S^\top L^{-\top} (D a - Y z).
+        """
+        if not self._pairs:
+            return base
+        s, y = self._rows(alpha)
+        triangle = np.triu(s @ y.T)
+        diagonal = triangle.diagonal()
+        inverse = np.linalg.inv(triangle)
+
+        def apply(residual: Array) -> Array:
+            flat = residual.reshape(-1)
+            a = inverse @ (s @ flat)
+            z = base((flat - a @ y).reshape(residual.shape)).reshape(-1)
+            z += (inverse.T @ (diagonal * a - y @ z)) @ s
+            return z.reshape(residual.shape)
+
+        return apply
+
+    def _rows(self, alpha: float) -> tuple[Array, Array]:
+        """S and Y at alpha, one pair a row, the oldest first."""
+        directions, products, alphas = zip(*self._pairs, strict=True)
+        s, y = (
+            np.stack([array.reshape(-1) for array in arrays]) for arrays in (directions, products)
+        )
+        end = self._n_penalized * directions[0].shape[1]
+        y[:, :end] += (alpha - np.asarray(alphas))[:, None] * s[:, :end]
+        return s, y
