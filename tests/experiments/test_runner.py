@@ -1,15 +1,22 @@
 """Durable fits: nothing is lost, nothing repeated, whatever the moment of the interruption."""
 
 import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments.protocol import FitPath, Protocol, dev_split, paths
 from fitzpatrick.experiments.records import Record, Store, all_records, choose, final_models
-from fitzpatrick.experiments.runner import run, run_path
+from fitzpatrick.experiments.runner import WorkerError, run, run_path
 from fitzpatrick.linear_model import ProportionRegressor
 from fitzpatrick.linear_model._fitting import Problem
 
@@ -221,3 +228,87 @@ def test_device_gives_the_records_of_numpy(tmp_path, experiment, n_jobs):
 def test_unfinished_paths_are_no_results(tmp_path, experiment):
     with pytest.raises(RuntimeError, match="is not finished"):
         all_records(make_store(tmp_path, experiment), PATHS)
+
+
+@pytest.mark.parametrize("kind", ["record", "state"])
+def test_damaged_files_are_named(tmp_path, experiment, kind):
+    store = make_store(tmp_path, experiment)
+
+    def stop():
+        raise Killed
+
+    with pytest.raises(Killed):
+        run_path(experiment, store, PATHS[0], stop)
+    file = next(store.folder.rglob("00.json" if kind == "record" else "*.npz"))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(DataError, match="delete it") as caught:
+        run(experiment, store, PATHS, 1, ignore)
+    assert caught.value.path == file
+    file.unlink()
+    run(experiment, store, PATHS, 1, ignore)
+    assert store.count(PATHS) == 24
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_features_that_are_all_constant(tmp_path, experiment, n_jobs):
+    flat = replace(experiment, X=np.ones_like(experiment.X))
+    with pytest.raises(DataError, match="demo: every feature is constant on the rows to fit"):
+        run(flat, make_store(tmp_path, flat), PATHS, n_jobs, ignore)
+
+
+def test_killed_worker_is_said_in_one_sentence(tmp_path, experiment):
+    store = make_store(tmp_path, experiment)
+
+    def kill_a_worker(_):
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    with pytest.raises(WorkerError, match=r"a worker process was killed, .* the same command"):
+        run(experiment, store, paths(("logistic",), 40, refit=False), 2, kill_a_worker)
+
+
+SLOW = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from fitzpatrick.experiments.protocol import Experiment, Protocol, paths
+from fitzpatrick.experiments.records import Store
+from fitzpatrick.experiments.runner import run
+
+if __name__ == "__main__":
+    X = np.random.default_rng(0).normal(size=(2000, 60))
+    Y = np.random.default_rng(1).dirichlet(np.ones(12), size=2000)
+    experiment = Experiment("slow", X, Y, X[:9], Y[:9], {})
+    store = Store.of(Path(sys.argv[1]), experiment, Protocol(tol=1e-13))
+    print("begin", flush=True)
+    try:
+        run(experiment, store, paths(("logistic",), 40, refit=False), 2, lambda _: None)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+@pytest.mark.parametrize("moment", ["at once", "at work"])
+def test_interrupt_ends_without_a_traceback(tmp_path, moment):
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+    process = subprocess.Popen(
+        [sys.executable, script, tmp_path / "out"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdout.readline() == "begin\n"
+    deadline = time.monotonic() + 60
+    while moment == "at work" and not list(tmp_path.rglob("00.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == ""

@@ -159,7 +159,7 @@ class Store:
         if not file.is_file():
             return None
         try:
-            with np.load(file, allow_pickle=False) as stored:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 return dict(stored)
         except (ValueError, EOFError, zipfile.BadZipFile):
             raise DataError("damaged; delete it to have the path fitted again", file) from None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 import numpy as np
 
@@ -49,6 +50,7 @@ def run(
         return
     # spawned workers carry over no threads or locks, and know when their parent is gone
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(
         min(n_jobs, len(open_paths)), context, _initialize, (experiment, store)
     ) as pool:
@@ -65,8 +67,11 @@ def run(
                 "a worker process was killed, perhaps for lack of memory; the same command goes on "
                 "from the finished fits, with -j 1 in a single process"
             ) from None
-        finally:
+        except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()  # a later run takes up from the records
+            raise
 
 
 class WorkerError(RuntimeError):
@@ -79,6 +84,7 @@ def _no_interrupt() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
+    resource_tracker.ensure_running()  # which lets signals through when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
