@@ -43,15 +43,30 @@ BAD = {
         ValueError,
         r"got \(3,\); for class labels use the function that ends in _with_integer_labels",
     ),
-    "boolean targets": (
-        lambda: LOSS(SCORES, SCORES > 0),
+    "complex targets": (
+        lambda: LOSS(SCORES, SCORES + 0j),
         TypeError,
-        r"targets must be numbers in float16 to float64 or integers, got bool",
+        r"targets must be numbers in float16 to float64, integers or booleans, got complex128",
     ),
     "a string": (
         lambda: LOSS("scores", SCORES),
         TypeError,
         r"scores must be an array of numbers, got str",
+    ),
+    "nothing": (
+        lambda: LOSS(None, SCORES),
+        TypeError,
+        r"scores must be an array of numbers, got NoneType",
+    ),
+    "ragged targets": (
+        lambda: LOSS(SCORES, [[1.0], [0.5, 0.5]]),
+        TypeError,
+        r"targets must be an array of numbers, got list",
+    ),
+    "a boolean axis": (
+        lambda: LOSS(SCORES, SCORES, axis=True),
+        TypeError,
+        r"axis must be an integer, the axis of the classes, got True",
     ),
     "axis": (
         lambda: LOSS(SCORES, SCORES, axis=2),

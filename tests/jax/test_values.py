@@ -57,6 +57,28 @@ def test_vmap_is_a_loop(name):
     assert_close(mapped, np.asarray(loop), rtol=1e-12, atol=1e-13)
 
 
+def test_a_regulariser_with_a_newton_iteration():
+    """What the tests of some losses say of these, for one that is not in the registry."""
+    core = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))
+    loss = fj.make_fitzpatrick_loss(core.regularizer)
+    y, theta = draw("fitzpatrick_entmax15", scale=2.0)
+    traces = []
+
+    @jax.jit
+    def both(theta, y):
+        traces.append(theta.shape)
+        return jax.vmap(jax.value_and_grad(loss))(theta, y)
+
+    value, gradient = both(theta, y)
+    assert_close(value, core.value(y, theta), rtol=1e-10, atol=1e-12)
+    assert_close(gradient, core.gradient(y, theta), rtol=1e-10, atol=1e-12)
+    both(theta + 1, y)
+    assert traces == [(N, K)]
+    hessian = jax.jit(jax.hessian(loss))(theta[0], y[0])
+    columns = [core.hessian_product(y[0], theta[0], unit) for unit in np.eye(K)]
+    assert_close(hessian, np.stack(columns, axis=-1), rtol=1e-9, atol=1e-10)
+
+
 def test_vmap_of_a_gradient_over_one_argument():
     y, theta = draw("fitzpatrick_sparsemax")
     per_target = jax.vmap(jax.grad(fj.fitzpatrick_sparsemax_loss), in_axes=(None, 0))(theta[0], y)
@@ -74,6 +96,36 @@ def test_any_axis(name):
         assert_close(moved, expected, rtol=1e-12, atol=1e-13)
     gradient = jax.grad(lambda t: jnp.sum(function(name)(t, y.T, axis=0)))(theta.T)
     assert_close(gradient.T, evaluate(name)(theta, y)[1], rtol=1e-12, atol=1e-13)
+
+
+def test_an_axis_may_be_any_integer():
+    y, theta = draw("fitzpatrick_logistic")
+    for axis in (np.int64(-1), np.int8(1), np.asarray(1)):
+        out = fj.fitzpatrick_logistic_loss(theta, y, axis=axis)
+        assert_close(out, evaluate("fitzpatrick_logistic")(theta, y)[0], rtol=1e-12, atol=1e-13)
+
+
+def test_boolean_targets_are_one_hot_rows():
+    _, theta = draw("fitzpatrick_logistic")
+    one_hot = np.eye(K)[np.arange(N) % K]
+    out = fj.fitzpatrick_logistic_loss(theta, one_hot.astype(bool))
+    np.testing.assert_array_equal(out, fj.fitzpatrick_logistic_loss(theta, one_hot))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "beyond"),
+    [("int32", -(2**31)), ("uint32", 2**32 - 1), ("int64", 2**32), ("uint64", 2**32)],
+)
+def test_labels_out_of_range_are_nan_in_any_dtype(dtype, beyond):
+    """Also where their last 32 bits are a class."""
+    _, theta = draw("logistic")
+    labels = np.arange(N) % K
+    expected = fp.get_loss("logistic").value(labels, theta)
+    expected[2] = np.nan
+    labels = labels.astype(dtype)
+    labels[2] = beyond
+    out = on_labels("logistic")(theta, labels)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +160,7 @@ def test_removed_classes_do_not_count(name):
     kept = np.asarray([True, False, True, True])
     dropped = evaluate(name)(theta[:, kept], y[:, kept])[0]
     infinite = evaluate(name)(np.where(kept, theta, -np.inf), y)[0]
-    # what a masked class has for a target is ignored too
-    masked = function(name)(theta, np.where(kept, y, 0.7), where=kept)
+    masked = function(name)(theta, y, where=kept)
     assert_close(infinite, dropped, rtol=1e-13, atol=1e-15)
     assert_close(masked, dropped, rtol=1e-13, atol=1e-15)
     gradient = jax.grad(lambda t: jnp.sum(function(name)(t, y, where=kept)))(theta)
@@ -118,11 +169,37 @@ def test_removed_classes_do_not_count(name):
     assert np.all(np.asarray(gradient)[:, ~kept] == 0)
 
 
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_a_true_class_that_is_left_out_costs_infinity(name):
+    """By where or a score of −∞, with a label, a one-hot row or proportions."""
+    theta = np.asarray([[1.0, 0.0, -1.0, 0.5], [0.3, 0.2, 0.1, 0.0]])
+    label, one_hot = np.asarray([2, 2]), np.eye(4)[[2, 2]]
+    mixed = np.asarray([[0.5, 0.0, 0.5, 0.0], [0.0, 0.9, 0.1, 0.0]])
+    kept = np.asarray([True, True, False, True])
+
+    @jax.jit
+    def losses(theta, where):
+        return jnp.stack(
+            [
+                on_labels(name)(theta, label, where=where),
+                function(name)(theta, one_hot, where=where),
+                function(name)(theta, mixed, where=where),
+            ]
+        )
+
+    assert np.all(np.isposinf(losses(theta, kept)))
+    assert np.all(np.isposinf(losses(np.where(kept, theta, -np.inf), np.ones(4, dtype=bool))))
+    if name in SOME:
+        gradients = jax.jit(jax.jacrev(lambda theta: losses(theta, kept)[:2, 0]))(theta)
+        assert_close(gradients[0], gradients[1], rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(SIMPLEX)))
 def test_masked_entries_of_a_product_are_left_out(name):
     y, theta = draw(name, scale=2.0)
     kept = np.asarray([True, False, True, True])
-    masked = function(name)(theta, y, where=kept)
+    # what an entry that is left out has for a target is ignored
+    masked = function(name)(theta, np.where(kept, y, 0.7), where=kept)
     assert_close(masked, evaluate(name)(theta[:, kept], y[:, kept])[0], rtol=1e-13, atol=1e-14)
     gradient = jax.grad(lambda t: jnp.sum(function(name)(t, y, where=kept)))(theta)
     assert np.all(np.asarray(gradient)[:, ~kept] == 0)

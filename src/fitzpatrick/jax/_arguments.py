@@ -6,6 +6,7 @@ that removes them.
 """
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,7 @@ class Scores:
 def _as_array(x: Any, name: str) -> jax.Array:
     try:
         return jnp.asarray(x)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of numbers, got {type(x).__name__}") from error
 
 
@@ -46,8 +47,9 @@ def _is_integer(x: jax.Array) -> bool:
 
 
 def _as_axis(axis: int, scores: jax.Array) -> int:
-    if not isinstance(axis, int):
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise TypeError(f"axis must be an integer, the axis of the classes, got {axis!r}")
+    axis = operator.index(axis)
     if scores.ndim == 0:
         raise ValueError("scores must have at least one axis, the classes, got a scalar")
     if not -scores.ndim <= axis < scores.ndim:
@@ -110,8 +112,12 @@ def as_scores(
     return Scores(given, axis, theta, mask)
 
 
-def as_targets(targets: ArrayLike, scores: Scores) -> jax.Array:
-    """Targets in the form of ``scores.theta``."""
+def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> jax.Array:
+    """Targets in the form of ``scores.theta``.
+
+    Entries of a product are left out with their targets. On the simplex a class that is left out
+    keeps its target, as with a score of −∞, unless the example has no class left.
+    """
     y = _as_array(targets, "targets")
     shape = scores.given.shape
     if y.shape != shape:
@@ -119,10 +125,17 @@ def as_targets(targets: ArrayLike, scores: Scores) -> jax.Array:
         if _is_integer(y) and y.ndim == len(shape) - 1:
             hint = "; for class labels use the function that ends in _with_integer_labels"
         raise ValueError(f"targets must have the shape of scores, {shape}, got {y.shape}{hint}")
-    if not (is_supported_float(y) or _is_integer(y)):
-        raise TypeError(f"targets must be numbers in float16 to float64 or integers, got {y.dtype}")
+    if not (is_supported_float(y) or _is_integer(y) or y.dtype == jnp.bool_):
+        raise TypeError(
+            f"targets must be numbers in float16 to float64, integers or booleans, got {y.dtype}"
+        )
     y = jnp.moveaxis(y.astype(scores.theta.dtype), scores.axis, -1)
-    return y if scores.mask is None else jnp.where(scores.mask, y, 0)
+    if scores.mask is None:
+        return y
+    counts = scores.mask
+    if isinstance(regularizer.domain, Simplex):
+        counts = jnp.any(counts, axis=-1, keepdims=True)
+    return jnp.where(counts, y, 0)
 
 
 def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
@@ -140,5 +153,7 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
             f"for scores of shape {scores.given.shape} and axis {scores.axis}, got {array.shape}"
         )
     k = scores.theta.shape[-1]
-    index = array.astype(jnp.int32)  # small integer types cannot hold every class
-    return jnp.clip(index, 0, k - 1), (index >= 0) & (index < k)
+    if array.dtype.itemsize < 4:
+        array = array.astype(jnp.int32)  # small integer types cannot hold every class
+    in_range = (array >= 0) & (array < k)
+    return jnp.where(in_range, array, 0).astype(jnp.int32), in_range

@@ -33,8 +33,8 @@ Args:
         precision is computed in float32. A score of −∞ removes a class whose target is 0.
     {second}
     axis: the axis of the classes.
-    where: boolean, broadcast to the shape of scores; classes that are False are left out, with
-        their targets. {left_out}
+    where: boolean, broadcast to the shape of scores; classes that are False are left out,
+        {left_out}
 
 Returns:
     The losses, of the shape of scores without ``axis``, in the dtype of scores.
@@ -46,6 +46,9 @@ _TARGETS = """targets: y, of the shape of scores, points of ``{domain!r}``{sum_t
 
 _LABELS = """labels: integers, the shape of scores without ``axis``, the class that has all of y. A
         label outside 0..k-1 makes the loss of its example NaN, with gradient 0."""
+
+_LEFT_OUT = """as by a score of −∞: the loss is infinite if one of them has a positive target. An
+        example without a class left has the loss 0."""
 
 _LINK = r"""Link of ``{omega!r}``: the predictions that belong to scores.
 
@@ -84,7 +87,7 @@ def describe_loss(loss: Loss, *, integer_labels: bool) -> str:
     arguments = _ARGUMENTS.format(
         about=_about(omega),
         second=_LABELS if integer_labels else targets,
-        left_out="An example without a class left has the loss 0." if on_simplex else "",
+        left_out=_LEFT_OUT if on_simplex else "with their targets.",
     )
     return head.format(omega=omega) + arguments.replace(" \n", "\n")
 

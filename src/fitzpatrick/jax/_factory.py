@@ -24,7 +24,10 @@ __all__ = [
 
 
 class LossFunction(Protocol):
-    """``f(scores, targets, axis=-1, where=None)``: the loss of each example."""
+    """``f(scores, targets, axis=-1, where=None)``: the loss of each example.
+
+    The second argument is called ``labels`` where it holds these.
+    """
 
     __name__: str
     __qualname__: str
@@ -65,7 +68,7 @@ def _on_targets(loss: Loss) -> LossFunction:
         where: ArrayLike | None = None,
     ) -> jax.Array:
         checked = as_scores(scores, axis, where, loss.regularizer)
-        y = as_targets(targets, checked)
+        y = as_targets(targets, checked, loss.regularizer)
         return _finish(_derivatives.value(loss, y, checked.theta), checked, loss)
 
     return function
