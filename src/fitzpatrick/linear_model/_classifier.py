@@ -123,9 +123,11 @@ class FitzpatrickClassifier(ClassModel):
             ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm is at most ``tol`` times that at zero coefficients,
-            or 10 times the spacing of X's floating-point numbers at 1 where ``tol`` is below that;
-            for the centred, scaled and rotated features that the solver works with.
+        tol: the fit ends when the gradient norm, in the parameters as the solver sees them (centred,
+            scaled, rotated), is at most ``tol`` times that at zero coefficients, and
+            ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
+            ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
+            asked for that rounding errors in the dtype of X would hide.
         max_iter: most iterations of the solver.
         warm_start: whether to start from the coefficients of the previous fit, whatever its data
             and classes were; the optimum is the same.
