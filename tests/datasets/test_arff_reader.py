@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, read_arff
+from fitzpatrick.datasets import DataError, read_arff, read_table
+from fitzpatrick.datasets.readers import read_features
 
 HEADER = """% a comment
 @RELATION demo
@@ -45,7 +46,7 @@ def test_labels_from_the_xml_file_beside_it(tmp_path, name):
     assert table.Y.tolist() == [[0, 1], [1, 0]]
 
 
-@pytest.mark.parametrize(("count", "targets"), [(1, ("width",)), (-2, ("happy", "sad"))])
+@pytest.mark.parametrize(("count", "targets"), [(1, ("0", "1")), (-2, ("happy", "sad"))])
 def test_labels_from_meka(tmp_path, count, targets):
     text = DENSE.replace("demo", f"'demo: -C {count}'").replace("1.5,blue", "1,blue")
     text = text.replace("-2,'light", "0,'light")
@@ -75,7 +76,7 @@ def test_no_targets_at_all(tmp_path):
         (("width numeric", "width string"), 3, "type 'string', expected numeric or nominal"),
         (("width numeric", "'width numeric"), 3, "no closing quote"),
         (("@RELATION demo", "hello"), 2, "expected @relation, @attribute or @data, got 'hello'"),
-        (("@ATTRIBUTE sad", "@ATTRIBUTE happy"), None, "'happy' is declared twice"),
+        (("@ATTRIBUTE sad", "@ATTRIBUTE happy"), 7, "'happy' is declared twice"),
         (("@data", "% @data"), 10, "expected @relation"),
     ],
 )
@@ -87,9 +88,80 @@ def test_faults_are_named(tmp_path, change, line, problem):
     assert caught.value.line == line
 
 
-def test_labels_that_are_not_zero_or_one(tmp_path):
-    with pytest.raises(DataError, match=r"label 'zone' of sample 1 is 4, expected 0 or 1"):
-        read_arff(write(tmp_path, DENSE), targets=["zone"])
+@pytest.mark.parametrize("values", ["yes,no", "no,yes", "TRUE,FALSE", "false,true", "1,0", "Y,N"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_indicators_by_their_meaning(tmp_path, values, is_sparse):
+    """Whatever the order of the declaration, yes is 1; a sparse row omits the first value."""
+    first, second = values.split(",")
+    yes = next(value for value in (first, second) if value.lower() in ("yes", "true", "1", "y"))
+    no = second if yes == first else first
+    rows = [(1, yes, no), (2, no, no), (3, yes, yes)]
+    header = f"@relation r\n@attribute\tx numeric\n@attribute a {{{values}}}\n"
+    header += f"@attribute b {{{values}}}\n@data\n"
+    if is_sparse:
+        lines = [
+            "{"
+            + ", ".join([f"0 {x}", *(f"{i} {v}" for i, v in ((1, a), (2, b)) if v != first)])
+            + "}"
+            for x, a, b in rows
+        ]
+    else:
+        lines = [f"{x},{a},{b}" for x, a, b in rows]
+    table = read_arff(write(tmp_path, header + "\n".join(lines) + "\n"), targets=["a", "b"])
+    assert table.kind == "indicators"
+    assert table.Y.tolist() == [[1, 0], [0, 0], [1, 1]]
+
+
+def test_one_attribute_holds_class_names(tmp_path):
+    table = read_arff(write(tmp_path, DENSE), targets=["sky colour"])
+    assert (table.kind, table.target_names) == ("labels", ("blue", "light, grey"))
+    assert table.Y.tolist() == [[1, 0], [0, 1]]
+    table = read_arff(write(tmp_path, DENSE), targets=["zone"])
+    assert table.target_names == ("1", "4")
+
+
+def test_proportions(tmp_path):
+    text = "@relation r\n@attribute x numeric\n@attribute a real\n@attribute b real\n@data\n"
+    table = read_arff(write(tmp_path, text + "1,.25,.75\n2,1,0\n"), targets=["a", "b"])
+    assert table.kind == "proportions"
+    assert table.Y.tolist() == [[0.25, 0.75], [1.0, 0.0]]
+    with pytest.raises(DataError, match=r"the targets sum to 1\.5") as caught:
+        read_arff(write(tmp_path, text + "1,.5,.5\n2,1,.5\n"), targets=["a", "b"])
+    assert caught.value.line == 7
+
+
+def test_labels_that_are_no_indicators(tmp_path):
+    with pytest.raises(DataError, match="label 'zone' has other values than 0 and 1") as caught:
+        read_arff(write(tmp_path, DENSE), targets=["zone", "sad"])
+    assert caught.value.line == 5
+    (text,) = [DENSE.replace("1,0\n", "2,0\n").replace("happy {0,1}", "happy numeric")]
+    with pytest.raises(DataError, match="the targets sum to 2") as caught:
+        read_arff(write(tmp_path, text), targets=["happy", "sad"])
+    assert caught.value.line == 10
+    with pytest.raises(DataError, match="the target 'sad' is named twice"):
+        read_arff(write(tmp_path, DENSE), targets=["sad", "sad"])
+
+
+@pytest.mark.parametrize("kind", ["string", "date 'yyyy-MM-dd'"])
+def test_attributes_of_other_types_can_be_ignored(tmp_path, kind):
+    text = DENSE.replace("width numeric", f"width {kind}").replace("1.5,blue", "'a, b',blue")
+    path = write(tmp_path, text)
+    table = read_table(path, ["happy", "sad"], ignore=["width", "zone"])
+    assert table.feature_names == ("sky colour",)
+    with pytest.raises(DataError, match="expected numeric or nominal; --ignore NAMES") as caught:
+        read_table(path, ["happy", "sad"])
+    assert caught.value.line == 3
+
+
+def test_columns_that_are_not_asked_for_may_be_missing_values(tmp_path):
+    path = write(tmp_path, DENSE.replace("4,1,0", "4,?,?"))
+    assert read_features(path, ["zone", "width"]).tolist() == [[4.0, 1.5], [1.0, -2.0]]
+
+
+def test_plain_numbers(tmp_path):
+    text = "@relation r\n@attribute x numeric\n@attribute a integer\n@data\n1,7\n2,0\n"
+    table = read_table(write(tmp_path, text), ["a"], plain=True)
+    assert (table.kind, table.Y.tolist()) == ("numbers", [[7.0], [0.0]])
 
 
 def test_unknown_labels(tmp_path):

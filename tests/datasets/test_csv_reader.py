@@ -58,11 +58,15 @@ def test_chosen_features_leave_other_columns_unread(tmp_path):
         ("a,b,red,blue\n1,,1,0\n", 2, "column 'b': no value"),
         ("a,b,red,blue\n1,nan,1,0\n", 2, "column 'b': 'nan' is not finite"),
         ("a,b,red,blue\n1,2,1,0\n1,2,0.5,0.2\n", 3, "the targets sum to 0.7"),
+        ("a,b,red,blue\n1,2,1,0\n1,2,.95,.1\n", 3, "the targets sum to 1.05"),
+        ("a,b,red,blue\n1,2,60,40\n", 2, "sum to 100, as percentages do: divide them by 100"),
         ("a,b,red,blue\n1,2,1,0\n1,2,1.5,-0.5\n", 3, "the targets are negative in part"),
         ("a,b,red,blue\n", None, "no sample below the first line"),
         ("a,a,red,blue\n1,2,1,0\n", 1, "two columns are called 'a'"),
         ("a,,red,blue\n1,2,1,0\n", 1, "column 2 has no name"),
         ('a,b,red,blue\n1,2,1,"0\n', 2, "not CSV"),
+        ("a,b,red,blue\n1,1_0,1,0\n", 2, "column 'b': '1_0' is not a number"),
+        (f"{'a' * 140_000},b,red,blue\n1,2,1,0\n", 1, "not CSV"),
     ],
 )
 def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
@@ -78,8 +82,47 @@ def test_missing_columns(tmp_path):
         read_csv(path, ["green"])
     with pytest.raises(DataError, match="every column is a target"):
         read_csv(path, ["a", "b", "red", "blue"])
-    with pytest.raises(DataError, match="1 different class name"):
-        read_csv(write(tmp_path, "a,y\n1,x\n2,x\n"), ["y"])
+    with pytest.raises(DataError, match="'red' is named as a target and as a column to ignore"):
+        read_csv(path, ["red"], ignore=["red"])
+
+
+def test_one_class_is_no_choice(tmp_path):
+    path = write(tmp_path, "a,y\n1,x\n2,x\n")
+    with pytest.raises(DataError, match="the only class is 'x'; expected two or more"):
+        read_csv(path, ["y"]).labelled(path)
+
+
+def test_samples_without_a_label_are_left_out_and_counted(tmp_path):
+    path = write(tmp_path, INDICATORS)
+    table = read_csv(path, ["red", "blue"]).labelled(path)
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.notes == ("1 of 3 samples have no label and are left out",)
+    path = write(tmp_path, "a,red,blue\n1,0,0\n")
+    with pytest.raises(DataError, match="no sample has a label"):
+        read_csv(path, ["red", "blue"]).labelled(path)
+
+
+def test_rounded_proportions_are_normalised_with_a_note(tmp_path):
+    text = "a,u,v,w\n1,.33,.33,.33\n2,.5,.25,.25\n3,.667,.167,.167\n"
+    table = read_csv(write(tmp_path, text), ["u", "v", "w"])
+    np.testing.assert_allclose(table.Y.sum(axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(table.Y[0], 1 / 3, rtol=1e-15)
+    (note,) = table.notes
+    assert note.startswith(
+        "the proportions of 2 of 3 samples do not sum to one exactly (0.99 to 1."
+    )
+    assert read_csv(write(tmp_path, "a,u,v\n1,.25,.75\n"), ["u", "v"]).notes == ()
+
+
+def test_ignored_columns_are_not_read(tmp_path):
+    text = "id,colour,a,kind\n7,red,1,dog\n8,,2,cat\n"
+    table = read_table(write(tmp_path, text), ["kind"], ignore=["id", "colour"])
+    assert table.feature_names == ("a",)
+    assert table.X.tolist() == [[1.0], [2.0]]
+    with pytest.raises(DataError, match="'red' is not a number; --ignore NAMES leaves columns out"):
+        read_table(write(tmp_path, text), ["kind"])
+    with pytest.raises(DataError, match="no column is called 'size'"):
+        read_table(write(tmp_path, text), ["kind"], ignore=["size"])
 
 
 def test_read_table_finds_the_format(tmp_path):
@@ -94,5 +137,45 @@ def test_read_table_finds_the_format(tmp_path):
 def test_csv_needs_targets_and_libsvm_has_none(tmp_path):
     with pytest.raises(DataError, match=r"name the target columns with --targets; .* a, b, red"):
         read_table(write(tmp_path, INDICATORS))
-    with pytest.raises(DataError, match="leave --targets out"):
+    with pytest.raises(DataError, match="leave --targets and --ignore out"):
         read_table(write(tmp_path, "0 1:1\n", "a.svm"), ["x"])
+
+
+def test_line_ends_of_old(tmp_path):
+    path = tmp_path / "mac.csv"
+    path.write_bytes(b"a,b,red,blue\r1,2,1,0\r")
+    for targets in (["red", "blue"], None):
+        with pytest.raises(DataError, match="lines end in CR alone") as caught:
+            read_table(path, targets)
+        assert caught.value.line == 1
+
+
+def test_targets_named_twice(tmp_path):
+    with pytest.raises(DataError, match="the target 'red' is named twice"):
+        read_csv(write(tmp_path, INDICATORS), ["red", "red"])
+
+
+def test_a_column_of_numbers_is_no_column_of_class_names(tmp_path):
+    text = "a,price\n" + "".join(f"{i},{i / 7}\n" for i in range(300))
+    with pytest.raises(DataError, match=r"'price' has 300 different values; .* --loss squared"):
+        read_csv(write(tmp_path, text), ["price"])
+    named = read_csv(write(tmp_path, text.replace(",0", ",c0")), ["price"], plain=False)
+    assert len(named.target_names) == 300  # names are classes, however many
+    table = read_csv(write(tmp_path, text), ["price"], plain=True)
+    assert (table.kind, table.Y.shape) == ("numbers", (300, 1))
+
+
+def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
+    train = read_table(write(tmp_path, "a,kind\n1,dog\n2,cat\n3,eel\n"), ["kind"])
+    test = read_table(write(tmp_path, "a,kind\n1,eel\n2,cat\n"), ["kind"], like=train)
+    assert test.target_names == ("cat", "dog", "eel")
+    assert test.Y.tolist() == [[0, 0, 1], [1, 0, 0]]
+    alone = read_table(write(tmp_path, "a,kind\n1,eel\n"), ["kind"], like=train)
+    assert alone.Y.tolist() == [[0, 0, 1]]
+    with pytest.raises(DataError, match="class 'fox': not among those"):
+        read_table(write(tmp_path, "a,kind\n1,eel\n2,fox\n"), ["kind"], like=train)
+    with pytest.raises(DataError, match="its feature columns are not"):
+        read_table(write(tmp_path, "b,kind\n1,eel\n2,cat\n"), ["kind"], like=train)
+    libsvm = read_table(write(tmp_path, "0,2 1:1 3:1\n1 1:1\n", "a.svm"))
+    other = read_table(write(tmp_path, "0 1:1\n1 2:1\n", "b.svm"), like=libsvm)
+    assert (other.X.shape, other.Y.shape) == ((2, 3), (2, 3))

@@ -81,6 +81,8 @@ def test_features_in_any_order(tmp_path):
         ("9" * 5000 + " 1:1\n", 1, "label '999.*' is out of range"),
         ("0 1:1 1:2\n", 1, "a feature index occurs twice"),
         ("0,0 1:1\n", 1, "a label occurs twice"),
+        ("0 1:1_0\n", 1, "'1:1_0' is not a feature"),
+        ("0 1_0:1\n", 1, "'1_0:1' is not a feature"),
         ("0 1:nan\n", 1, "not a finite number"),
         ("0 1:inf\n", 1, "not a finite number"),
     ],

@@ -1,6 +1,7 @@
 """What a reader returns: features, targets and their names."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ MAX_TARGET_CELLS = 1_000_000_000
 # above this share of non-zero entries a dense array is smaller and faster
 DENSE_FROM = 0.25
 
+IGNORE = "; --ignore NAMES leaves columns out"  # advice for columns that cannot be read
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -25,9 +28,11 @@ class Table:
     Attributes:
         X: features, (n, d): a dense array, or CSR where most entries are zero.
         Y: targets, (n, k), dense: 0/1 indicators, or proportions where ``kind`` says so.
-        kind: ``"indicators"``, ``"proportions"`` or ``"labels"`` (one class per row).
+        kind: ``"indicators"``, ``"proportions"``, ``"labels"`` (one class per row), ``"numbers"``
+            (as they are) or ``"none"``.
         feature_names: one per column of X.
         target_names: one per column of Y.
+        notes: sentences on what was made of the file.
     """
 
     X: Matrix
@@ -35,6 +40,25 @@ class Table:
     kind: str
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def labelled(self, path: Path) -> "Table":
+        """The samples with a label, for a choice among the classes; notes say how many have none.
+
+        Raises:
+            DataError: if there is no label, or no choice.
+        """
+        rows = np.asarray(self.Y.sum(axis=1) > 0)
+        if not rows.any():
+            raise DataError("no sample has a label", path)
+        if self.Y.shape[1] < 2:
+            raise DataError(
+                f"the only class is {self.target_names[0]!r}; expected two or more", path
+            )
+        if rows.all():
+            return self
+        note = f"{(~rows).sum()} of {rows.size} samples have no label and are left out"
+        return replace(self, X=self.X[rows], Y=self.Y[rows], notes=(*self.notes, note))
 
 
 def compact(X: sparse.csr_array) -> Matrix:
@@ -43,16 +67,17 @@ def compact(X: sparse.csr_array) -> Matrix:
     return X.toarray() if X.nnz >= DENSE_FROM * cells else X
 
 
-def indicator(rows: list[list[int]], n_classes: int, path: Path) -> np.ndarray:
-    """The 0/1 matrix of the labels of each row."""
-    if len(rows) * n_classes > MAX_TARGET_CELLS:
+def indicator(
+    labels: Sequence[int], starts: Sequence[int], n_classes: int, path: Path
+) -> np.ndarray:
+    """The 0/1 matrix of the labels of each row, which begin at ``starts``."""
+    n = len(starts) - 1
+    if n * n_classes > MAX_TARGET_CELLS:
         raise DataError(
-            f"{len(rows)} rows × {n_classes} classes are more than {MAX_TARGET_CELLS} cells", path
+            f"{n} rows × {n_classes} classes are more than {MAX_TARGET_CELLS} cells", path
         )
-    Y = np.zeros((len(rows), n_classes), dtype=np.uint8)
-    counts = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-    columns = np.fromiter((label for row in rows for label in row), dtype=np.int64)
-    Y[np.repeat(np.arange(len(rows)), counts), columns] = 1
+    Y = np.zeros((n, n_classes), dtype=np.uint8)
+    Y[np.repeat(np.arange(n), np.diff(np.asarray(starts))), np.asarray(labels, dtype=np.int64)] = 1
     return Y
 
 

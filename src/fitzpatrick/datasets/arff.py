@@ -2,7 +2,8 @@
 
 Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data,
 or by MEKA's ``-C`` in the relation's name. Nominal attributes become numbers: their own where all
-values are numbers, else their position in the declaration.
+values are numbers, 0 and 1 where they are no and yes or false and true, in either order, else their
+position in the declaration. A single label attribute holds class names.
 """
 
 import re
@@ -16,54 +17,94 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import MAX_FEATURES, Table, compact
+from ._table import IGNORE, MAX_FEATURES, Table, compact
+from ._targets import check_names, read_classes, read_targets
+from ._targets import number as parse_number
 from ._text import read_lines
 
-_NUMERIC = {"numeric", "real", "integer"}
+_NOMINAL = "nominal"
+_TYPES = (_NOMINAL, "numeric", "real", "integer")
 _MAX_XML_BYTES = 16 << 20
 _MEKA = re.compile(r":\s*.*-C\s+(-?\d+)")
+_NO_YES = (("0", "1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"))
 
 
 @dataclass(frozen=True)
 class _Attribute:
     name: str
-    codes: dict[str, float] | None  # nominal: value → number; None: numeric
+    kind: str
+    codes: dict[str, float] | None  # nominal: value → number
+    line: int
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it can be an indicator, or hold proportions."""
+        return self.codes is None or _by_meaning(list(self.codes)) is not None
+
+    @property
+    def default(self) -> float:
+        """What an entry that a sparse row leaves out stands for."""
+        return 0.0 if self.codes is None else next(iter(self.codes.values()), 0.0)
+
+    def text(self, value: float) -> str:
+        """A value as it stands in the file."""
+        if self.codes is None:
+            return f"{value:g}"
+        return next(text for text, code in self.codes.items() if code == value)
 
     def number(self, text: str) -> float:
         if self.codes is not None:
             return self.codes[text]
-        value = float(text)
+        value = parse_number(text)
         if not np.isfinite(value):
             raise ValueError
         return value
 
 
-def read_arff(path: Path, targets: Sequence[str] | None = None) -> Table:
+def _by_meaning(values: list[str]) -> dict[str, float] | None:
+    """0 for no and 1 for yes, if that is what two values say."""
+    for no, yes in _NO_YES:
+        if sorted(value.lower() for value in values) == [no, yes]:
+            return {value: float(value.lower() == yes) for value in values}
+    return None
+
+
+def read_arff(
+    path: Path,
+    targets: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    plain: bool = False,
+) -> Table:
     """Read one file, line by line.
 
     Args:
         path: the file, plain or compressed.
         targets: names of the label attributes; without them, the XML file of the same stem or the
             ``-C`` option in the relation's name. An empty list: there are no labels.
+        features: names of the features; by default all that are not labels or ignored.
+        ignore: names of attributes that are not read, whatever their type.
+        plain: whether labels are numbers as they are, such as counts.
 
     Raises:
         DataError: with the line, for whatever is not in the format.
     """
     attributes: list[_Attribute] = []
     relation = ""
-    in_data = False
+    layout: _Layout | None = None
     indices, values, starts = array("q"), array("d"), array("q", [0])
-    first_row = 0
+    numbers = array("q")
     for number, line in read_lines(path):
         text = line.strip()
         if not text or text.startswith("%"):
             continue
-        if in_data:
-            first_row = first_row or number
-            _row(text, attributes, indices, values, path, number)
+        if layout is not None:
+            _row(text, attributes, layout, indices, values, path, number)
             starts.append(len(indices))
+            numbers.append(number)
             continue
-        keyword, _, rest = text.partition(" ")
+        keyword, rest = (*text.split(maxsplit=1), "")[:2]
         match keyword.lower():
             case "@relation":
                 relation = rest.strip().strip("'\"")
@@ -72,44 +113,88 @@ def read_arff(path: Path, targets: Sequence[str] | None = None) -> Table:
                 if len(attributes) > MAX_FEATURES:
                     raise DataError(f"more than {MAX_FEATURES} attributes", path, number)
             case "@data":
-                in_data = True
+                layout = _layout(attributes, relation, targets, features, ignore, path)
             case _:
                 problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
                 raise DataError(problem, path, number)
-    if not in_data or len(starts) == 1:
+    if layout is None or not numbers:
         raise DataError("no sample in the file", path)
-    names = [attribute.name for attribute in attributes]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"attribute {twice!r} is declared twice", path)
-    labels = _label_columns(names, relation, targets, path)
     whole = sparse.csr_array(
         (
             np.frombuffer(values, dtype=np.float64).copy() if values else np.zeros(0),
             np.frombuffer(indices, dtype=np.int64) if indices else np.zeros(0, np.int64),
             np.frombuffer(starts, dtype=np.int64),
         ),
-        (len(starts) - 1, len(attributes)),
+        (len(numbers), len(attributes)),
     )
-    features = np.setdiff1d(np.arange(len(names)), labels)
-    if features.size == 0:
-        raise DataError("every attribute is a label; there is no feature", path)
+    whole.sort_indices()
     columns = whole.tocsc()
-    Y = columns[:, labels].toarray()
-    if not np.isin(Y, (0, 1)).all():
-        row, column = (int(i[0]) for i in np.nonzero(~np.isin(Y, (0, 1))))
-        raise DataError(
-            f"label {names[labels[column]]!r} of sample {row + 1} is {Y[row, column]:g}, "
-            "expected 0 or 1",
-            path,
-        )
-    return Table(
-        X=compact(columns[:, features].tocsr()),
-        Y=Y.astype(np.uint8),
-        kind="indicators",
-        feature_names=tuple(names[i] for i in features),
-        target_names=tuple(names[i] for i in labels),
-    )
+    X = compact(columns[:, layout.features].tocsr())
+    feature_names = tuple(attributes[i].name for i in layout.features)
+    Y = columns[:, layout.labels].toarray()
+    labels = [attributes[i] for i in layout.labels]
+    if len(labels) == 1 and not plain:
+        texts = [labels[0].text(value) for value in Y[:, 0]]
+        Y, classes = read_classes(texts, labels[0].name, path)
+        return Table(X, Y, "labels", feature_names, tuple(classes))
+    for label in labels:
+        if not label.is_binary:
+            problem = f"label {label.name!r} has other values than 0 and 1, or no and yes"
+            raise DataError(problem, path, label.line)
+    Y, kind, notes = read_targets(Y, numbers, path, plain=plain)
+    Y = Y.astype(np.uint8) if kind == "indicators" else Y
+    return Table(X, Y, kind, feature_names, tuple(label.name for label in labels), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Positions of the labels and of the features, and what a sparse row leaves unsaid."""
+
+    labels: np.ndarray
+    features: np.ndarray
+    used: frozenset[int]
+    defaults: tuple[tuple[int, float], ...]
+
+
+def _layout(
+    attributes: list[_Attribute],
+    relation: str,
+    targets: Sequence[str] | None,
+    features: Sequence[str] | None,
+    ignore: Sequence[str],
+    path: Path,
+) -> _Layout:
+    position: dict[str, int] = {}
+    for i, attribute in enumerate(attributes):
+        if attribute.name in position:
+            raise DataError(f"attribute {attribute.name!r} is declared twice", path, attribute.line)
+        position[attribute.name] = i
+    targets = _xml_labels(path) if targets is None else targets
+    check_names(targets or (), ignore, path)
+    for name in (*(targets or ()), *(features or ()), *ignore):
+        if name not in position:
+            shown = ", ".join(list(position)[:8]) + (", …" if len(position) > 8 else "")
+            problem = f"no attribute is called {name!r}; the attributes are {shown}"
+            raise DataError(problem, path)
+    if targets is None:
+        labels = _meka_labels(relation, len(attributes), path)
+    else:
+        labels = [position[name] for name in targets]
+    if features is None:
+        left_out = {*labels, *(position[name] for name in ignore)}
+        chosen = [i for i in range(len(attributes)) if i not in left_out]
+    else:
+        chosen = [position[name] for name in features]
+    if not chosen:
+        raise DataError("every attribute is a label or ignored; there is no feature", path)
+    used = frozenset([*labels, *chosen])
+    for i in sorted(used):
+        if attributes[i].kind not in _TYPES:
+            attribute = attributes[i]
+            problem = f"attribute {attribute.name!r} has the type {attribute.kind[:40]!r}, expected"
+            raise DataError(f"{problem} numeric or nominal{IGNORE}", path, attribute.line)
+    defaults = tuple((i, attributes[i].default) for i in sorted(used) if attributes[i].default)
+    return _Layout(np.asarray(labels, np.int64), np.asarray(chosen, np.int64), used, defaults)
 
 
 def _attribute(rest: str, path: Path, number: int) -> _Attribute:
@@ -123,20 +208,20 @@ def _attribute(rest: str, path: Path, number: int) -> _Attribute:
         kind = kind.strip()
     if kind.startswith("{") and kind.endswith("}"):
         nominal = _fields(kind[1:-1], path, number)
-        try:
-            codes = {value: float(value) for value in nominal}
-        except ValueError:
-            codes = {value: float(position) for position, value in enumerate(nominal)}
-        return _Attribute(name, codes)
-    if kind.lower() not in _NUMERIC:
-        problem = f"attribute {name!r} has the type {kind[:40]!r}, expected numeric or nominal"
-        raise DataError(problem, path, number)
-    return _Attribute(name, None)
+        codes = _by_meaning(nominal)
+        if codes is None:
+            try:
+                codes = {value: parse_number(value) for value in nominal}
+            except ValueError:
+                codes = {value: float(position) for position, value in enumerate(nominal)}
+        return _Attribute(name, _NOMINAL, codes, number)
+    return _Attribute(name, kind.lower(), None, number)
 
 
 def _row(
     text: str,
     attributes: list[_Attribute],
+    layout: _Layout,
     indices: "array[int]",
     values: "array[float]",
     path: Path,
@@ -147,6 +232,11 @@ def _row(
         if not text.endswith("}"):
             raise DataError("a sparse row has no closing brace", path, number)
         pairs = _sparse_pairs(text[1:-1], len(attributes), path, number)
+        given = {index for index, _ in pairs}
+        for index, value in layout.defaults:
+            if index not in given:
+                indices.append(index)
+                values.append(value)
     else:
         fields = _fields(text, path, number)
         if len(fields) != len(attributes):
@@ -154,6 +244,8 @@ def _row(
             raise DataError(problem, path, number)
         pairs = list(enumerate(fields))
     for index, field in pairs:
+        if index not in layout.used:
+            continue
         try:
             value = attributes[index].number(field)
         except (KeyError, ValueError):
@@ -208,26 +300,17 @@ def _fields(text: str, path: Path, number: int) -> list[str]:
     return [*fields, current.strip()]
 
 
-def _label_columns(
-    names: list[str], relation: str, targets: Sequence[str] | None, path: Path
-) -> np.ndarray:
-    if targets is None:
-        targets = _xml_labels(path)
-    if targets is not None:
-        unknown = [name for name in targets if name not in names]
-        if unknown:
-            raise DataError(f"no attribute is called {unknown[0]!r}", path)
-        position = {name: i for i, name in enumerate(names)}
-        return np.asarray([position[name] for name in targets], dtype=np.int64)
+def _meka_labels(relation: str, width: int, path: Path) -> list[int]:
+    """The first, or the last, so many attributes."""
     match = _MEKA.search(relation)
     count = int(match.group(1)) if match else 0
-    if count == 0 or abs(count) > len(names):
+    if count == 0 or abs(count) > width:
         raise DataError(
-            "which attributes are labels is not known: name them, put the XML file with the label "
-            "names beside the file, or give -C in the relation's name",
+            "which attributes are labels is not known: name them (--targets), put the XML file "
+            "with the label names beside the file, or give -C in the relation's name",
             path,
         )
-    return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
+    return list(range(count) if count > 0 else range(width + count, width))
 
 
 def _xml_labels(path: Path) -> list[str] | None:

@@ -36,33 +36,34 @@ def read_libsvm(
     max_feature = n_features if n_features is not None else MAX_FEATURES
     max_class = n_classes if n_classes is not None else MAX_CLASSES
     indices, values, starts = array("q"), array("d"), array("q", [0])
-    labels: list[list[int]] = []
+    labels, label_starts = array("q"), array("q", [0])
     for number, line in read_lines(path):
         text = line.partition("#")[0]
         tokens = text.split()
         if not tokens:
             continue
         unlabelled = text[0].isspace() or ":" in tokens[0]
-        labels.append([] if unlabelled else _labels(tokens.pop(0), max_class, path, number))
+        if not unlabelled:
+            labels.extend(_labels(tokens.pop(0), max_class, path, number))
+        label_starts.append(len(labels))
         row_indices, row_values = _features(tokens, max_feature, path, number)
         indices.extend(row_indices)
         values.extend(row_values)
         starts.append(len(indices))
-    if not labels:
+    n = len(starts) - 1
+    if n == 0:
         raise DataError("no sample in the file", path)
     columns = np.frombuffer(indices, dtype=np.int64) - 1 if indices else np.zeros(0, np.int64)
     d = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
-    k = n_classes if n_classes is not None else max((max(r) for r in labels if r), default=-1) + 1
+    k = n_classes if n_classes is not None else max(labels, default=-1) + 1
     if d == 0 or (k == 0 and need_labels):
         raise DataError(f"no {'feature' if d == 0 else 'label'} in the whole file", path)
     data = np.frombuffer(values, dtype=np.float64) if values else np.zeros(0)
-    X = sparse.csr_array(
-        (data.copy(), columns, np.frombuffer(starts, dtype=np.int64)), (len(labels), d)
-    )
+    X = sparse.csr_array((data.copy(), columns, np.frombuffer(starts, dtype=np.int64)), (n, d))
     X.sort_indices()
     return Table(
         X=compact(X),
-        Y=indicator(labels, k, path),
+        Y=indicator(labels, label_starts, k, path),
         kind="indicators",
         feature_names=numbered("feature_", d, 1),
         target_names=numbered("label_", k, 0),
@@ -97,6 +98,8 @@ def _features(
         pairs = [token.split(":") for token in tokens]
         indices = [int(index) for index, _ in pairs]
         values = [float(value) for _, value in pairs]
+        if any("_" in token for token in tokens):  # Python's numbers may have one
+            raise ValueError
     except ValueError:
         _explain(tokens, path, number)
         raise
@@ -121,6 +124,8 @@ def _explain(tokens: list[str], path: Path, number: int) -> None:
         index, colon, value = token.partition(":")
         try:
             int(index), float(value)
+            if "_" in token:
+                raise ValueError
         except ValueError:
             problem = f"{_short(token)} is not a feature of the form index:value"
             raise DataError(problem, path, number) from None

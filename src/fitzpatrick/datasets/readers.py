@@ -1,10 +1,13 @@
 """One door to every format: by its suffix, or by the name that the caller gives."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ._errors import DataError
-from ._table import Table
+from ._table import Matrix, Table
 from ._text import plain_suffix
 from .arff import read_arff
 from .csv_table import read_csv, read_header
@@ -40,7 +43,10 @@ def read_table(
     path: Path,
     targets: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002  (the option is called --format)
-    n_features: int | None = None,
+    like: Table | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    plain: bool = False,
 ) -> Table:
     """Features and targets of a file of any known format.
 
@@ -48,21 +54,58 @@ def read_table(
         path: a CSV, LIBSVM multi-label or ARFF file, plain or compressed.
         targets: target columns; CSV files need them, ARFF files may say it themselves.
         format: ``"csv"``, ``"libsvm"`` or ``"arff"``; by default what the suffix says.
-        n_features: for LIBSVM files, whose last features need not occur.
+        like: a table of the same columns: not every feature and class of it need occur here.
+        ignore: columns that are neither features nor targets.
+        plain: whether targets are numbers as they are, such as counts.
     """
     match format or format_of(path):
         case "libsvm":
-            if targets:
-                raise DataError("LIBSVM files have no named columns; leave --targets out", path)
-            return read_libsvm(path, n_features=n_features)
+            if targets or ignore:
+                problem = "LIBSVM files have no named columns; leave --targets and --ignore out"
+                raise DataError(problem, path)
+            table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
         case "arff":
-            return read_arff(path, targets)
+            table = read_arff(path, targets, ignore=ignore, plain=plain)
         case "csv":
             if not targets:
                 names = read_header(path)
                 shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
                 problem = f"name the target columns with --targets; the columns are {shown}"
                 raise DataError(problem, path, 1)
-            return read_csv(path, targets)
+            table = read_csv(path, targets, ignore=ignore, plain=plain)
         case other:
-            raise DataError(f"format {other!r} is not one of {', '.join(FORMATS)}", path)
+            raise _unknown(other, path)
+    return table if like is None else _as_in(like, table, path)
+
+
+def read_features(path: Path, names: Sequence[str], format: str | None = None) -> Matrix:  # noqa: A002
+    """The named columns of a file, in that order; in LIBSVM files, the first ``len(names)``."""
+    match format or format_of(path):
+        case "libsvm":
+            return read_libsvm(path, n_features=len(names), need_labels=False).X
+        case "arff":
+            return read_arff(path, targets=(), features=names).X
+        case "csv":
+            return read_csv(path, targets=None, features=names).X
+        case other:
+            raise _unknown(other, path)
+
+
+def _unknown(name: str, path: Path) -> DataError:
+    return DataError(f"format {name!r} is not one of {', '.join(FORMATS)}", path)
+
+
+def _as_in(like: Table, table: Table, path: Path) -> Table:
+    """The table with the columns of another one."""
+    if table.feature_names != like.feature_names:
+        raise DataError("its feature columns are not those of the training file", path)
+    if table.target_names == like.target_names:
+        return table
+    position = {name: i for i, name in enumerate(like.target_names)}
+    foreign = [name for name in table.target_names if name not in position]
+    if foreign or table.kind == "proportions":
+        what = f"class {foreign[0]!r}" if foreign else "its target columns"
+        raise DataError(f"{what}: not among those of the training file", path)
+    Y = np.zeros((table.Y.shape[0], len(position)), dtype=table.Y.dtype)
+    Y[:, [position[name] for name in table.target_names]] = table.Y
+    return replace(table, Y=Y, target_names=like.target_names)
