@@ -1,5 +1,6 @@
 """The command line as a user meets it: output, exit codes, one-line errors, survival of a kill."""
 
+import csv
 import gzip
 import os
 import re
@@ -12,8 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import skops.io
+from sklearn.linear_model import Ridge
 
 from fitzpatrick import cli
+from fitzpatrick.experiments import models
+from fitzpatrick.linear_model import ProportionRegressor
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
 
@@ -84,7 +89,7 @@ def test_overview_shows_every_loss(run):
     code, out, _ = run()
     assert code == 0
     assert all(name in out for name in cli.loss_names())
-    assert max(map(len, out.splitlines())) <= 84
+    assert max(map(len, out.splitlines())) <= 79
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
@@ -115,18 +120,34 @@ def test_datasets(run):
     assert code == 0
     assert re.search(r"yeast +1125 +375 +917 +103 +14 +embedded", out)
     assert "BSD 3-Clause" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_datasets_of_a_folder_that_is_none(run, monkeypatch):
+    monkeypatch.setenv("FITZPATRICK_DATA", "nowhere")
+    code, out, _ = run("datasets")
+    assert code == 0
+    assert re.search(r"yeast +1125 +375 +917 +103 +14 +unusable\n", out)
+    assert "yeast: unusable: FITZPATRICK_DATA names nowhere, which is not a folder" in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypatch):
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
-    code, out, err = run("reproduce", "--datasets", "birds", "flags", "--seeds", 1, "-j", 1)
+    (tmp_path / "cache").write_text("no folder")
+    options = ("--seeds", 1, "-j", 1)
+    code, out, err = run("reproduce", "--datasets", "birds", "scene", "flags", *options)
     assert code == 0
     assert "birds was not run: " in out
+    assert re.search(r"scene was not run: the cache \S+ cannot be used: ", " ".join(out.split()))
+    assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     assert re.search(r"sparsemax +\.\d{4}\*? +– +\.186", out)  # the paper's number beside ours
     assert "flags: 36 of 36 fits" in err
     assert "\x1b" not in out + err
     page = (tmp_path / "out" / "report.html").read_text()
     assert "birds" in page
+    assert "<pre>fitzpatrick reproduce --datasets birds scene flags --seeds 1 -j 1</pre>" in page
+    assert re.search(r"The largest distance between the two is \.\d{4} \(flags, \w+\)\.", page)
     assert (tmp_path / "out" / "fits.csv").read_text().count("\n") == 37
     assert (tmp_path / "out" / "table.txt").read_text().splitlines()[-4:] == [
         line for line in out.splitlines() if re.match(r" +\w*(sparsemax|logistic) ", line)
@@ -189,20 +210,71 @@ def test_killed_three_times_the_table_is_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["indicators", "proportions", "labels"])
-def test_compare_recommends_in_words(run, tmp_path, kind):
+def test_compare_recommends_the_least_error(run, tmp_path, kind):
     file = write_csv(tmp_path / "mine.csv", kind=kind)
     targets = "kind" if kind == "labels" else "a,b,c"
-    losses = "logistic,fitzpatrick_logistic"
-    code, out, _ = run("compare", file, "--targets", targets, "--losses", losses, "-j", 1)
+    losses = "logistic,fitzpatrick_logistic,sparsemax"
+    arguments = ("--targets", targets, "--losses", losses, "-j", 1, "--seeds", 2)
+    code, out, _ = run("compare", file, *arguments)
     assert code == 0
-    answer = " ".join(out.split())
-    assert re.search(
-        r"Use (fitzpatrick_)?logistic with α = \S+: its test error, \.\d{4}, is", answer
-    )
-    assert ("clearly better than" in answer) != ("cannot be told apart" in answer)
-    page = (tmp_path / "out" / "mine.html").read_text()
-    assert kind in page
+    assert max(len(line) for line in out.splitlines() if not line.startswith("wrote")) <= 80
+    errors = {
+        name: float(error) for name, error in re.findall(r"^  (\w+) +(\.\d{4})", out, re.MULTILINE)
+    }
+    assert list(errors) == losses.split(",")
+    best, alpha, error = re.search(
+        r"Use (\w+) with α = (\S+): its test error is (\.\d+), the lowest of 3",
+        " ".join(out.split()),
+    ).groups()
+    assert errors[best] == float(error) == min(errors.values())
+    curves = {}
+    with (tmp_path / "out" / "compare-mine.csv").open() as lines:
+        for row in csv.DictReader(lines):
+            if row["loss"] == best and row["seed"]:
+                curves.setdefault(float(row["alpha"]), []).append(float(row["dev_error"]))
+    assert min(curves, key=lambda a: np.mean(curves[a])) == float(alpha)
+    page = (tmp_path / "out" / "compare-mine.html").read_text()
+    assert f'<td class="text">{kind}</td>' in page
     assert "60 to learn from, 20 to test" in page
+    assert "fitted to train and dev" in page
+    assert f"<pre>fitzpatrick compare {file} --targets {targets}" in page
+    text = (tmp_path / "out" / "compare-mine.txt").read_text()
+    assert text in out.replace("\nwrote", "wrote", 1)
+
+
+def test_compare_does_not_mix_up_targets(run, tmp_path):
+    """Twice into one folder, with other targets: the second answer is that of a new folder."""
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=60)
+    rows = np.stack([x, x > 0, x <= 0, generator.random(60) > 0.5], axis=1)
+    rows = np.column_stack([rows, 1 - rows[:, 3]])
+    lines = ["x,a,b,u,v", *(",".join(f"{v:.6g}" for v in row) for row in rows)]
+    (tmp_path / "two.csv").write_text("\n".join(lines) + "\n")
+    options = ("--losses", "logistic", "--seeds", 1, "-j", 1)
+    errors = {}
+    for output, targets, ignore in (("o", "a,b", "u,v"), ("o", "u,v", "a,b"), ("p", "u,v", "a,b")):
+        arguments = ("--targets", targets, "--ignore", ignore, "-o", output, *options)
+        code, out, _ = run("compare", "two.csv", *arguments)
+        assert code == 0
+        errors[output, targets] = re.search(r"  logistic +(\.\d{4})", out).group(1)
+    assert errors["o", "u,v"] == errors["p", "u,v"]
+    assert float(errors["o", "a,b"]) < 0.25 < 0.4 < float(errors["o", "u,v"])
+
+
+def test_compare_says_what_was_left_out(run, tmp_path):
+    lines = write_csv(tmp_path / "a.csv").read_text().splitlines()
+    lines = [f"{lines[0]},flat", *(f"{line},7" for line in lines[1:]), "1,2,3,0,0,0,7"]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    options = ("--losses", "logistic", "--seeds", 1, "-j", 1)
+    code, out, _ = run("compare", "a.csv", "--targets", "a,b,c", *options)
+    assert code == 0
+    page = (tmp_path / "out" / "compare-a.html").read_text()
+    for note in (
+        "1 of 81 samples have no label and are left out",
+        "1 of 4 features are constant and left out",
+    ):
+        assert f"note: {note}" in out
+        assert note in page
 
 
 def test_compare_with_a_test_file(run, tmp_path):
@@ -210,19 +282,30 @@ def test_compare_with_a_test_file(run, tmp_path):
     options = ("--targets", "a,b,c", "--losses", "sparsemax", "-j", 1, "--seeds", 1)
     code, _, _ = run("compare", train, "--test", test, *options)
     assert code == 0
-    assert "80 to learn from, 30 to test" in (tmp_path / "out" / "a.html").read_text()
+    assert "80 to learn from, 30 to test" in (tmp_path / "out" / "compare-a.html").read_text()
     (tmp_path / "c.csv").write_text(test.read_text().replace("x1", "z1"))
     code, _, err = run("compare", train, "--test", tmp_path / "c.csv", *options)
     assert code == 2
-    assert "its columns are not those of" in err
+    assert "its feature columns are not those of the training file" in err
+
+
+def test_compare_with_a_test_file_that_lacks_a_class(run, tmp_path):
+    train = [f"{i % 3} 1:{i % 7} 2:{(i * 5) % 4} 3:1" for i in range(60)]
+    (tmp_path / "a.svm").write_text("\n".join(train) + "\n")
+    (tmp_path / "b.svm").write_text("0 1:1\n1 1:2\n" * 5)
+    options = ("--losses", "sparsemax", "--seeds", 1, "-j", 1)
+    assert run("compare", "a.svm", "--test", "b.svm", *options)[0] == 0
+    assert "60 to learn from, 10 to test" in (tmp_path / "out" / "compare-a.html").read_text()
 
 
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_and_predict(run, tmp_path, alpha):
     file = write_csv(tmp_path / "mine.csv")
-    code, out, _ = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.skops", *alpha)
+    code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.skops", *alpha)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
+    assert ("mine.csv: 45 of 45 fits" in err) == (not alpha)
+    assert bool(re.search(r"α = \S+: cross-validated squared error \.\d{4}\n", out)) == (not alpha)
     code, out, _ = run("predict", tmp_path / "m.skops", file)
     assert code == 0
     header, *rows = out.splitlines()
@@ -239,6 +322,132 @@ def test_fit_and_predict(run, tmp_path, alpha):
     code, again, _ = run("predict", tmp_path / "m.skops", shuffled)
     assert code == 0
     assert again == out
+
+
+def test_class_models_predict_the_class_too(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv", kind="labels")
+    file.write_text(file.read_text().replace("bee", "class"))  # a class may have any name
+    assert run("fit", file, "--targets", "kind", "-o", "m.skops", "--alpha", 1)[0] == 0
+    code, out, _ = run("predict", "m.skops", file)
+    assert code == 0
+    header, *rows = (line.split(",") for line in out.splitlines())
+    assert header == ["ant", "cat", "class", "class_"]
+    for row in rows:
+        assert header[int(np.argmax(np.asarray(row[:3], dtype=float)))] == row[3]
+    truth = [line.rsplit(",", 1)[1] for line in file.read_text().splitlines()[1:]]
+    assert np.mean([row[3] == name for row, name in zip(rows, truth, strict=True)]) > 0.9
+
+
+def test_fit_leaves_constant_columns_out(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    lines = file.read_text().splitlines()
+    (tmp_path / "flat.csv").write_text(
+        "\n".join([f"flat,{lines[0]},zero", *(f"7,{line},0" for line in lines[1:])]) + "\n"
+    )
+    options = ("--targets", "a,b,c", "--alpha", "0.5")
+    assert run("fit", "mine.csv", "-o", "m.skops", *options)[0] == 0
+    code, out, _ = run("fit", "flat.csv", "-o", "f.skops", *options)
+    assert code == 0
+    assert "note: 2 of 5 features are constant and left out" in out
+    expected, found = (run("predict", model, "flat.csv")[1] for model in ("m.skops", "f.skops"))
+    assert found == expected
+    coef = models.load(tmp_path / "f.skops").estimator.coef_
+    assert coef.shape == (3, 5)
+    assert not coef[:, [0, 4]].any()
+    assert coef[:, 1:4].all()
+
+
+def test_fit_of_a_file_sorted_by_class_shuffles_it(run, tmp_path):
+    generator = np.random.default_rng(0)
+    rows = [
+        f"{2 * label + generator.normal() / 2:.4f},{'ab'[label]}" for label in np.arange(60) // 30
+    ]
+    (tmp_path / "sorted.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    code, out, _ = run("fit", "sorted.csv", "--targets", "y", "-o", "m.skops")
+    assert code == 0
+    error = float(re.search(r"cross-validated squared error (\S+)", out).group(1))
+    assert error < 0.1  # unshuffled folds: classes that were not seen, and an error of more than 1
+
+
+def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
+    rows = [
+        f"{i},{3 * i % 7},{'0,0' if i % 5 == 0 else '1,0' if i % 2 else '0,1'}" for i in range(30)
+    ]
+    (tmp_path / "a.csv").write_text("x,z,u,v\n" + "\n".join(rows) + "\n")
+    code, out, _ = run("fit", "a.csv", "--targets", "u,v", "-o", "m.skops", "--alpha", 1)
+    assert code == 0
+    assert "to 24 samples" in out
+    assert "note: 6 of 30 samples have no label and are left out\n" in out
+    rows = [f"{i},.33,.33,.33" if i % 2 else f"{i},.5,.25,.25" for i in range(30)]
+    (tmp_path / "b.csv").write_text("x,u,v,w\n" + "\n".join(rows) + "\n")
+    code, out, _ = run("fit", "b.csv", "--targets", "u,v,w", "-o", "m.skops", "--alpha", 1)
+    assert code == 0
+    assert "note: the proportions of 15 of 30 samples do not sum to one exactly" in out
+    assert max(map(len, out.splitlines())) <= 79
+
+
+def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
+    rows = [f"{i % 7},{'ab'[i % 2]}" for i in range(70)]  # nothing to learn
+    (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.skops")
+    assert code == 0
+    assert "note: α = 10000 is the strongest penalty that was tried\n" in out
+
+
+@pytest.mark.parametrize("form", ["csv", "arff"])
+def test_fit_of_counts_and_of_numbers(run, tmp_path, form):
+    rows = [f"{i / 10:.1f},{round(np.exp(i / 10))},{1 - i / 10:.1f}" for i in range(1, 31)]
+    if form == "csv":
+        head = "x,count,value"
+    else:
+        head = "@relation r\n@attribute x real\n@attribute count integer\n"
+        head += "@attribute value real\n@data"
+    (tmp_path / f"a.{form}").write_text("\n".join([head, *rows]) + "\n")
+    for loss, target, other in (("poisson", "count", "value"), ("squared", "value", "count")):
+        columns = ("--targets", target, "--ignore", other)
+        code, out, _ = run(
+            "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.skops", "--alpha", "0.01"
+        )
+        assert code == 0
+        assert "30 samples, 1 features, 1 targets (numbers)" in out
+        code, out, _ = run("predict", "m.skops", f"a.{form}")
+        header, *values = out.splitlines()
+        assert header == target
+        found = np.asarray(values, dtype=float)
+        expected = [float(row.split(",")[1 if target == "count" else 2]) for row in rows]
+        np.testing.assert_allclose(found, expected, atol=0.6)
+    assert found.min() < -1.5  # numbers, not proportions
+
+
+def test_columns_to_ignore(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    lines = file.read_text().splitlines()
+    text = [f"name,{lines[0]}", *(f"n{i},{line}" for i, line in enumerate(lines[1:]))]
+    (tmp_path / "named.csv").write_text("\n".join(text) + "\n")
+    options = ("--targets", "a,b,c", "-o", "m.skops", "--alpha", 1)
+    code, _, err = run("fit", "named.csv", *options)
+    assert code == 2
+    assert err == (
+        "error: named.csv, line 2: column 'name': 'n0' is not a number; --ignore NAMES leaves "
+        "columns out\n"
+    )
+    code, out, _ = run("fit", "named.csv", "--ignore", "name, x2", *options)
+    assert code == 0
+    assert "80 samples, 2 features" in out
+    assert run("predict", "m.skops", "named.csv")[0] == 0
+
+
+def test_output_through_a_link_and_to_a_folder(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    (tmp_path / "folder").mkdir()
+    options = ("--targets", "a,b,c", "--alpha", 1)
+    code, _, err = run("fit", file, *options, "-o", "folder")
+    assert (code, err) == (2, "error: folder: Is a directory\n")
+    assert run("fit", file, *options, "-o", "m.skops")[0] == 0
+    (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
+    assert run("predict", "m.skops", file, "-o", "link.csv")[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "target.csv").read_text() == run("predict", "m.skops", file)[1]
 
 
 def test_predict_from_libsvm_to_a_file(run, tmp_path):
@@ -262,27 +471,63 @@ def test_predict_refuses_what_fit_did_not_write(run, tmp_path):
 
 
 def test_predict_refuses_foreign_types(run):
-    import skops.io
-
     skops.io.dump({"estimator": Path, "feature_names": [], "target_names": []}, "evil.skops")
     code, _, err = run("predict", "evil.skops", "x.csv")
     assert code == 2
     assert "evil.skops: " in err
 
 
+@pytest.mark.parametrize(
+    ("estimator", "names", "problem"),
+    [
+        (Ridge().fit([[1.0], [2.0]], [1.0, 2.0]), ["x"], "it holds a Ridge"),
+        (np.ones(3), ["x"], "it holds a ndarray"),
+        (
+            ProportionRegressor().fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]]),
+            ["x", "z"],
+            r"coefficients \(2, 1\) and names \(2, 2\)",
+        ),
+    ],
+)
+def test_predict_refuses_other_models(run, tmp_path, estimator, names, problem):
+    content = {"estimator": estimator, "feature_names": names, "target_names": ["a", "b"]}
+    skops.io.dump({**content, "kind": "indicators"}, "other.skops")
+    (tmp_path / "x.csv").write_text("x,z\n1,2\n")
+    code, _, err = run("predict", "other.skops", "x.csv")
+    assert code == 2
+    expected = rf"error: other\.skops: not a model that fitzpatrick saved \({problem}\)\n"
+    assert re.fullmatch(expected, err)
+
+
+ARFF = "@relation r\n@attribute x numeric\n@attribute a {{{0}}}\n@attribute b {{{0}}}\n@data\n"
 BAD = {
     "junk.csv": (np.random.default_rng(0).bytes(4000), r"junk\.csv, line 1: "),
     "ragged.csv": (b"x,a,b\n1,1,0\n1,1\n", r"ragged\.csv, line 3: 2 fields, expected 3"),
     "empty.csv": (b"", r"empty\.csv: the file is empty"),
     "latin.csv": ("x,a,b\n1,1,0\n\xe4,1,0\n".encode("latin-1"), r"latin\.csv, line 3: byte 0xe4"),
     "utf16.csv": ("x,a,b\n1,1,0\n".encode("utf-16"), r"utf16\.csv, line 1: the text is in UTF-16"),
+    "mac.csv": (b"x,a,b\r1,1,0\r", r"mac\.csv, line 1: lines end in CR alone"),
+    "long.csv": (b"x" * 140_000 + b",a,b\n1,1,0\n", r"long\.csv, line 1: not CSV"),
+    "nan.csv": (b"x,a,b\n1,1,0\nnan,1,0\n", r"nan\.csv, line 3: column 'x': 'nan' is not finite"),
+    "hole.csv": (b"x,a,b\n1,1,0\n,1,0\n", r"hole\.csv, line 3: column 'x': no value"),
+    "flat.csv": (b"x,a,b\n" + b"1,1,0\n1,0,1\n" * 20, r"flat\.csv: every feature is constant"),
     "range.svm": (b"0 1:1\n7777777 1:1\n", r"range\.svm, line 2: label '7777777' is out of range"),
     "huge.svm": (b"0 1:1\n1 99999999999:1\n", r"huge\.svm, line 2: feature index 99999999999 is"),
+    "one.svm": (b"0 1:1\n0 1:2\n" * 20, r"one\.svm: the only class is 'label_0'; expected two"),
     "short.csv": (b"x,a,b\n1,1,0\n2,0,1\n", r"short\.csv: 1 samples to learn from, expected 16"),
     "bomb.svm.gz": (
-        gzip.compress(b"0 1:1\n" * 200_000),
-        r"bomb\.svm\.gz, line \d+: .* not read",
+        gzip.compress(b"0 1:1\n" * 10_000_000),
+        r"bomb\.svm\.gz, line \d+: \d+ bytes decompress to more than 1\d MiB: .* not read",
     ),
+    "colours.arff": (
+        (ARFF.format("red,blue,green") + "1,red,blue\n").encode(),
+        r"colours\.arff, line 3: label 'a' has other values than 0 and 1",
+    ),
+    "undeclared.arff": (
+        (ARFF.format("yes,no") + "1,yes,no\n2,maybe,no\n").encode(),
+        r"undeclared\.arff, line 7: the value of attribute 'a' is 'maybe', which was not declared",
+    ),
+    "folder.csv": ("folder", r"folder\.csv: cannot be read: Is a directory"),
     "odd.xyz": (b"1", r"odd\.xyz: the format of a \.xyz file is not known"),
     "none.csv": (None, r"none\.csv: no such file"),
 }
@@ -293,12 +538,13 @@ BAD = {
     # two samples are few, but enough for a fit
     [(c, n) for c in ("compare", "fit") for n in BAD if (c, n) != ("fit", "short.csv")],
 )
-def test_bad_files_end_in_one_line(run, tmp_path, monkeypatch, name, command):
-    monkeypatch.setattr("fitzpatrick.datasets._text._RATIO_FROM", 1 << 18)  # a small bomb will do
+def test_bad_files_end_in_one_line(run, tmp_path, name, command):
     content, problem = BAD[name]
-    if content is not None:
+    if content == "folder":
+        (tmp_path / name).mkdir()
+    elif content is not None:
         (tmp_path / name).write_bytes(content)
-    targets = ("--targets", "a,b") if name.endswith((".csv", ".xyz")) else ()
+    targets = () if ".svm" in name else ("--targets", "a,b")
     output = ("-o", "made/model.skops") if command == "fit" else ("-o", "made")
     code, out, err = run(command, name, *targets, *output)
     assert code == 2
@@ -308,11 +554,11 @@ def test_bad_files_end_in_one_line(run, tmp_path, monkeypatch, name, command):
 
 
 def test_fit_says_what_the_estimator_says(run, tmp_path):
-    (tmp_path / "flat.csv").write_text("x,a,b\n" + "1,1,0\n1,0,1\n" * 8)
-    code, _, err = run("fit", "flat.csv", "--targets", "a,b", "-o", "m.skops", "--alpha", 1)
+    (tmp_path / "a.csv").write_text("x,n\n" + "1,3\n2,-1\n" * 8)
+    options = ("--targets", "n", "--loss", "poisson", "-o", "m.skops", "--alpha", 1)
+    code, _, err = run("fit", "a.csv", *options)
     assert code == 2
-    assert err.startswith("error: flat.csv: ")
-    assert err.count("\n") == 1
+    assert re.fullmatch(r"error: a\.csv: [^\n]*in row 1 entry 0 is -1, outside \[0, inf\]\n", err)
     assert not (tmp_path / "m.skops").exists()
 
 

@@ -4,6 +4,7 @@ Each command gathers its options and hands over; the work is in :mod:`fitzpatric
 """
 
 import os
+import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -78,6 +79,12 @@ Format = Annotated[
 Targets = Annotated[
     str, typer.Option(metavar="NAMES", help="Target columns, with commas (CSV, ARFF).")
 ]
+Ignored = Annotated[
+    str, typer.Option(metavar="NAMES", help="Columns to leave out, with commas (CSV, ARFF).")
+]
+Refit = Annotated[
+    bool, typer.Option(help="Test the model that is fitted to train and dev together.")
+]
 ScalingOption = Annotated[Scaling, typer.Option(help="What is done to the features.")]
 
 
@@ -108,7 +115,7 @@ def losses_table() -> str:
     """Every loss of the registry at one target and one row of scores."""
     y, theta = np.asarray([0.5, 0.5, 0.0]), np.asarray([1.5, 0.2, -1.0])
     lines = [
-        "Each Fitzpatrick loss has the link of its Fenchel-Young twin and is never above it.",
+        "Fitzpatrick losses have the links of their twins and are never above them.",
         f"Example: target y = {_row(y)}, scores θ = {_row(theta)}",
         "",
         f"{'loss':<28}{'L(y, θ)':>8}   {'link ŷ(θ)':<20}{'maximiser y*(y, θ)'}",
@@ -146,9 +153,7 @@ def reproduce(
         str,
         typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
     ] = "",
-    refit: Annotated[
-        bool, typer.Option(help="Test the model that is fitted to train and dev together.")
-    ] = False,
+    refit: Refit = False,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
@@ -201,6 +206,7 @@ def reproduce(
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
+        command=_command(),
     )
     if run(chosen, options, typer.echo) == 0:
         raise typer.Exit(ERROR)
@@ -222,9 +228,11 @@ def compare(
             show_default="logistic, sparsemax, entmax15 and their twins",
         ),
     ] = "",
+    ignore: Ignored = "",
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
-    seeds: Seeds = 3,
+    refit: Refit = True,
+    seeds: Seeds = 5,
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
@@ -239,17 +247,19 @@ def compare(
     from .experiments.reproduce import Options
 
     kind = format.value if format else None
-    columns = _names(targets)
-    table = read_table(file, columns, kind)
-    held_out = read_table(test, columns, kind, table.X.shape[1]) if test else None
+    columns, ignored = _names(targets), _names(ignore) or ()
+    table = read_table(file, columns, kind, ignore=ignored)
+    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     options = Options(
-        protocol=Protocol(intercept=intercept, scaling=scaling.value),
+        protocol=Protocol(intercept=intercept, scaling=scaling.value, refit=refit),
         losses=_simplex_losses(losses) if losses else SIMPLEX_LOSSES,
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
+        command=_command(),
     )
-    run(experiment_of(table, file, held_out, test), table.kind, options, typer.echo)
+    experiment, notes = experiment_of(table, file, held_out, test)
+    run(experiment, table.kind, notes, options, typer.echo)
 
 
 @app.command()
@@ -262,27 +272,44 @@ def fit(
         float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
+    ignore: Ignored = "",
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
-    """Fit a model to a file and save it."""
+    """Fit a model to a file and save it.
+
+    Losses beyond the simplex (squared, sigmoid, poisson …) take the targets as they are: numbers,
+    counts, independent indicators.
+    """
     from .datasets import read_table
     from .experiments import models
+    from .experiments.tables import number, wrapped
 
     if loss not in loss_names():
         fail(f"unknown loss {loss!r}; the names are {', '.join(loss_names())}")
     if alpha is not None:
         _positive("--alpha", alpha)
-    table = read_table(file, _names(targets), format.value if format else None)
-    model = models.fit(
+    table = read_table(
+        file,
+        _names(targets),
+        format.value if format else None,
+        ignore=_names(ignore) or (),
+        plain=not models.has_classes(loss),
+    )
+    fitted = models.fit(
         table, file, loss, alpha, intercept=intercept, standardize=scaling is Scaling.STANDARDIZE
     )
+    model = fitted.model
     models.save(model, output)
-    chosen = model.estimator.alpha_ if alpha is None else alpha
-    typer.echo(
-        f"fitted {loss} (α = {chosen:g}) to {table.X.shape[0]} samples, {table.X.shape[1]} "
-        f"features, {len(table.target_names)} targets ({table.kind})\nwrote {output}"
-    )
+    lines = [
+        f"fitted {loss} to {fitted.samples} samples, {len(model.feature_names)} features, "
+        f"{len(model.target_names)} targets ({model.kind})"
+    ]
+    if alpha is None:
+        error = number(-model.estimator.best_score_)
+        lines.append(f"α = {model.estimator.alpha_:g}: cross-validated squared error {error}")
+    for line in (*lines, *(f"note: {note}" for note in fitted.notes), f"wrote {output}"):
+        typer.echo("\n".join(wrapped(line)))
 
 
 @app.command()
@@ -294,16 +321,18 @@ def predict(
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
 ) -> None:
-    """Predict proportions for the samples of a file, as CSV.
+    """Predict the targets of the samples of a file, as CSV, in their order.
 
-    Columns that the model does not know are ignored.
+    Columns that the model does not know are ignored. Models of class names add a last column, the
+    class of the largest proportion.
     """
     from .datasets._files import write_atomically
+    from .datasets.readers import read_features
     from .experiments import models
 
     loaded = models.load(model)
-    X = models.read_features(loaded, file, format.value if format else None)
-    text = models.predictions_csv(loaded.target_names, loaded.estimator.predict(X))
+    X = read_features(file, loaded.feature_names, format.value if format else None)
+    text = models.predictions_csv(loaded, X)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -387,6 +416,11 @@ def _device(name: str) -> str:
     return name
 
 
+def _command() -> str:
+    """The line that was typed."""
+    return shlex.join(["fitzpatrick", *sys.argv[1:]])
+
+
 def _jobs(jobs: int) -> int:
     return jobs or os.cpu_count() or 1
 
@@ -400,10 +434,11 @@ def fail(message: str) -> Any:
 def main() -> None:
     """Run the command line; what is wrong with a file or a folder is said in one line."""
     from .datasets import DataError, UnavailableError
+    from .experiments.runner import WorkerError
 
     try:
         app()
-    except (DataError, UnavailableError) as error:
+    except (DataError, UnavailableError, WorkerError) as error:
         problem = str(error)
     except OSError as error:
         problem = f"{error.filename or 'a file'}: {error.strerror or error}"

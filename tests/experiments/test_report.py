@@ -7,6 +7,7 @@ from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import summarize
 from tests.experiments.test_summary import make
 
+CHECKSUM = "0123456789abcdef" * 4
 VOID = {"meta", "line", "circle", "rect", "polyline", "polygon"}
 
 
@@ -32,7 +33,12 @@ class Checker(HTMLParser):
 def page(title="demo", failures=None):
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
     section = Section(
-        title, summarize(records), {"logistic": 0.2}, {"α grid": "1"}, {"file": "ab"}, ("a note",)
+        title,
+        summarize(records),
+        {"logistic": 0.2},
+        {"α grid": "1"},
+        {"file": CHECKSUM},
+        ("a note",),
     )
     return render("A title", "A lead", [section], failures or {})
 
@@ -53,7 +59,15 @@ def test_page_asks_for_nothing_from_outside():
 
 def test_page_shows_numbers_versions_checksums_and_failures():
     text = page(failures={"birds": "no copy"})
-    for content in ("fitzpatrick_logistic", ".200", "numpy", "ab", "a note", "no copy", "Not run"):
+    for content in (
+        "fitzpatrick_logistic",
+        ".200",
+        "numpy",
+        CHECKSUM,
+        "a note",
+        "no copy",
+        "Not run",
+    ):
         assert content in text
     (better,) = re.findall(r'<tr class="better"><td>(\w+)', text)
     assert better == "fitzpatrick_logistic"

@@ -12,8 +12,9 @@ from . import protocol as paper
 from .records import final_models
 from .report import Section, render
 from .reproduce import Options, Say, run_experiment
-from .summary import LEVEL, RESAMPLES, Difference, LossSummary, difference, summarize
-from .tables import heading, interval_text, number, results_table
+from .results import fit_lines, to_csv
+from .summary import LEVEL, RESAMPLES, LossSummary, difference, summarize
+from .tables import heading, interval_text, number, results_table, wrapped
 
 SIMPLEX_LOSSES = (
     "logistic",
@@ -24,20 +25,26 @@ SIMPLEX_LOSSES = (
     "fitzpatrick_entmax15",
 )
 MIN_SAMPLES = 16
+MATTERS = 0.01  # of the error: a smaller difference is not worth a word
+FEW_SPLITS = 10
 _TEST_SHARE = 4
 _TEST_SEED = 0
 
 
 def experiment_of(
     table: Table, file: Path, test: Table | None, test_file: Path | None
-) -> paper.Experiment:
-    """The file's labelled rows; a quarter is held out for testing unless a test file is given."""
-    table = _labelled(table, file)
+) -> tuple[paper.Experiment, tuple[str, ...]]:
+    """The file's labelled rows; a quarter is held out for testing unless a test file is given.
+
+    Returns:
+        The experiment, and notes on what was left out.
+    """
+    table = table.labelled(file)
+    notes = list(table.notes)
     checksums = {file.name: sha256(file)}
     if test is not None and test_file is not None:
-        test = _labelled(test, test_file)
-        if test.feature_names != table.feature_names or test.target_names != table.target_names:
-            raise DataError(f"its columns are not those of {file}", test_file)
+        test = test.labelled(test_file)
+        notes += [f"{test_file.name}: {note}" for note in test.notes]
         checksums[f"{test_file.name} (test)"] = sha256(test_file)
         X, Y, X_test, Y_test = table.X, table.Y, test.X, test.Y
     else:
@@ -47,7 +54,12 @@ def experiment_of(
         X, Y, X_test, Y_test = table.X[kept], table.Y[kept], table.X[held], table.Y[held]
     if X.shape[0] < MIN_SAMPLES:
         raise DataError(f"{X.shape[0]} samples to learn from, expected {MIN_SAMPLES} or more", file)
-    return paper.Experiment(
+    constant = X.shape[1] - paper.varying_columns(X).size
+    if constant == X.shape[1]:
+        raise DataError("every feature is constant on the rows to learn from", file)
+    if constant:
+        notes.append(f"{constant} of {X.shape[1]} features are constant and left out")
+    experiment = paper.Experiment(
         name=file.name.split(".")[0],
         X=X,
         Y=label_proportions(Y),
@@ -55,62 +67,78 @@ def experiment_of(
         Y_test=label_proportions(Y_test),
         checksums=checksums,
     )
+    return experiment, tuple(notes)
 
 
-def _labelled(table: Table, file: Path) -> Table:
-    rows = np.asarray(table.Y.sum(axis=1) > 0)
-    if not rows.any():
-        raise DataError("no sample has a label", file)
-    if rows.all():
-        return table
-    return Table(table.X[rows], table.Y[rows], table.kind, table.feature_names, table.target_names)
-
-
-def recommend(summaries: list[LossSummary], n_test: int) -> str:
-    """The answer in words, with the evidence for it."""
+def recommend(summaries: list[LossSummary], n_test: int) -> tuple[str, list[str]]:
+    """The answer in a sentence, and the evidence for it point by point."""
     ranked = sorted(summaries, key=lambda summary: summary.error)
-    best = ranked[0]
-    alpha = _median(best.alphas)
-    sentences = [
-        f"Use {best.loss} with α = {alpha:g}: its test error, {number(best.error)}, is the lowest."
+    best, others = ranked[0], ranked[1:]
+    splits = best.errors.size
+    at = int(np.argmin(best.dev_curve))
+    answer = f"Use {best.loss} with α = {best.grid[at]:g}: its test error is {number(best.error)}"
+    answer += f", the lowest of {len(ranked)}." if others else "."
+    found = {other.loss: difference(best, other) for other in others}
+    worse = [
+        name
+        for name, one in found.items()
+        if one.better is not None and abs(one.mean) >= MATTERS * best.error
     ]
-    tied: list[tuple[str, Difference]] = []
-    worse: list[tuple[str, Difference]] = []
-    for other in ranked[1:]:
-        found = difference(best, other)
-        (tied if found.better is None else worse).append((other.loss, found))
-    evidence = f"{LEVEL:.0%} paired bootstrap over {n_test} test samples"
+    tied = [name for name in found if name not in worse]
+    points = [f"better than {name}: {interval_text(found[name])}" for name in worse]
     if worse:
-        clear = "; ".join(f"{name} {interval_text(found)}" for name, found in worse)
-        sentences.append(f"It is clearly better than {clear} ({evidence}).")
+        points.append(
+            f"the brackets are {LEVEL:.0%} intervals of the difference (paired bootstrap over "
+            f"{splits} dev split{'s' * (splits > 1)} and {n_test} test samples); the winner was "
+            "picked on these samples, so they flatter it a little"
+        )
     if tied:
-        names = ", ".join(name for name, _ in tied)
-        sentences.append(f"These cannot be told apart from it on these data: {names}.")
+        points.append(f"cannot be told apart from it on these data: {', '.join(tied)}")
+    if worse and splits < FEW_SPLITS:
+        points.append(f"{splits} dev splits are few: see whether --seeds 20 agrees")
+    if at in (0, len(best.grid) - 1):
+        end = "weakest" if at else "strongest"
+        points.append(f"α = {best.grid[at]:g} is the {end} penalty that was tried")
     if best.zeros > 0.01:
-        sentences.append(f"{best.zeros:.0%} of its predicted proportions are exactly zero.")
-    return " ".join(sentences)
+        points.append(f"{best.zeros:.0%} of its predicted proportions are exactly zero")
+    return answer, points
 
 
-def _median(alphas: tuple[float, ...]) -> float:
-    """The middle one of the chosen alphas, which is on the grid."""
-    return sorted(alphas)[len(alphas) // 2]
-
-
-def compare(experiment: paper.Experiment, kind: str, options: Options, say: Say) -> None:
-    """Run, print the table and the recommendation, and write the report."""
-    say(heading(options.seeds, RESAMPLES))
-    summaries = summarize(final_models(run_experiment(experiment, options)))
-    say("\n" + results_table(experiment.name, summaries, None))
-    words = recommend(summaries, experiment.Y_test.shape[0])
-    say(f"\n{textwrap.fill(words, 79)}\n")
+def compare(
+    experiment: paper.Experiment, kind: str, notes: tuple[str, ...], options: Options, say: Say
+) -> None:
+    """Run, print the table and the recommendation, and write both and the report."""
+    head = heading(options.seeds, RESAMPLES)
+    say(head)
+    records = run_experiment(experiment, options)
+    summaries = summarize(final_models(records))
+    answer, points = recommend(summaries, experiment.Y_test.shape[0])
+    blocks = [results_table(experiment.name, summaries, None)]
+    if notes:
+        blocks.append("\n".join(line for note in notes for line in wrapped(f"note: {note}")))
+    bullets = [line for point in points for line in wrapped(f"- {point}")]
+    blocks.append("\n".join([*textwrap.wrap(answer, 79), *bullets]))
+    text = "\n\n".join(blocks)
+    say(f"\n{text}\n")
+    protocol = options.protocol
     settings = {
         "targets": kind,
         "samples": f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test",
-        **paper.describe(options.protocol),
+        **paper.describe(protocol),
         "dev splits": options.seeds,
     }
-    section = Section(experiment.name, summaries, None, settings, experiment.checksums)
-    page = render(f"Which loss for {experiment.name}?", words, [section], {})
-    path = options.output / f"{experiment.name}.html"
-    write_atomically(path, page)
-    say(f"wrote {path}")
+    section = Section(experiment.name, summaries, None, settings, experiment.checksums, notes)
+    page = render(
+        f"Which loss for {experiment.name}?",
+        answer,
+        [section],
+        {},
+        points=points,
+        command=options.command,
+    )
+    lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
+    contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
+    for suffix, content in contents.items():
+        path = options.output / f"compare-{experiment.name}{suffix}"
+        write_atomically(path, content)
+        say(f"wrote {path}")

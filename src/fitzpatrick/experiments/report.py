@@ -1,6 +1,7 @@
 """One self-contained HTML page: tables, plots, settings, versions and checksums of the data."""
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
@@ -64,9 +65,30 @@ class Section:
     notes: tuple[str, ...] = ()
 
 
-def render(title: str, lead: str, sections: list[Section], failures: dict[str, str]) -> str:
-    """The page."""
+def render(
+    title: str,
+    lead: str,
+    sections: list[Section],
+    failures: dict[str, str],
+    *,
+    points: Sequence[str] = (),
+    command: str = "",
+) -> str:
+    """The page.
+
+    Args:
+        title: its heading.
+        lead: the result in a sentence or two.
+        sections: one per data set.
+        failures: data sets that could not be run, with the reason.
+        points: a list below the lead.
+        command: the line that made it.
+    """
     body = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
+    if points:
+        body.append(f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points)}</ul>")
+    if command:
+        body.append(f"<pre>{escape(command)}</pre>")
     body += [_section(section) for section in sections]
     if failures:
         rows = "".join(
@@ -118,7 +140,7 @@ def _results(section: Section) -> str:
         f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
         f'<p class="soft">Squared error summed over classes, averaged over test samples. Bold: '
         f"better of its pair; the {LEVEL:.0%} interval of the difference excludes 0 (paired "
-        f"bootstrap over test samples, {RESAMPLES} resamples).</p>"
+        f"bootstrap over splits and test samples, {RESAMPLES} resamples).</p>"
     )
 
 

@@ -21,7 +21,7 @@ from .report import Section, render
 from .results import FitLine, fit_lines, to_csv
 from .runner import run
 from .summary import RESAMPLES, summarize
-from .tables import heading, results_table, wrapped
+from .tables import heading, number, results_table, wrapped
 
 Say = Callable[[str], None]
 
@@ -35,6 +35,7 @@ class Options:
     seeds: int = 5
     n_jobs: int = 1
     output: Path = Path("out")
+    command: str = ""  # the line that was typed, for the report
 
 
 def run_experiment(
@@ -85,7 +86,8 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
             Section(name, summaries, info.paper, settings, data.checksums, (data.source, *notes))
         )
     if sections:
-        page = render(_TITLE, _LEAD, sections, failures)
+        lead = f"{_LEAD} {_distance(sections)}"
+        page = render(_TITLE, lead, sections, failures, command=options.command)
         write_atomically(options.output / "table.txt", "\n\n".join(blocks) + "\n")
         write_atomically(options.output / "fits.csv", to_csv(fits))
         write_atomically(options.output / "report.html", page)
@@ -94,6 +96,22 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
         for file in ("table.txt", "fits.csv", "report.html"):
             say(f"{'' if file != 'table.txt' else chr(10)}wrote {options.output / file}")
     return len(sections)
+
+
+def _distance(sections: list[Section]) -> str:
+    """Where our numbers are farthest from the paper's, in a sentence."""
+    distances = {
+        (section.title, summary.loss): abs(summary.error - section.paper[summary.loss])
+        for section in sections
+        if section.paper
+        for summary in section.summaries
+        if summary.loss in section.paper
+    }
+    if not distances:
+        return ""
+    title, loss = max(distances, key=lambda place: distances[place])
+    largest = number(distances[title, loss])
+    return f"The largest distance between the two is {largest} ({title}, {loss})."
 
 
 _TITLE = "Learning with Fitzpatrick losses: the experiment"
