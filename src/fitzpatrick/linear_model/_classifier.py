@@ -123,8 +123,8 @@ class FitzpatrickClassifier(ClassModel):
             ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm, in the parameters as the solver sees them (centred,
-            scaled, rotated), is at most ``tol`` times that at zero coefficients, and
+        tol: the fit ends when the gradient norm, in the parameters as the solver sees them
+            (centred, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
             ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
             ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
             asked for that rounding errors in the dtype of X would hide.
