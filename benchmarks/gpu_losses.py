@@ -7,7 +7,8 @@ a cold cache, between CUDA events, so that a launch that comes late counts too.
     python benchmarks/gpu_losses.py --csv benchmarks/results/gpu_losses.csv
     python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
 
-Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax.
+Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax. Liger
+overwrites the scores with their gradient; it has a copy of its own.
 """
 
 import argparse
@@ -28,6 +29,7 @@ SHAPES = [
 ]
 SWEEP = [64, 256, 1000, 4096, 16384, 50257, 200003]
 SWEEP_ENTRIES = 2**28
+SEED = 0
 OURS = [
     "logistic",
     "fitzpatrick_logistic",
@@ -41,6 +43,10 @@ COLUMNS = [
     "python",
     "torch",
     "triton",
+    "liger",
+    "entmax",
+    "copy_tb_s",
+    "seed",
     "suite",
     "loss",
     "library",
@@ -58,18 +64,30 @@ COLUMNS = [
 ]
 
 
-def contenders(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """(loss, library, function of scores and labels) to compare."""
-    import torch
-
+def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """(loss, library, function of scores and targets) of this package."""
     from fitzpatrick.torch import functional
 
     for name in OURS:
         yield name, "fitzpatrick", getattr(functional, f"{name}_loss")
-    yield "cross_entropy", "torch", torch.nn.functional.cross_entropy
+
+
+def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """The same of other libraries, and of ours in other ways."""
+    import torch
+
+    from fitzpatrick.torch import functional
+
+    cross_entropy = torch.nn.functional.cross_entropy
+    yield "cross_entropy", "torch", cross_entropy
     if suite == "sweep":
         return
-    yield "cross_entropy", "torch.compile", torch.compile(torch.nn.functional.cross_entropy)
+    loss = functional.fitzpatrick_logistic_loss
+    yield "fitzpatrick_logistic", "fitzpatrick, torch.compile", torch.compile(loss)
+    yield "fitzpatrick_logistic", "fitzpatrick, reduction none", _without_reduction(loss)
+    yield "fitzpatrick_logistic", "fitzpatrick, smoothing 0.1", _smoothed(loss)
+    yield "cross_entropy", "torch, smoothing 0.1", _smoothed(cross_entropy)
+    yield "cross_entropy", "torch.compile", torch.compile(cross_entropy)
     try:
         liger = importlib.import_module("liger_kernel.transformers")
     except ImportError as error:
@@ -83,6 +101,23 @@ def contenders(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
     else:
         yield "sparsemax", "entmax", lambda x, y: entmax.sparsemax_loss(x, y).mean()
         yield "entmax15", "entmax", lambda x, y: entmax.entmax15_loss(x, y).mean()
+
+
+def _smoothed(loss: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: loss(x, y, label_smoothing=0.1)
+
+
+def _without_reduction(loss: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: loss(x, y, reduction="none").mean()
+
+
+def version(package: str) -> str:
+    """The version of a package, or nothing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        module = sys.modules.get(package.replace("-", "_"))
+        return str(getattr(module, "__version__", ""))
 
 
 def timed(step: Callable[[], Any], budget_ms: int) -> tuple[float, float, float]:
@@ -139,10 +174,14 @@ def run(path: Path) -> None:
         "gpu": torch.cuda.get_device_name(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "triton": importlib.metadata.version("triton"),
+        "triton": version("triton"),
+        "liger": version("liger-kernel"),
+        "entmax": version("entmax"),
+        "copy_tb_s": round(rate / 1e9, 3),
+        "seed": SEED,
     }
-    print(machine, f"copy rate {rate / 1e9:.2f} TB/s")
-    generator = torch.Generator("cuda").manual_seed(0)
+    print(machine)
+    generator = torch.Generator("cuda").manual_seed(SEED)
     cases = [("shapes", *shape) for shape in SHAPES]
     cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,17 +194,19 @@ def run(path: Path) -> None:
             scores.requires_grad_()
             labels = torch.randint(0, k, (n,), device="cuda", generator=generator)
             gradient = scores.numel() * scores.element_size()
-            rows = [("labels", labels, *contender) for contender in contenders(suite)]
+            rows = [("labels", labels, *contender) for contender in (*ours(), *others(suite))]
             if suite == "shapes":
                 noise = torch.randn(n, k, device="cuda", generator=generator)
                 proportions = torch.softmax(noise, -1).to(kind)
                 del noise
-                ours = list(contenders("sweep"))[: len(OURS)]
-                rows += [("proportions", proportions, *contender) for contender in ours]
+                rows += [("proportions", proportions, *contender) for contender in ours()]
             for target_name, target, loss, library, function in rows:
                 floor = gradient * (2 if target_name == "labels" else 3) / rate
+                given = scores
+                if library == "Liger":
+                    given = scores.detach().clone().requires_grad_()
                 try:
-                    result = measure(function, scores, target, 60 if suite == "sweep" else 120)
+                    result = measure(function, given, target, 60 if suite == "sweep" else 120)
                 except torch.OutOfMemoryError:
                     print(f"{library} {loss} {n} × {k} {dtype}: out of memory", file=sys.stderr)
                     scores.grad = None
@@ -188,13 +229,13 @@ def run(path: Path) -> None:
                 writer.writerow(row)
                 file.flush()
                 print(
-                    f"{n:6d} × {k:6d} {dtype:8s} {target_name:11s} {library:13s} {loss:21s}"
+                    f"{n:6d} × {k:6d} {dtype:8s} {target_name:11s} {library:27s} {loss:21s}"
                     f"{row['median_ms']:9.3f} ms {row['times_floor']:7.2f} × floor "
                     f"{row['peak_extra_mib']:8.0f} MiB"
                 )
             if suite == "shapes":
                 del proportions
-            del scores, labels, rows, target
+            del scores, given, labels, rows, target
             torch.cuda.empty_cache()
 
 

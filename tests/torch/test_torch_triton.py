@@ -81,7 +81,7 @@ def assert_parity(name, x, target, scale, ignore_index=-100):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("k", [2, 3, 33, 1000])
+@pytest.mark.parametrize("k", [2, 3, 33, 522])
 def test_parity(name, k, path, generator):
     x, y, labels, scale = draw(k, torch.float64, generator)
     assert_parity(name, x, labels, scale)
@@ -98,9 +98,9 @@ def test_parity_in_other_dtypes(name, dtype, path, generator):
     assert_parity(name, x, y, scale)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_scores_too_far_apart_for_an_exponential(dtype, path, generator):
-    x, y, labels, scale = draw(33, dtype, generator)
+    x, y, labels, scale = draw(9, dtype, generator)
     for size in (100.0, 1e30):
         x = x.sign() * size + x
         x[0, :4] = torch.tensor([size, -size, 0.0, 1.0])
@@ -119,6 +119,20 @@ def test_rows_wider_than_a_tile(name, generator):
     assert_parity(name, x.to(DEVICE), torch.tensor([8195], device=DEVICE), scale.to(DEVICE))
     y = torch.softmax(torch.randn(1, k, generator=generator), -1)
     assert_parity(name, x.to(DEVICE), y.to(DEVICE), scale.to(DEVICE))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+def test_rows_that_start_anywhere(name, dtype, generator, monkeypatch):
+    for limit in ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_PEEL_LIMIT"):
+        monkeypatch.setattr(engine, limit, 0)
+    engine._plan.cache_clear()
+    x = torch.randn(11, 37, dtype=torch.float64, generator=generator).mul(2).to(dtype)
+    labels = torch.tensor([0, 1, 7, 8, 36, 35, 29, 28, 20, -100, 37])
+    scale = torch.ones(1, dtype=torch.float64).expand(11)
+    assert engine._lanes(x, labels) == (16 // x.element_size(), True)
+    assert_parity(name, x.to(DEVICE), labels.to(DEVICE), scale.to(DEVICE))
+    engine._plan.cache_clear()
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -52,6 +52,8 @@ _LOGISTIC_LIMIT = 4096
 _SPARSE_LIMIT = 512
 _ROWS_LIMIT = 2048
 _MOMENTS_LIMIT = 512
+# Rows wider than this that do not start at multiples of 16 bytes are read as if they did.
+_PEEL_LIMIT = 4096
 # Earlier versions of Triton want other arguments where a compiled kernel is launched.
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
 
@@ -191,29 +193,39 @@ def _launch(
         theta = theta.contiguous()
     if target.ndim == 1 or target.stride(1) != 1:
         target = target.contiguous()
-    lanes = _lanes(theta, target) if k % 2 == 0 else 1
+    lanes, peel = _lanes(theta, target)
+    unit = 1 if peel else lanes
     plan, newton = _plan(
-        loss, target.ndim == 2, n, k, theta.dtype, lanes, with_value, with_gradient
+        loss, target.ndim == 2, n, k, theta.dtype, lanes, peel, with_value, with_gradient
     )
-    numbers: tuple[Any, ...] = n, k // lanes, theta.stride(0) // lanes
+    numbers: tuple[Any, ...] = n, k // unit, theta.stride(0) // unit
     if target.ndim == 2:
-        numbers += target.stride(0) // lanes, scale.stride(0), *newton
+        numbers += target.stride(0) // unit, scale.stride(0), *newton
     else:
         numbers += scale.stride(0), ignore_index, *newton
     plan.launch((theta, target, scale, values, rows), numbers)
     return values, rows
 
 
-def _lanes(theta: Tensor, target: Tensor) -> int:
-    """Entries that a thread loads at once: 16 bytes, where all rows start at a multiple of them.
+def _lanes(theta: Tensor, target: Tensor) -> tuple[int, bool]:
+    """Entries that a thread loads at once, and whether rows start between multiples of them.
 
-    Rows that start anywhere are read entry by entry, with neighbours in neighbouring threads.
+    That is 16 bytes where all rows start at a multiple of 16 bytes, and in wide rows with labels
+    that have the same offset in the gradient. Otherwise rows are read entry by entry, with
+    neighbours in neighbouring threads.
     """
-    lanes = 16 // theta.element_size()
-    for x in (theta, target) if target.ndim == 2 else (theta,):
-        if x.shape[1] % lanes or x.stride(0) % lanes or x.data_ptr() % 16:
-            return 1
-    return lanes
+    k, size = theta.shape[1], theta.element_size()
+    lanes = 16 // size
+    if theta.data_ptr() % 16:
+        return 1, False
+    if target.ndim == 2:
+        odd = target.stride(0) % lanes or target.data_ptr() % 16
+        return (1, False) if odd or k % lanes or theta.stride(0) % lanes else (lanes, False)
+    if k % lanes == 0 and theta.stride(0) % lanes == 0:
+        return lanes, False
+    if k > _PEEL_LIMIT and (theta.stride(0) - k) % lanes == 0:
+        return lanes, True
+    return 1, False
 
 
 @functools.lru_cache(maxsize=4096)
@@ -224,6 +236,7 @@ def _plan(
     k: int,
     dtype: torch.dtype,
     lanes: int,
+    peel: bool,
     with_value: bool,
     with_gradient: bool,
 ) -> tuple[_Plan, tuple[Any, ...]]:
@@ -254,6 +267,8 @@ def _plan(
     if "ROWS" in shape:
         return _Plan(kernels[0], (_ceil(n, shape["ROWS"]),), {**flags, **shape}), numbers
     shape["EVEN"] = k % (lanes * shape["GROUPS"]) == 0
+    if not proportions:
+        shape["PEEL"] = peel
     return _Plan(kernels[1], (n,), {**flags, **shape}), numbers
 
 
@@ -281,19 +296,23 @@ def _logistic_shape(k: int, size: int, lanes: int) -> dict[str, int]:
 def _sparse_shape(k: int, size: int, lanes: int) -> dict[str, int]:
     if k <= _SPARSE_LIMIT:
         return _block_shape(k)
-    # an eighth of the row: the maxima of eight tiles or more say where the row is high
+    # an eighth of the row or less: the maxima of many tiles say where the row is high
     widest = 4096 if lanes == 1 else 8192
-    tile = min(max(triton.next_power_of_2(k) // 8, 256), widest)
+    tile = min(max(2 ** (k.bit_length() - 4), 256), widest)
     return {"GROUPS": tile // lanes, "num_warps": min(max(tile * size // 2048, 1), 8)}
 
 
 def _rows_shape(loss: str, k: int, size: int, lanes: int) -> dict[str, int]:
     if loss == "fitzpatrick_logistic":
         if k <= _MOMENTS_LIMIT:
-            return _block_shape(k)
+            shape = _block_shape(k)
+            shape["ROWS"] = max(1, 256 // shape["BLOCK"])
+            shape["num_warps"] = max(1, shape["BLOCK"] // 256)
+            return shape
         # 64 registers a thread: moments of four entries, and room for many warps
         warps = min(max(k // 1024, 1), 8 if size == 2 else 16)
-        return {"GROUPS": 32 * warps, "num_warps": warps, "maxnreg": 64}
+        groups = (128 if lanes == 1 else 32) * warps
+        return {"GROUPS": groups, "num_warps": warps, "maxnreg": 64 if size < 8 else 128}
     if k <= _ROWS_LIMIT:
         shape = _block_shape(k)
         shape["num_warps"] = max(1, shape["BLOCK"] // 512)  # scores and targets share registers

@@ -11,7 +11,8 @@ The entry of the label is set apart, and the losses are functions of the other e
 The gradient at the label is minus the mass of the others, which keeps its digits where the label's
 own p rounds to one. A row is read once where it fits into the registers of one program. A wider one
 is read in blocks, twice by the logistic pair; the sparse pairs remember maxima, and come back to
-those places alone that reach above τ.
+those places alone that reach above τ. Rows that do not start at a multiple of 16 bytes are read in
+whole groups of 16 bytes all the same, and the few entries beside those apart.
 
 A label equal to ``ignore_index``, or a scale of 0, makes a row of zeros without reading it; a label
 out of range makes it NaN.
@@ -84,7 +85,7 @@ def logistic_labels(
     start = theta + row * (theta_groups * LANES)
     x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
     own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
-    at_label = cols == label[:, None]
+    at_label = cols == label.to(tl.int32)[:, None]
     x = tl.where(at_label, float("-inf"), x)
     top = tl.max(x, axis=1)
     top = tl.where(top == float("-inf"), 0.0, top)
@@ -100,6 +101,23 @@ def logistic_labels(
         out = tl.where(counts[:, None], out, 0.0)
         at = gradient + row[:, None] * k + cols
         tl.store(at, out.to(gradient.dtype.element_ty), mask=mask, cache_modifier=".cs")
+
+
+@triton.jit
+def _inner_groups(first, k, LANES: tl.constexpr, PEEL: tl.constexpr):
+    """Entries before the first whole group of a row that starts at ``first``, and whole groups."""
+    if PEEL:
+        head = ((LANES - first % LANES) % LANES).to(tl.int32)
+        return head, (k - head) // LANES
+    return 0, k // LANES
+
+
+@triton.jit
+def _edges(k, head, inner, LANES: tl.constexpr):
+    """Columns beside the whole groups: some of the first and the last LANES, and which of them."""
+    edge = tl.arange(0, 2 * LANES)
+    cols = tl.where(edge < LANES, edge, k - 2 * LANES + edge)
+    return cols, tl.where(edge < LANES, edge < head, cols >= head + inner * LANES)
 
 
 @triton.jit
@@ -120,6 +138,7 @@ def logistic_labels_wide(
     EVEN: tl.constexpr,
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
+    PEEL: tl.constexpr,
     ACC: tl.constexpr,
     REFINE: tl.constexpr,
     FLOOR: tl.constexpr,
@@ -127,21 +146,32 @@ def logistic_labels_wide(
 ):
     """One row of any width, read twice: each thread keeps a running log-sum-exp of its own.
 
-    Widths and strides are counted in groups of LANES entries, which one thread loads at once.
+    Widths and strides are counted in groups of LANES entries, which one thread loads at once. With
+    PEEL they are counted in entries, and the entries beside the whole groups are read apart.
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
     weight = tl.load(scale + row * scale_stride).to(ACC)
     counts = (label != ignore_index) & (weight != 0)
-    valid = (label >= 0) & (label < groups * LANES)
-    start = theta + row * theta_groups * LANES
-    out = gradient + row * groups * LANES
+    UNIT: tl.constexpr = 1 if PEEL else LANES
+    k = groups * UNIT
+    valid = (label >= 0) & (label < k)
+    first = row * theta_groups * UNIT
+    own = tl.load(theta + first + label, mask=counts & valid, other=float("nan")).to(ACC)
+    head, groups = _inner_groups(first, k, LANES, PEEL)
+    start = theta + tl.multiple_of(first + head, LANES)
+    out = gradient + tl.multiple_of(row * k + head, LANES)
+    label = (label - head).to(tl.int32)
     tile = tl.arange(0, GROUPS)
     lanes = tl.arange(0, LANES)[None, :]
     blocks = tl.cdiv(groups, GROUPS)
     label_block = label // (GROUPS * LANES)
+    if PEEL:
+        edges, there = _edges(k, head, groups, LANES)
+        edges -= head
+        beside = tl.load(start + edges, mask=there, other=float("-inf")).to(ACC)
+        beside = tl.where(edges == label, float("-inf"), beside)
     if counts:
-        own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS,), float("-inf"), ACC)
         totals = tl.zeros((GROUPS,), ACC)
         for block in range(blocks):
@@ -164,14 +194,21 @@ def logistic_labels_wide(
             totals = totals * exp(tops - base, FAST) + fresh
             tops = higher
         top = tl.max(tops, axis=0)
+        if PEEL:
+            top = tl.maximum(top, tl.max(beside, axis=0))
         top = tl.where(top == float("-inf"), 0.0, top)
         total = tl.sum(totals * tl.exp(tops - top), axis=0)
+        if PEEL:
+            total += tl.sum(exp(beside - top, FAST), axis=0)
         loss, mass = _logistic_pair(_gap(top, total, own), FITZPATRICK, REFINE, FLOOR)
         if WITH_VALUE:
             tl.store(value + row, loss * weight)
         if WITH_GRADIENT:
             mass = mass * weight
             share = mass / tl.where(total == 0, 1.0, total)
+            if PEEL:
+                few = tl.where(edges == label, -mass, exp(beside - top, FAST) * share)
+                tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=there)
             # backwards: the end of the row is what the cache still holds
             for i in range(blocks):
                 block = blocks - 1 - i
@@ -196,6 +233,9 @@ def logistic_labels_wide(
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
+            if PEEL:
+                zero = tl.zeros((2 * LANES,), gradient.dtype.element_ty)
+                tl.store(out + edges, zero, mask=there)
             write_zeros(out, groups, GROUPS, LANES)
 
 
@@ -308,7 +348,7 @@ def sparse_labels(
     x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
     own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
     own = tl.where(counts, own, 0.0)
-    at_label = cols == label[:, None]
+    at_label = cols == label.to(tl.int32)[:, None]
     x = tl.where(at_label, float("-inf"), x)
     highest = tl.max(x, axis=1)
     top = tl.maximum(highest, own)
@@ -424,27 +464,38 @@ def sparse_labels_wide(
     EVEN: tl.constexpr,
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
+    PEEL: tl.constexpr,
     ACC: tl.constexpr,
 ):
     """One row of any width, read once; then only where it reaches above τ.
 
     The first pass keeps the maximum of each place in the tile over all blocks. These maxima are
     entries of the row, and their own τ, found in registers, is a lower bound of the row's that
-    leaves little to do.
+    leaves little to do. Widths are counted as in :func:`logistic_labels_wide`.
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
     weight = tl.load(scale + row * scale_stride).to(ACC)
     counts = (label != ignore_index) & (weight != 0)
-    valid = (label >= 0) & (label < groups * LANES)
-    start = theta + row * theta_groups * LANES
-    out = gradient + row * groups * LANES
+    UNIT: tl.constexpr = 1 if PEEL else LANES
+    k = groups * UNIT
+    valid = (label >= 0) & (label < k)
+    first = row * theta_groups * UNIT
+    own = tl.load(theta + first + label, mask=counts & valid, other=float("nan")).to(ACC)
+    head, groups = _inner_groups(first, k, LANES, PEEL)
+    start = theta + tl.multiple_of(first + head, LANES)
+    out = gradient + tl.multiple_of(row * k + head, LANES)
+    label = (label - head).to(tl.int32)
     blocks = tl.cdiv(groups, GROUPS)
     tile = tl.arange(0, GROUPS)
     lanes = tl.arange(0, LANES)[None, :]
     label_block = label // (GROUPS * LANES)
+    if PEEL:
+        edges, there = _edges(k, head, groups, LANES)
+        edges -= head
+        beside = tl.load(start + edges, mask=there, other=float("-inf")).to(ACC)
+        beside = tl.where(edges == label, float("-inf"), beside)[None, :]
     if counts:
-        own = tl.load(start + label, mask=valid, other=float("nan")).to(ACC)
         tops = tl.full((GROUPS, LANES), float("-inf"), ACC)
         for block in range(blocks):
             group = block * GROUPS + tile
@@ -460,7 +511,11 @@ def sparse_labels_wide(
             tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
         peaks = tl.max(tops, axis=1)
         highest = tl.max(peaks, axis=0)
+        if PEEL:
+            highest = tl.maximum(highest, tl.max(tl.max(beside, axis=1), axis=0))
         top = tl.maximum(highest, own)
+        if PEEL:
+            beside = beside - top
         own = own - top
         tops = tops - top
         peaks = peaks - top
@@ -472,6 +527,10 @@ def sparse_labels_wide(
             r = _others(tops, tau, SHARE)
             mass = tl.sum(_mass(r, POWER), axis=0)
             slope = tl.sum(_slope(r, SHARE, POWER), axis=0)
+            if PEEL:
+                few = _others(beside, tau, SHARE)
+                mass += tl.sum(_mass(few, POWER), axis=0)
+                slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
             i += 1
@@ -483,6 +542,10 @@ def sparse_labels_wide(
                 start, peaks, groups, label, top, tau,
                 SHARE, POWER, False, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
+            if PEEL:
+                few = _others(beside, tau, SHARE)
+                mass += tl.sum(_mass(few, POWER), axis=0)
+                slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
             i += 1
@@ -490,6 +553,10 @@ def sparse_labels_wide(
             start, peaks, groups, label, top, tau,
             SHARE, POWER, True, EVEN, GROUPS, LANES, ACC,
         )  # fmt: skip
+        if PEEL:
+            few = _others(beside, tau, SHARE)
+            mass += tl.sum(_mass(few, POWER), axis=0)
+            terms += tl.sum(_term(few, POWER), axis=0)
         if WITH_VALUE:
             loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
             tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
@@ -497,6 +564,11 @@ def sparse_labels_wide(
             active = peaks > tau
             mass = tl.where(tau == tau, mass, tau)
             base = tl.where(tau == tau, weight, tau)
+            if PEEL:
+                few = few * base if POWER == 1 else few * few * base
+                few = tl.where(edges[None, :] == label, -mass * weight, few)
+                few = few.to(gradient.dtype.element_ty)
+                tl.store(out + edges[None, :], few, mask=there[None, :])
             for block in range(blocks):
                 group = block * GROUPS + tile
                 cols = group[:, None] * LANES + lanes
@@ -520,4 +592,7 @@ def sparse_labels_wide(
         if WITH_VALUE:
             tl.store(value + row, 0.0 * weight)
         if WITH_GRADIENT:
+            if PEEL:
+                zero = tl.zeros((2 * LANES,), gradient.dtype.element_ty)
+                tl.store(out + edges, zero, mask=there)
             write_zeros(out, groups, GROUPS, LANES)
