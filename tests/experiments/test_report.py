@@ -3,6 +3,10 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
+import pytest
+
+from fitzpatrick.experiments import svg
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import summarize
 from tests.experiments.test_summary import make
@@ -47,8 +51,9 @@ def test_page_is_well_formed_and_whole():
     checker = Checker()
     checker.feed(page())
     assert checker.open == []
-    assert sum(tag == "svg" for tag, _ in checker.seen) == 4
-    assert all(attrs.get("aria-label") for tag, attrs in checker.seen if tag == "svg")
+    images = [attrs for tag, attrs in checker.seen if tag == "svg" and attrs.get("role") == "img"]
+    assert len(images) == 4
+    assert all(image["aria-label"] for image in images)
 
 
 def test_page_asks_for_nothing_from_outside():
@@ -77,3 +82,61 @@ def test_names_cannot_break_out():
     text = page(title="<script>alert(1)</script>")
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_lead_points_and_command():
+    text = render("T", "lead", [], {}, points=["one", "<two>"], command="fitzpatrick a & b")
+    assert "<li>one</li><li>&lt;two&gt;</li>" in text
+    assert "<pre>fitzpatrick a &amp; b</pre>" in text
+    assert "<ul>" not in page()
+    assert "<pre>" not in page()
+
+
+def test_difference_stands_beside_the_error():
+    header = re.findall(r"<th>(.*?)</th>", page())
+    assert header[:4] == ["loss", "test error", "paper", "Fitzpatrick − its twin"]
+
+
+def test_reference_does_not_cover_the_value():
+    drawn = svg.interval_plot("t", [svg.Interval("a", 0.5, 0.4, 0.6, reference=0.5)], "error")
+    (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
+    (points,) = re.findall(r'<polygon class="hollow" points="([^"]*)"', drawn)
+    corners = np.asarray([point.split(",") for point in points.split()], dtype=float)
+    assert corners[:, 0].mean() == pytest.approx(x)
+    assert corners[:, 1].max() < y - 1
+
+
+def test_six_losses_are_told_apart():
+    """Pairs share a colour, twins differ in dash, and no two lines have the same marker."""
+    names = ("logistic", "sparsemax", "entmax15")
+    records = {}
+    for name in names:
+        records |= {**make(name, 0.0), **make(f"fitzpatrick_{name}", 0.0)}
+    summaries = summarize(records)
+    text = render("T", "lead", [Section("a", summaries, None, {}, {})], {})
+    lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
+    assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
+    legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text x="68"', text)
+    shapes = set()
+    for kind, attributes in legend:
+        points = re.findall(r"([\d.-]+),([\d.-]+)", attributes)
+        corners = np.asarray(points, dtype=float).reshape(-1, 2)
+        shapes.add((kind, str((corners - corners.mean(axis=0)).round(1)) if len(points) else ""))
+    assert len(legend) == len(shapes) == 6
+
+
+def test_dev_curve_shows_its_minimum():
+    """Values far above the least are cut off, and a ring marks where the least is."""
+    values = np.asarray([0.7, 0.05, 0.06])
+    drawn = svg.line_plot(
+        "t", [1.0, 0.1, 0.01], [svg.Series("a", values, 0, False)], ("α", "error")
+    )
+    (points,) = re.findall(r'<polyline [^>]*points="([^"]*)"', drawn)
+    places = np.asarray([point.split(",") for point in points.split()], dtype=float)
+    ring = re.search(r'class="ring" cx="(\S+)" cy="(\S+)"', drawn).groups()
+    np.testing.assert_allclose(places[1], np.asarray(ring, dtype=float))
+    assert places[0, 1] < -1000  # out of sight
+    assert places[1, 1] - places[2, 1] > 30  # a fifth more is seen
+    assert "cut off above" in drawn
+    flat = svg.line_plot("t", [1.0, 0.1], [svg.Series("a", values[1:], 0, False)], ("α", "error"))
+    assert "cut off" not in flat

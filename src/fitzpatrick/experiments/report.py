@@ -21,22 +21,30 @@ body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--pape
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line);
   padding-top: 1.2rem; } h3 { font-size: 1rem; }
-p.lead { font-size: 1.1rem; max-width: 46rem; } .soft { color: var(--soft); }
-.scroll { overflow-x: auto; }
+p.lead { font-size: 1.1rem; } p, li { max-width: 46rem; } .soft { color: var(--soft); }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); padding: .5rem .8rem; font-size: .85rem; }
+/* a shadow at the side where there is more to scroll to */
+.scroll { overflow-x: auto; background:
+  linear-gradient(to right, var(--paper) 40%, transparent) left / 3rem 100% no-repeat local,
+  linear-gradient(to left, var(--paper) 40%, transparent) right / 3rem 100% no-repeat local,
+  linear-gradient(to right, var(--line), transparent) left / 1rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--line), transparent) right / 1rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 tr.better td:nth-child(2) { font-weight: 700; }
 td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.plots { display: grid; gap: 1.2rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); }
-figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
-svg { width: 100%; height: auto; font: 14px system-ui, sans-serif; }
-svg text { fill: var(--ink); } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
+.plots { display: grid; gap: 1.6rem 2.2rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
+figure { margin: 0; max-width: 28rem; } figcaption { font-weight: 600; margin-bottom: .3rem; }
+figure > svg { width: 100%; height: auto; font: 14px system-ui, sans-serif; }
+svg text { fill: var(--ink); } svg text.soft { fill: var(--soft); }
+svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 svg .grid { stroke: var(--line); } svg .ink { stroke: var(--ink); stroke-width: 2; }
-svg .bar { fill: var(--s0); } svg .fill { fill: var(--ink); } svg .hollow { fill: var(--paper);
+svg .bar { fill: var(--s0); } svg .fill { fill: var(--ink); } svg .hollow, svg .ring { fill: none;
   stroke: var(--ink); stroke-width: 1.5; } svg .line { fill: none; stroke-width: 2; }
+svg .dashed { stroke-dasharray: 6 4; }
 svg .line.s0 { stroke: var(--s0); } svg .line.s1 { stroke: var(--s1); }
 svg .line.s2 { stroke: var(--s2); } svg .line.s3 { stroke: var(--s3); }
 svg .fill.s0 { fill: var(--s0); } svg .fill.s1 { fill: var(--s1); }
@@ -118,17 +126,18 @@ def _results(section: Section) -> str:
     differences = {found.first: found for found in pairs(section.summaries)}
     better = {found.better for found in differences.values()}
     paper = section.paper or {}
-    head = ["loss", "test error", "± splits", *(["paper"] if paper else []), "α chosen"]
-    head += ["Fitzpatrick − its twin", "zeros", "s per path", "not converged"]
+    head = ["loss", "test error", *(["paper"] if paper else []), "Fitzpatrick − its twin"]
+    head += ["± splits", "α chosen", "zeros", "s per path", "not converged"]
     rows = []
     for summary in section.summaries:
         found = differences.get(summary.loss)
-        cells = [escape(summary.loss), number(summary.error), number(summary.spread)]
+        cells = [escape(summary.loss), number(summary.error)]
         if paper:
             cells.append(number(paper[summary.loss], 3) if summary.loss in paper else "–")
         cells += [
-            ", ".join(f"{alpha:g}" for alpha in sorted(set(summary.alphas))),
             escape(interval_text(found)) if found else "",
+            number(summary.spread) if summary.errors.size > 1 else "–",
+            ", ".join(f"{alpha:g}" for alpha in sorted(set(summary.alphas))),
             f"{summary.zeros:.0%}",
             f"{summary.seconds:.2g}",
             f"{summary.unconverged} of {summary.fits}",
@@ -152,24 +161,35 @@ def _plots(section: Section) -> str:
         )
         for found in summaries
     ]
-    reference = "; hollow: paper" if section.paper else ""
+    reference = "; diamond: paper" if section.paper else ""
     alphas = summaries[0].grid
+    families = list(dict.fromkeys(_twin(summary.loss) for summary in summaries))
+    curves = [
+        svg.Series(s.loss, s.dev_curve, families.index(_twin(s.loss)), s.loss != _twin(s.loss))
+        for s in summaries
+    ]
     plots = (
         svg.interval_plot(f"Test error with {LEVEL:.0%} interval{reference}", rows, "test error"),
-        svg.line_plot(
-            "Dev curve", alphas, [(s.loss, s.dev_curve) for s in summaries], ("α", "dev error")
-        ),
+        svg.line_plot("Dev curve", alphas, curves, ("α", "dev error")),
         svg.bar_plot(
-            "Zeros among predictions", [(s.loss, 100 * s.zeros) for s in summaries], "%", " %"
+            "Zeros among predictions",
+            [(s.loss, 100 * s.zeros) for s in summaries],
+            "share of the predicted proportions",
+            " %",
         ),
         svg.bar_plot(
             f"Training time of {len(alphas)} fits",
             [(s.loss, s.seconds) for s in summaries],
-            "s",
+            "seconds",
             " s",
         ),
     )
     return f'<div class="plots">{"".join(plots)}</div>'
+
+
+def _twin(loss: str) -> str:
+    """The Fenchel-Young loss of a pair."""
+    return loss.removeprefix("fitzpatrick_")
 
 
 def _pairs_table(values: dict[str, object] | dict[str, str]) -> str:

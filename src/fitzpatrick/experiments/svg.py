@@ -1,7 +1,8 @@
 """Small plots as inline SVG whose colours follow the page, light or dark.
 
-Series differ in dash pattern and marker as well as in shade. Text is set in the page's own font;
-every plot has a title for readers who cannot see it.
+Plots are as wide as a telephone, so that their text is never scaled down much; labels stand above
+their rows. Series differ in marker and dash as well as in shade. Text is set in the page's own
+font; every plot has a title for readers who cannot see it.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,20 @@ from html import escape
 
 import numpy as np
 
-WIDTH = 560
-_LEFT, _RIGHT, _TOP, _BOTTOM = 170, 24, 10, 34
-_ROW = 26
-_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2 1 2")
-_MARKERS = ("circle", "square", "diamond", "triangle")
+WIDTH = 360
+_MARGIN, _TOP, _BOTTOM = 14, 4, 46
+_LABEL, _ROW = 20, 43
+_PLOT = 210  # height of a line plot's area
+_CUT = 2.0  # line plots end at so many times the least value
+HUES = 4
+MARKERS = ("circle", "square", "diamond", "triangle", "wedge", "bar")
+_CORNERS = {
+    "square": ((-4, -4), (4, -4), (4, 4), (-4, 4)),
+    "diamond": ((0, -6), (6, 0), (0, 6), (-6, 0)),
+    "triangle": ((0, -5), (5, 4), (-5, 4)),
+    "wedge": ((0, 5), (5, -4), (-5, -4)),
+    "bar": ((-1.5, -6), (1.5, -6), (1.5, 6), (-1.5, 6)),
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,18 @@ class Interval:
     reference: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One line of a plot: twins share a hue, the second of them is dashed."""
+
+    label: str
+    values: np.ndarray
+    hue: int
+    dashed: bool
+
+
 def interval_plot(title: str, rows: Sequence[Interval], axis: str) -> str:
-    """One dot with whiskers per row; a hollow diamond for the reference."""
+    """One dot with whiskers per row; above it a hollow diamond for the reference."""
     references = [row.reference for row in rows if row.reference is not None]
     low = min([row.low for row in rows] + references)
     high = max([row.high for row in rows] + references)
@@ -37,113 +57,124 @@ def interval_plot(title: str, rows: Sequence[Interval], axis: str) -> str:
     height = _TOP + _ROW * len(rows) + _BOTTOM
     parts = [scale.axis(height, axis)]
     for i, row in enumerate(rows):
-        y = _TOP + _ROW * (i + 0.5)
+        y = _TOP + _ROW * i + _LABEL + 12
         parts.append(_row_label(row.label, y))
         parts.append(
             f'<line class="ink" x1="{scale(row.low):.1f}" x2="{scale(row.high):.1f}" '
-            f'y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'y1="{y}" y2="{y}"/>'
         )
         parts.append(_marker("circle", scale(row.value), y, "fill"))
         if row.reference is not None:
-            parts.append(_marker("diamond", scale(row.reference), y, "hollow"))
+            parts.append(_marker("diamond", scale(row.reference), y - 8, "hollow"))
     return _figure(title, height, parts)
 
 
 def bar_plot(title: str, rows: Sequence[tuple[str, float]], axis: str, unit: str = "") -> str:
     """One bar per row from zero, with its value written beside it."""
-    scale = _Scale(0.0, max(max(value for _, value in rows), 1e-9) * 1.15, pad=0.0)
+    scale = _Scale(0.0, max(max(value for _, value in rows), 1e-9) * 1.25, pad=0.0)
     height = _TOP + _ROW * len(rows) + _BOTTOM
     parts = [scale.axis(height, axis)]
     for i, (label, value) in enumerate(rows):
-        y = _TOP + _ROW * (i + 0.5)
+        y = _TOP + _ROW * i + _LABEL + 10
         width = scale(value) - scale(0.0)
         parts.append(_row_label(label, y))
         parts.append(
-            f'<rect class="bar" x="{scale(0.0):.1f}" y="{y - 8:.1f}" width="{width:.1f}" '
-            'height="16"/>'
+            f'<rect class="bar" x="{scale(0.0):.1f}" y="{y - 7}" width="{width:.1f}" height="14"/>'
         )
         parts.append(
-            f'<text x="{scale(value) + 5:.1f}" y="{y + 4:.1f}">{value:.3g}{escape(unit)}</text>'
+            f'<text x="{scale(value) + 5:.1f}" y="{y + 5}">{value:.3g}{escape(unit)}</text>'
         )
     return _figure(title, height, parts)
 
 
 def line_plot(
-    title: str, x: Sequence[float], series: Sequence[tuple[str, np.ndarray]], axes: tuple[str, str]
+    title: str, x: Sequence[float], series: Sequence[Series], axes: tuple[str, str]
 ) -> str:
-    """Lines over a logarithmic x axis, each with its own dash and marker."""
-    left, top, bottom = 58, 10 + 18 * len(series), 40
-    height = top + 210 + bottom
+    """Lines over a logarithmic x axis, a ring around the least value of each.
+
+    The least values are the point: what is far above them is cut off.
+    """
+    left, right, top = 52, 22, 12 + 20 * len(series)
+    width, height = WIDTH - left - right, top + _PLOT + _BOTTOM
     logs = np.log10(np.asarray(x, dtype=float))
-    values = np.concatenate([line for _, line in series])
-    low, high = float(values.min()), float(values.max())
+    least = [float(line.values.min()) for line in series]
+    highest = max(float(line.values.max()) for line in series)
+    cut = max(_CUT * min(least), 1.1 * max(least))
+    low, high = min(least), min(highest, cut)
     span = (high - low) or 1.0
-    low, high = low - 0.04 * span, high + 0.04 * span
+    low, high = low - 0.06 * span, high + 0.06 * span
 
     def to_x(value: float) -> float:
-        width = float(logs.max() - logs.min()) or 1.0
-        return left + (value - float(logs.min())) / width * (WIDTH - left - _RIGHT)
+        return 6 + (value - float(logs.min())) / (float(np.ptp(logs)) or 1.0) * (width - 12)
 
     def to_y(value: float) -> float:
-        return top + (high - value) / (high - low) * 210
+        return (high - value) / (high - low) * _PLOT
 
     parts = [
-        f'<line class="grid" x1="{left}" x2="{WIDTH - _RIGHT}" y1="{to_y(tick):.1f}" '
-        f'y2="{to_y(tick):.1f}"/><text class="end" x="{left - 6}" y="{to_y(tick) + 4:.1f}">'
-        f"{tick:.3g}</text>"
+        f'<line class="grid" x1="{left}" x2="{left + width}" y1="{top + to_y(tick):.1f}" '
+        f'y2="{top + to_y(tick):.1f}"/><text class="end" x="{left - 6}" '
+        f'y="{top + to_y(tick) + 5:.1f}">{tick:.3g}</text>'
         for tick in _ticks(low, high)
     ]
     parts += [
-        f'<text class="middle" x="{to_x(position):.1f}" y="{height - bottom + 18}">'
+        f'<text class="middle" x="{left + to_x(position):.1f}" y="{top + _PLOT + 18}">'
         f"{10**position:g}</text>"
-        for position in logs
+        for position in sorted(logs)[:: -(-len(logs) // 5)]
     ]
-    parts.append(
-        f'<text class="middle" x="{(left + WIDTH) / 2}" y="{height - 4}">{escape(axes[0])}</text>'
-    )
-    for i, (label, line) in enumerate(series):
-        dash = (
-            f' stroke-dasharray="{_DASHES[i % len(_DASHES)]}"' if _DASHES[i % len(_DASHES)] else ""
-        )
-        shade = f"s{i % 4}"
-        points = " ".join(
-            f"{to_x(a):.1f},{to_y(float(b)):.1f}" for a, b in zip(logs, line, strict=True)
-        )
-        parts.append(f'<polyline class="line {shade}"{dash} points="{points}"/>')
-        marker = _MARKERS[i % len(_MARKERS)]
-        parts += [
-            _marker(marker, to_x(a), to_y(float(b)), f"fill {shade}")
-            for a, b in zip(logs, line, strict=True)
-        ]
-        y = 14 + 18 * i
+    parts.append(_axis_title(axes[0], left + width / 2, height))
+    # an inner svg cuts off what leaves its area
+    parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">')
+    for i, line in enumerate(series):
+        places = [(to_x(a), to_y(float(b))) for a, b in zip(logs, line.values, strict=True)]
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+        parts.append(f'<polyline class="{_stroke(line)}" points="{points}"/>')
+        parts += [_marker(_marker_of(i), a, b, f"fill s{line.hue % HUES}") for a, b in places]
+        a, b = places[int(line.values.argmin())]
+        parts.append(f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="8"/>')
+    parts.append("</svg>")
+    for i, line in enumerate(series):
+        y = 12 + 20 * i
         parts.append(
-            f'<line class="line {shade}"{dash} x1="{left}" x2="{left + 40}" y1="{y}" y2="{y}"/>'
+            f'<line class="{_stroke(line)}" x1="{_MARGIN}" x2="{_MARGIN + 44}" y1="{y}" y2="{y}"/>'
         )
-        parts.append(_marker(marker, left + 20, y, f"fill {shade}"))
-        parts.append(f'<text x="{left + 48}" y="{y + 4}">{escape(label)}</text>')
-    return _figure(f"{title} ({axes[1]} over {axes[0]})", height, parts)
+        parts.append(_marker(_marker_of(i), _MARGIN + 22, y, f"fill s{line.hue % HUES}"))
+        parts.append(f'<text x="{_MARGIN + 54}" y="{y + 5}">{escape(line.label)}</text>')
+    title += f": {axes[1]} over {axes[0]}, least ringed"
+    return _figure(title + (", cut off above" if highest > cut else ""), height, parts)
+
+
+def _marker_of(i: int) -> str:
+    return MARKERS[i % len(MARKERS)]
+
+
+def _stroke(line: Series) -> str:
+    return f"line s{line.hue % HUES}{' dashed' if line.dashed else ''}"
 
 
 class _Scale:
     """Values to horizontal positions."""
 
-    def __init__(self, low: float, high: float, pad: float = 0.08) -> None:
+    def __init__(self, low: float, high: float, pad: float = 0.06) -> None:
         span = (high - low) or 1.0
         self.low, self.high = low - pad * span, high + pad * span
 
     def __call__(self, value: float) -> float:
-        return _LEFT + (value - self.low) / (self.high - self.low) * (WIDTH - _LEFT - _RIGHT)
+        return _MARGIN + (value - self.low) / (self.high - self.low) * (WIDTH - 2 * _MARGIN)
 
     def axis(self, height: float, label: str) -> str:
         bottom = height - _BOTTOM
         ticks = "".join(
             f'<line class="grid" x1="{self(tick):.1f}" x2="{self(tick):.1f}" y1="{_TOP}" '
-            f'y2="{bottom}"/><text class="middle" x="{self(tick):.1f}" y="{bottom + 15}">'
+            f'y2="{bottom}"/><text class="middle" x="{self(tick):.1f}" y="{bottom + 17}">'
             f"{tick:.4g}</text>"
             for tick in _ticks(self.low, self.high)
+            if _MARGIN + 8 < self(tick) < WIDTH - _MARGIN - 8 or tick == 0.0
         )
-        middle = (_LEFT + WIDTH - _RIGHT) / 2
-        return ticks + f'<text class="middle" x="{middle}" y="{height - 4}">{escape(label)}</text>'
+        return ticks + _axis_title(label, WIDTH / 2, height)
+
+
+def _axis_title(label: str, x: float, height: float) -> str:
+    return f'<text class="middle soft" x="{x:.1f}" y="{height - 6}">{escape(label)}</text>'
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -156,23 +187,13 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _row_label(label: str, y: float) -> str:
-    return f'<text class="end" x="{_LEFT - 10}" y="{y + 4:.1f}">{escape(label)}</text>'
+    return f'<text x="{_MARGIN}" y="{y - 16}">{escape(label)}</text>'
 
 
 def _marker(kind: str, x: float, y: float, style: str) -> str:
-    corners: tuple[tuple[int, int], ...]
-    match kind:
-        case "circle":
-            return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
-        case "square":
-            return (
-                f'<rect class="{style}" x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7"/>'
-            )
-        case "diamond":
-            corners = ((0, -6), (6, 0), (0, 6), (-6, 0))
-        case _:
-            corners = ((0, -5), (5, 4), (-5, 4))
-    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
+    if kind == "circle":
+        return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in _CORNERS[kind])
     return f'<polygon class="{style}" points="{points}"/>'
 
 
