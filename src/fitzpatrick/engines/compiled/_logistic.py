@@ -108,10 +108,33 @@ def _point(y: Any, omega: Any, p: Any, v: Any) -> None:
 
 
 @loop
-def _fitzpatrick(
-    starts: Any, rest: Any, lse: Any, lam: Any, step: Any, loss: Any, entries: Any
-) -> None:
+def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
+    """Halley's step on log g, from g and its first two derivatives in λ."""
+    for i in range(len(step)):
+        f, slope = log(g[i]), first[i] / g[i]
+        bend = second[i] / g[i] - slope * slope
+        step[i] = 2 * f * slope / (2 * slope * slope - f * bend)
+
+
+@loop
+def _follow(lse: Any, lam: Any, step: Any) -> None:
+    """λ moved by the step, within its bracket, and how far that was."""
+    for i in range(len(step)):
+        there = min(max(lam[i] + step[i], lse[i]), lse[i] + 1)
+        step[i] = there - lam[i]
+        lam[i] = there
+
+
+@loop
+def _scale(factor: Any, lam: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = factor[i] * exp(-lam[i])
+
+
+@loop
+def _fitzpatrick(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
     """Find λ and p; on entry z holds t and p holds e^t."""
+    rest, lse, lam, step, g, first, second = numbers
     z, y, omega, p, v, power = entries
     n, base = len(loss), starts[0]
     for i in range(n):
@@ -126,25 +149,26 @@ def _fitzpatrick(
         if number > 0:  # the start will do for a first step
             _advance(z, omega, power)
         _point(y, omega, p, v)
+        _scale(rest, lam, g)
         is_done = True
         for i in range(n):
-            begin, end = starts[i] - base, starts[i + 1] - base
-            g = first = second = rest[i] * exp(-lam[i])
-            worst = 0.0
-            for m in range(begin, end):
-                slope = p[m] * v[m]
-                g += p[m]
-                first += slope
-                second += slope * v[m] * (2 - v[m])
+            mass, bend, worst = 0.0, 0.0, 0.0
+            slope = 0.0
+            for m in range(starts[i] - base, starts[i + 1] - base):
+                d = p[m] * v[m]
+                mass += p[m]
+                slope += d
+                bend += d * v[m] * (2 - v[m])
                 worst += power[m]
-            # Halley's step on log g, within the bracket
-            f, slope = log(g), first / g
-            bend = second / g - slope * slope
-            there = lam[i] + 2 * f * slope / (2 * slope * slope - f * bend)
-            there = min(max(there, lse[i]), lse[i] + 1)
-            step[i] = there - lam[i]
-            lam[i] = there
-            if abs(step[i]) > _LAST_STEP or worst > _LAST_RESIDUAL_POWER:
+            first[i] = g[i] + slope
+            second[i] = g[i] + bend
+            g[i] += mass
+            if worst > _LAST_RESIDUAL_POWER:
+                is_done = False
+        _halley(g, first, second, step)
+        _follow(lse, lam, step)
+        for i in range(n):
+            if abs(step[i]) > _LAST_STEP:
                 is_done = False
         if is_done:
             break
@@ -153,18 +177,20 @@ def _fitzpatrick(
                 u = v[m] * step[i]
                 omega[m] *= 1 + u * (1 + u * v[m] * 0.5)  # ω at the new λ, to second order
                 z[m] += step[i]
+    _scale(rest, lam, loss)
     for i in range(n):
         total = 0.0
         for m in range(starts[i] - base, starts[i + 1] - base):
             u = v[m] * step[i]
             p[m] *= 1 - u * (1 - u * (1 - v[m] * 0.5))
             total += (p[m] - y[m]) * (p[m] - y[m]) / p[m]
-        loss[i] = total + rest[i] * exp(-lam[i]) if is_done else np.nan
+        loss[i] = loss[i] + total if is_done else np.nan
 
 
 @loop
-def _fenchel_young(starts: Any, rest: Any, lse: Any, lam: Any, loss: Any, entries: Any) -> None:
+def _fenchel_young(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
     """p and the Kullback-Leibler divergence; on entry s holds t and p holds e^t."""
+    rest, lse, lam, _, _, _, _ = numbers
     s, y, terms, p, _, _ = entries
     base = starts[0]
     for i in range(len(loss)):
@@ -228,11 +254,11 @@ def logistic(
         value: (n,).
         out: (n, k).
         e: flat buffer of some rows of k.
-        numbers: five buffers of one number for each of these rows.
+        numbers: eight buffers of one number for each of these rows.
         entries: six buffers of one number for each of their entries with y > 0.
     """
     n = len(theta)
-    top, rest, lse, lam, step = numbers
+    top, rest, lse, lam, step, g, slope, bend = numbers
     t, y, work, p, v, power = entries
     first = 0
     while first < n:
@@ -245,10 +271,21 @@ def logistic(
         exponentials(scores, top, e)
         _collect(scores, edges, columns, top, e, rest, lse, t, p)
         y[:size] = targets[begin : begin + size]
+        rows = last - first
+        of_rows = (
+            rest[:rows],
+            lse[:rows],
+            lam[:rows],
+            step[:rows],
+            g[:rows],
+            slope[:rows],
+            bend[:rows],
+        )
+        loss = value[first:last]
         if is_fitzpatrick:
-            _fitzpatrick(edges, rest, lse, lam, step, value[first:last], used)
+            _fitzpatrick(edges, loss, of_rows, used)
         else:
-            _fenchel_young(edges, rest, lse, lam, value[first:last], used)
+            _fenchel_young(edges, loss, of_rows, used)
         if what == GRADIENT:
             p[:size] -= targets[begin : begin + size]
         elif what == CURVATURE and is_fitzpatrick:
@@ -276,7 +313,7 @@ class LogisticRows(CompiledRows):
         most = max(1, _SCORES // k)
         longest = int(np.diff(lists[0]).max(initial=0))
         e = scratch.array("e", (most * k,), np.float64)
-        numbers = tuple(scratch.stack("numbers", 5, (most,), np.float64))
+        numbers = tuple(scratch.stack("numbers", 8, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
         is_fitzpatrick = bool(self.loss.is_fitzpatrick)
         logistic(theta, *lists, is_fitzpatrick, what, value, out, e, numbers, entries)

@@ -1,0 +1,180 @@
+"""The compiled rows: when they are chosen, what they do without Numba, and what they restate."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy import sparse
+
+import fitzpatrick as fp
+from fitzpatrick import engines
+from fitzpatrick.engines import _bind, compiled
+from fitzpatrick.engines._bound import BlockedLoss
+from fitzpatrick.engines.compiled import _math
+
+from .cases import RELATIVE, assert_same_digits, cases, core, proportions, scores
+from .conftest import COMPILED
+
+
+@pytest.fixture(autouse=True)
+def engine() -> None:
+    """These tests name their engines, and run once."""
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def rows_of(name: str, y: Any, k: int, **options: Any) -> Any:
+    bound = engines.bind(fp.get_loss(name), y, k, **options)
+    assert isinstance(bound, BlockedLoss)
+    return bound.rows
+
+
+def test_large_problems_are_compiled_and_small_ones_are_not() -> None:
+    n, k = 1 << 12, 128
+    labels = np.zeros(n, int)
+    assert isinstance(rows_of("sparsemax", labels, k), compiled.SparsemaxRows)
+    assert isinstance(rows_of("logistic", labels, k), compiled.LogisticLabelRows)
+    csr = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+    assert isinstance(rows_of("fitzpatrick_logistic", csr, k), compiled.LogisticRows)
+    assert not isinstance(rows_of("sparsemax", labels[1:], k), compiled.SparsemaxRows)
+    assert not isinstance(rows_of("sparsemax", labels, k, engine="numpy"), compiled.SparsemaxRows)
+    assert isinstance(rows_of("sparsemax", labels[:3], k, engine="numba"), compiled.SparsemaxRows)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "message"),
+    [
+        ("entmax15", "numba", "there is no compiled loss for Tsallis"),
+        ("logistic", "cuda", "engine must be 'numba', 'numpy' or None, got 'cuda'"),
+    ],
+)
+def test_an_engine_that_is_not_there_is_refused(name: str, engine: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        engines.bind(fp.get_loss(name), np.zeros(3, int), 4, engine=engine)
+
+
+def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_bind, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"install fitzpatrick\[numba\]"):
+        engines.bind(fp.get_loss("logistic"), np.zeros(3, int), 4, engine="numba")
+    rows = rows_of("logistic", np.zeros(3, int), 4)
+    assert not isinstance(rows, compiled.LogisticLabelRows)
+
+
+def test_everything_works_without_numba() -> None:
+    code = """
+import sys
+sys.modules["numba"] = None  # as if it were not installed
+import numpy as np
+import fitzpatrick as fp
+theta = np.random.default_rng(0).normal(size=(1 << 13, 128))
+for name in ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax"):
+    value, gradient = fp.get_loss(name).value_and_gradient(np.arange(1 << 13) % 128, theta)
+    assert (value >= 0).all() and abs(gradient.sum(axis=1)).max() < 1e-13
+print("fitzpatrick.engines.compiled" in sys.modules)
+"""
+    assert run(code) == "False"
+
+
+def test_small_problems_do_not_load_numba() -> None:
+    code = """
+import sys
+import numpy as np
+import fitzpatrick as fp
+fp.get_loss("logistic").value(np.zeros(100, int), np.zeros((100, 1000)))
+print("numba" in sys.modules)
+"""
+    assert run(code) == "False"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("k", [1, 2, 3, 10, 1000])
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_supports_of_every_size(name: str, k: int, dtype: str) -> None:
+    """Rows with 1, 2, … k labels in one matrix, against the core and against NumPy."""
+    rng = np.random.default_rng(k)
+    sizes = sorted({1, 2, 3, 9, k // 2, k - 1, k} & set(range(1, k + 1)))
+    dense = np.concatenate([proportions(rng, 3, k, size) for size in sizes])
+    n = len(dense)
+    for scale in (0.0, 0.1, 3.0, 300.0):
+        theta = scores(n, k, scale, dtype, k)
+        theta[0] += 1e4
+        with np.errstate(all="ignore"):
+            solution = fp.get_loss(name).solve(dense.astype(dtype), theta)
+            value, y_star = solution.value(), solution.y_star
+        for y in (dense, np.asfortranarray(dense), sparse.csr_array(dense)):
+            results = [
+                engines.bind(fp.get_loss(name), y, k, dtype, engine=engine).value_and_gradient(
+                    theta
+                )
+                for engine in ("numba", "numpy")
+            ]
+            for got_value, got_gradient in results:
+                assert_same_digits(got_value, value, dtype)
+                assert_same_digits(got_gradient, y_star - dense.astype(dtype), dtype)
+
+
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_one_bad_row_leaves_the_others_alone(name: str) -> None:
+    n, k = 12, 30
+    theta = scores(n, k, 1.0, "float64", 0)
+    for case in cases(name, n, k, 1):
+        bound = engines.bind(fp.get_loss(name), case.y, k, engine="numba")
+        value, gradient = bound.value_and_gradient(theta)
+        for bad in (np.nan, np.inf, -np.inf):
+            spoilt = theta.copy()
+            spoilt[4] = bad
+            got_value, got_gradient = bound.value_and_gradient(spoilt)
+            others = np.arange(n) != 4
+            assert_same_digits(got_value[others], value[others], "float64")
+            assert_same_digits(got_gradient[others], gradient[others], "float64")
+            expected = core(name, case, spoilt)
+            np.testing.assert_array_equal(got_value[4], expected[0][4])
+            np.testing.assert_array_equal(got_gradient[4], expected[1][4])
+
+
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_read_only_and_strided_inputs_compile_nothing_new(name: str) -> None:
+    n, k = 20, 16
+    theta = scores(n, 2 * k, 1.0, "float64", 0)[:, ::2]
+    frozen = np.ascontiguousarray(theta)
+    frozen.flags.writeable = False
+    labels = (np.arange(2 * n) % k)[::2]
+    labels.flags.writeable = False
+    bound = engines.bind(fp.get_loss(name), labels, k, engine="numba")
+    out = np.empty(2 * n)[::2], np.empty((n, 2 * k))[:, ::2]
+    value, gradient = bound.value_and_gradient(frozen)
+    bound.value_and_gradient(theta, out)
+    np.testing.assert_array_equal(out[0], value)
+    np.testing.assert_array_equal(out[1], gradient)
+
+
+@njit
+def apply_math(x: Any, exponential: Any, logarithm: Any, log1p: Any, omega: Any) -> None:
+    for i in range(len(x)):
+        exponential[i] = _math.exp(x[i])
+        logarithm[i] = _math.log(exponential[i])
+        log1p[i] = _math.log1p(exponential[i])
+        omega[i] = _math.wright_omega(x[i])
+
+
+def test_elementary_functions_have_the_digits_of_the_core() -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-700, 700, 4000), rng.normal(size=4000), [0.0, 1.0, -40.0]])
+    exponential, logarithm, log1p, omega = np.empty((4, len(x)))
+    apply_math(x, exponential, logarithm, log1p, omega)
+    tight = RELATIVE["float64"] / 100
+    np.testing.assert_allclose(exponential, np.exp(x), rtol=tight)
+    np.testing.assert_allclose(logarithm, np.log(exponential), rtol=tight)
+    np.testing.assert_allclose(log1p, np.log1p(exponential), rtol=tight)
+    np.testing.assert_allclose(omega, fp.special.wright_omega(x), rtol=tight)
+    special = np.asarray([-np.inf, -800.0, np.nan])
+    apply_math(special, exponential[:3], logarithm[:3], log1p[:3], omega[:3])
+    np.testing.assert_array_equal(exponential[:3], [0.0, 0.0, np.nan])
