@@ -5,7 +5,7 @@ import os
 import platform
 from pathlib import Path
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "entmax", "jax", "optax")
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "entmax", "jax", "optax")
 
 
 def cpu_model() -> str:
