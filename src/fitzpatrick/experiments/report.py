@@ -22,7 +22,8 @@ body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--pape
 h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line);
   padding-top: 1.2rem; } h3 { font-size: 1rem; }
 p.lead { font-size: 1.1rem; } p, li { max-width: 46rem; } .soft { color: var(--soft); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); padding: .5rem .8rem; font-size: .85rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
+  border: 1px solid var(--line); padding: .5rem .8rem; }
 /* a shadow at the side where there is more to scroll to */
 .scroll { overflow-x: auto; background:
   linear-gradient(to right, var(--paper) 40%, transparent) left / 3rem 100% no-repeat local,
