@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from fitzpatrick.datasets import DataError
-from fitzpatrick.experiments.protocol import FitPath, Protocol, dev_split, paths
+from fitzpatrick.experiments.protocol import Experiment, FitPath, Protocol, dev_split, paths
 from fitzpatrick.experiments.records import Record, Store, all_records, choose, final_models
 from fitzpatrick.experiments.runner import WorkerError, run, run_path
 from fitzpatrick.linear_model import ProportionRegressor
@@ -208,6 +208,21 @@ def test_without_refit_the_chosen_fit_is_final(tmp_path, experiment):
     records = final_models(all_records(store, [path]))[path]
     assert store.count([path]) == 2
     assert records.final is choose(records.grid)
+
+
+@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax", "logistic"])
+def test_weak_penalties_on_separable_data_are_fitted_to_the_end(tmp_path, loss):
+    """From zero or along the grid: the test error is the minimiser's, to four digits."""
+    generator = np.random.default_rng(3)
+    X = generator.normal(size=(60, 150))
+    Y = np.eye(4)[(X @ generator.normal(size=(150, 4))).argmax(axis=1)]
+    wide = Experiment("wide", X[:40], Y[:40], X[40:], Y[40:], {})
+    errors = []
+    for alphas in ((100.0, 10.0, 1.0, 0.1, 0.01, 1e-3), (1e-3,)):
+        store = make_store(tmp_path, wide, Protocol(alphas=alphas))
+        run(wide, store, [FitPath(loss, None)], 1, ignore)
+        errors.append(store.finished(FitPath(loss, None))[-1].test_error)
+    assert errors[0] == pytest.approx(errors[1], abs=1e-4)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -1,0 +1,464 @@
+"""The tables of reproduction.md, from the records of runs.
+
+    python docs/make_reproduction.py collect FOLDER …    # records → results/*.csv
+    python docs/make_reproduction.py starts              # unfair, fitted from zero → results/
+    python docs/make_reproduction.py                     # results/*.csv → reproduction.md
+
+``FOLDER`` is what ``fitzpatrick reproduce -o`` was given. Text outside the markers is left alone.
+"""
+
+import re
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from tempfile import TemporaryDirectory
+
+from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
+from fitzpatrick.experiments.protocol import Experiment, FitPath, Protocol
+from fitzpatrick.experiments.records import Store
+from fitzpatrick.experiments.results import (
+    DifferenceLine,
+    FitLine,
+    difference_lines,
+    fit_lines,
+    from_csv,
+    load_runs,
+    to_csv,
+)
+from fitzpatrick.experiments.runner import run
+from fitzpatrick.experiments.tables import number, signed
+
+HERE = Path(__file__).parent
+PAGE = HERE / "reproduction.md"
+RESULTS = HERE / "results"
+DIFFERENCES = RESULTS / "differences.csv"
+STARTS = RESULTS / "unfair_from_zero.csv"
+TITLES = ("sparsemax", "Fitzpatrick sparsemax", "logistic", "Fitzpatrick logistic")
+CLOSE = 0.01  # what counts as agreement with the paper
+ROWS = (
+    ("emotions", "standardize"),
+    ("flags", "standardize"),
+    ("scene", "standardize"),
+    ("yeast", "standardize"),
+    ("delicious", "standardize"),
+    ("unfair", "standardize"),
+    ("unfair", "none"),
+    ("tmc2007-500", "standardize"),
+)
+
+Row = tuple[str, str]
+
+
+class Results:
+    """The committed lines, and the questions that the tables ask of them."""
+
+    def __init__(
+        self, fits: list[FitLine], differences: list[DifferenceLine], starts: list[FitLine]
+    ) -> None:
+        self.fits = fits
+        self.differences = differences
+        self.starts = starts
+
+    @classmethod
+    def read(cls) -> "Results":
+        """Everything in the folder of results."""
+        fits = [
+            line
+            for file in sorted(RESULTS.glob("*.csv"))
+            if file not in (DIFFERENCES, STARTS)
+            for line in from_csv(file, FitLine)
+        ]
+        starts = from_csv(STARTS, FitLine) if STARTS.is_file() else []
+        return cls(fits, from_csv(DIFFERENCES, DifferenceLine), starts)
+
+    def rows(self) -> list[Row]:
+        """Data sets with a record, in the page's order."""
+        there = {(line.dataset, line.features) for line in self.fits}
+        return [row for row in ROWS if row in there]
+
+    def grid(self, row: Row, intercept: bool, loss: str, seed: int | None) -> list[FitLine]:
+        """One path, from the strongest penalty to the weakest."""
+        wanted = (*row, intercept, loss, seed)
+        return [
+            line
+            for line in self.fits
+            if (line.dataset, line.features, line.intercept, line.loss, line.seed) == wanted
+        ]
+
+    def seeds(self, row: Row, intercept: bool, loss: str) -> list[int]:
+        """Those of the dev splits."""
+        wanted = (*row, intercept, loss)
+        return sorted(
+            {
+                line.seed
+                for line in self.fits
+                if (line.dataset, line.features, line.intercept, line.loss) == wanted
+                and line.seed is not None
+            }
+        )
+
+    def chosen(self, row: Row, intercept: bool, loss: str) -> list[FitLine]:
+        """The fit with the least dev error, one per seed."""
+        return [
+            min(self.grid(row, intercept, loss, seed), key=lambda line: line.dev_error)
+            for seed in self.seeds(row, intercept, loss)
+        ]
+
+    def errors(self, row: Row, intercept: bool, loss: str, rows: str) -> list[float]:
+        """Test errors of the models to test, one per seed."""
+        chosen = self.chosen(row, intercept, loss)
+        if rows == "train":
+            return [line.test_error for line in chosen]
+        whole = {line.alpha: line for line in self.grid(row, intercept, loss, None)}
+        return [whole[line.alpha].test_error for line in chosen if line.alpha in whole]
+
+    def difference(
+        self, row: Row, rows: str, comparison: str, loss: str, intercept: bool | None = None
+    ) -> DifferenceLine | None:
+        """One comparison, if it was made."""
+        wanted = (*row, rows, comparison, intercept, loss)
+        for line in self.differences:
+            about = (line.dataset, line.features, line.rows, line.comparison, line.intercept)
+            if (*about, line.loss) == wanted:
+                return line
+        return None
+
+    def better(self, row: Row, rows: str, intercept: bool) -> set[str]:
+        """The better loss of each pair, where the interval excludes zero."""
+        found = set()
+        for loss in PAPER_LOSSES:
+            line = self.difference(row, rows, "pair", loss, intercept)
+            if line is not None and line.high < 0:
+                found.add(loss)
+            if line is not None and line.low > 0:
+                found.add(loss.removeprefix("fitzpatrick_"))
+        return found
+
+
+def name(row: Row) -> str:
+    """A data set, and under which reading of "normalised"."""
+    dataset, features = row
+    if dataset == "unfair":
+        return f"unfair, {'standardised' if features == 'standardize' else 'as given'}"
+    return dataset
+
+
+def paper(row: Row, loss: str) -> float | None:
+    """The paper's number, if it has one."""
+    return (DATASETS[row[0]].paper or {}).get(loss)
+
+
+def table(head: list[str], body: list[list[str]]) -> str:
+    """Markdown."""
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def error_table(results: Results, intercept: bool, rows: str) -> str:
+    """Mean ± spread, the paper's number in brackets, the better of a pair in bold."""
+    body = []
+    for row in results.rows():
+        cells = []
+        better = results.better(row, rows, intercept)
+        for loss in PAPER_LOSSES:
+            errors = results.errors(row, intercept, loss, rows)
+            if not errors:
+                cells.append("not run")
+                continue
+            text = number(mean(errors))
+            if len(errors) > 1:
+                text += f" ± {number(stdev(errors))}"
+            if loss in better:
+                text = f"**{text}**"
+            said = paper(row, loss)
+            cells.append(f"{text} ({number(said, 3)})" if said and not intercept else text)
+        splits = sorted({len(results.seeds(row, intercept, loss)) for loss in PAPER_LOSSES} - {0})
+        if set(cells) != {"not run"}:
+            body.append([name(row), " to ".join(map(str, splits)), *cells])
+    return table(["data set", "splits", *TITLES], body)
+
+
+def far_from_the_paper(results: Results, rows: str) -> str:
+    """Every cell that is not within CLOSE, in words."""
+    far = []
+    for row in results.rows():
+        for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+            errors, said = results.errors(row, False, loss, rows), paper(row, loss)
+            if errors and said is not None and abs(mean(errors) - said) > CLOSE:
+                far.append(f"{name(row)}, {title} ({signed(mean(errors) - said)})")
+    if not far:
+        return f"Every cell is within {number(CLOSE, 2)} of the paper's."
+    return (
+        f"Further than {number(CLOSE, 2)} from the paper's: {'; '.join(far)}. All others: nearer."
+    )
+
+
+def difference_table(results: Results, rows: str, comparison: str) -> str:
+    """One comparison of every data set and loss."""
+    body = []
+    for row in results.rows():
+        found = [results.difference(row, rows, comparison, loss) for loss in PAPER_LOSSES]
+        if any(found):
+            body.append([name(row), *(difference_text(line) for line in found)])
+    return table(["data set", *TITLES], body)
+
+
+def difference_text(line: DifferenceLine | None) -> str:
+    """Bold where it is surely below zero, italic where surely above."""
+    if line is None:
+        return "not run"
+    text = f"{signed(line.mean)} [{signed(line.low)}, {signed(line.high)}]"
+    return f"**{text}**" if line.high < 0 else f"*{text}*" if line.low > 0 else text
+
+
+def intercept_verdicts(results: Results) -> str:
+    """Where the intercept helps, where nothing can be shown, where it harms."""
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
+    for row in results.rows():
+        for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+            line = results.difference(row, "train", "intercept", loss)
+            if line is not None:
+                key = "better" if line.high < 0 else "worse" if line.low > 0 else "neither"
+                groups[key].append(f"{name(row)} ({title})")
+    total = sum(map(len, groups.values()))
+    parts = [f"Of {total} cells the intercept is better in {len(groups['better'])}"]
+    if groups["neither"]:
+        parts.append(f"no difference can be shown in {listed(groups['neither'])}")
+    if groups["worse"]:
+        parts.append(f"it is worse in {listed(groups['worse'])}")
+    return "; ".join(parts) + "."
+
+
+def listed(names: list[str]) -> str:
+    """How many, and which."""
+    return f"{len(names)}: {', '.join(names)}" if names else "none"
+
+
+def alpha_table(results: Results) -> str:
+    """The α that dev chose without and with the intercept."""
+    body = []
+    for row in results.rows():
+        cells = []
+        for loss in PAPER_LOSSES:
+            both = [
+                counts([line.alpha for line in results.chosen(row, intercept, loss)])
+                for intercept in (False, True)
+            ]
+            cells.append(" → ".join(text or "not run" for text in both))
+        body.append([name(row), *cells])
+    return table(["data set", *TITLES], body)
+
+
+def counts(alphas: list[float]) -> str:
+    """How often each was chosen."""
+    found = sorted(Counter(alphas).items(), reverse=True)
+    return ", ".join(f"{alpha:g}" if len(found) == 1 else f"{alpha:g} ({n}×)" for alpha, n in found)
+
+
+def nearest_table(results: Results) -> str:
+    """Fitted to train and dev: the α of the grid whose error is nearest to the paper's."""
+    body = []
+    for row in results.rows():
+        cells = []
+        for loss in PAPER_LOSSES:
+            said, whole = paper(row, loss), results.grid(row, False, loss, None)
+            if said is None or not whole:
+                break
+            best = min(whole, key=lambda line: abs(line.test_error - said))
+            chosen = counts([line.alpha for line in results.chosen(row, False, loss)])
+            cells.append(
+                f"{best.alpha:g} → {number(best.test_error)} ({number(said, 3)}); chosen: {chosen}"
+            )
+        else:
+            body.append([name(row), *cells])
+    return table(["data set", *TITLES], body)
+
+
+def unfair_table(results: Results) -> str:
+    """The lowest test error over the grid, mean over the splits: no choice on dev is better."""
+    body = []
+    for row in (row for row in results.rows() if row[0] == "unfair"):
+        cells = []
+        for loss in PAPER_LOSSES:
+            by_alpha: dict[float, list[float]] = {}
+            for seed in results.seeds(row, False, loss):
+                for line in results.grid(row, False, loss, seed):
+                    by_alpha.setdefault(line.alpha, []).append(line.test_error)
+            if not by_alpha:
+                cells.append("not run")
+                continue
+            alpha, errors = min(by_alpha.items(), key=lambda item: mean(item[1]))
+            said = paper(row, loss)
+            cells.append(f"{number(mean(errors))} at α = {alpha:g} ({number(said or 0, 3)})")
+        body.append([name(row), *cells])
+    return table(["features", *TITLES], body)
+
+
+def starts_table(results: Results) -> str:
+    """The same fits to train and dev from two starts: along the grid, and from zero."""
+    body = []
+    for alpha in sorted({line.alpha for line in results.starts}, reverse=True):
+        cells = []
+        for loss in PAPER_LOSSES:
+            grid = results.grid(("unfair", "standardize"), False, loss, None)
+            along = [line.test_error for line in grid if line.alpha == alpha]
+            zero = [
+                line.test_error
+                for line in results.starts
+                if (line.loss, line.alpha) == (loss, alpha)
+            ]
+            pairs = zip(along, zero, strict=False)
+            cells.append("".join(f"{a:.5f}, {b:.5f}".replace("0.", ".") for a, b in pairs) or "–")
+        body.append([f"{alpha:g}", *cells])
+    return table(["α", *TITLES], body)
+
+
+def verdicts(results: Results) -> str:
+    """Which of a pair is better, in words."""
+    sentences = []
+    for intercept, words in ((False, "Without"), (True, "With")):
+        groups: dict[str, list[str]] = {"f": [], "fy": [], "none": []}
+        for row in results.rows():
+            for loss in ("sparsemax", "logistic"):
+                line = results.difference(row, "train", "pair", f"fitzpatrick_{loss}", intercept)
+                if line is not None:
+                    key = "f" if line.high < 0 else "fy" if line.low > 0 else "none"
+                    groups[key].append(f"{name(row)} ({loss})")
+        sentences.append(
+            f"{words} an intercept, the Fitzpatrick loss is better in {listed(groups['f'])}; its "
+            f"Fenchel-Young twin in {listed(groups['fy'])}; no difference can be shown in "
+            f"{listed(groups['none'])}."
+        )
+    return "\n\n".join(sentences)
+
+
+def runs_table(results: Results) -> str:
+    """What was fitted, by what, and whether it converged."""
+    body = []
+    for row in results.rows():
+        for intercept in (False, True):
+            for pair in (PAPER_LOSSES[:2], PAPER_LOSSES[2:]):
+                lines = [
+                    line
+                    for line in results.fits
+                    if (line.dataset, line.features, line.intercept) == (*row, intercept)
+                    and line.loss in pair
+                ]
+                if not lines:
+                    continue
+                alphas = [line.alpha for line in lines]
+                body.append(
+                    [
+                        name(row),
+                        "yes" if intercept else "no",
+                        f"{pair[0]}, and Fitzpatrick",
+                        f"{max(alphas):g} to {min(alphas):g}",
+                        str(len(lines)),
+                        str(sum(not line.converged for line in lines)),
+                        ", ".join(sorted({line.device for line in lines})),
+                    ]
+                )
+    head = ["data set", "intercept", "losses", "α", "fits", "not converged", "computed by"]
+    return table(head, merged(body))
+
+
+def merged(body: list[list[str]]) -> list[list[str]]:
+    """Two lines that say the same of both pairs become one."""
+    out: list[list[str]] = []
+    for line in body:
+        last = out[-1] if out else None
+        if last and last[:2] == line[:2] and last[3] == line[3] and last[5:] == line[5:]:
+            out[-1] = [*line[:2], "all four", line[3], str(int(last[4]) + int(line[4])), *line[5:]]
+        else:
+            out.append(line)
+    return out
+
+
+def cost_table(results: Results) -> str:
+    """Seconds of one path, mean over the splits; where the whole grid was fitted."""
+    body = []
+    for row in results.rows():
+        cells = []
+        for loss in PAPER_LOSSES:
+            grids = [results.grid(row, False, loss, s) for s in results.seeds(row, False, loss)]
+            full = [sum(line.seconds for line in grid) for grid in grids if len(grid) == 9]
+            cells.append(f"{mean(full):.2g}" if full and len(full) == len(grids) else "–")
+        if set(cells) != {"–"}:
+            body.append([name(row), *cells])
+    return table(["data set", *TITLES], body)
+
+
+TABLES: dict[str, Callable[[Results], str]] = {
+    "train": lambda r: error_table(r, False, "train"),
+    "train-far": lambda r: far_from_the_paper(r, "train"),
+    "refit": lambda r: error_table(r, False, "train+dev"),
+    "refit-far": lambda r: far_from_the_paper(r, "train+dev"),
+    "nearest": nearest_table,
+    "unfair": unfair_table,
+    "starts": starts_table,
+    "intercept": lambda r: error_table(r, True, "train"),
+    "intercept-difference": lambda r: difference_table(r, "train", "intercept"),
+    "intercept-verdicts": intercept_verdicts,
+    "intercept-same-alpha": lambda r: difference_table(r, "train", "intercept, same α"),
+    "alphas": alpha_table,
+    "verdicts": verdicts,
+    "runs": runs_table,
+    "cost": cost_table,
+}
+_MARKED = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+
+
+def filled(text: str, results: Results) -> str:
+    """The page with every marked part made anew."""
+    return _MARKED.sub(
+        lambda found: found[1] + paragraphs_of(TABLES[found[2]](results)) + found[3],
+        text,
+    )
+
+
+def paragraphs_of(text: str) -> str:
+    """Sentences wrapped as the rest of the page is; tables as they are."""
+    if text.startswith("|"):
+        return text
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(textwrap.fill(part, 100, break_on_hyphens=False) for part in paragraphs)
+
+
+def collect(folders: list[Path]) -> None:
+    """Write results/*.csv from records."""
+    runs = load_runs(*folders)
+    by_dataset: dict[str, list[FitLine]] = {}
+    for (dataset, features, intercept), grids in runs.items():
+        lines = fit_lines(dataset, features, intercept, grids)
+        by_dataset.setdefault(dataset, []).extend(lines)
+    RESULTS.mkdir(exist_ok=True)
+    for dataset, lines in by_dataset.items():
+        (RESULTS / f"{dataset}.csv").write_text(to_csv(lines), encoding="utf-8")
+    DIFFERENCES.write_text(to_csv(difference_lines(runs)), encoding="utf-8")
+
+
+def fit_from_zero() -> None:
+    """Fit unfair, standardised, to train and dev, each penalty from zero, with the protocol."""
+    experiment = Experiment.of_dataset(load_dataset("unfair"))
+    lines = []
+    for alpha in (0.1, 0.001):
+        protocol = Protocol(alphas=(alpha,), max_iter=50_000)
+        for loss in PAPER_LOSSES:
+            with TemporaryDirectory() as folder:
+                store = Store.of(Path(folder), experiment, protocol)
+                path = FitPath(loss, None)
+                run(experiment, store, [path], 1, lambda _: None)
+                lines += fit_lines("unfair", "standardize", False, {path: store.finished(path)})
+                print(lines[-1], flush=True)
+    STARTS.write_text(to_csv(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["collect"]:
+        collect([Path(folder) for folder in sys.argv[2:]])
+    if sys.argv[1:2] == ["starts"]:
+        fit_from_zero()
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), Results.read()), encoding="utf-8")
