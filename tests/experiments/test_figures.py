@@ -1,11 +1,18 @@
 """The figures: written whole in every format, the same bytes each time, curves in order."""
 
-import re
-
 import numpy as np
 import pytest
+from matplotlib.tri import TriContourSet
 
-from fitzpatrick.experiments.figures import FIGURES, FORMATS, lower_bound_figure, write_figures
+from fitzpatrick import get_loss
+from fitzpatrick.experiments.figures import (
+    FIGURES,
+    FORMATS,
+    geometry_figure,
+    level_set_figure,
+    lower_bound_figure,
+    write_figures,
+)
 
 _MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 
@@ -38,11 +45,33 @@ def test_lines_differ_without_colour():
     assert len(patterns) == len(axes.get_lines()) == 3
 
 
-def test_geometry_figure_prints_the_two_losses_as_gaps(tmp_path):
-    (path,) = write_figures(tmp_path, ("svg",), ("figure2",))
-    gaps = [float(gap) for gap in re.findall(r"L = ([\d.]+)", path.read_text())]
-    assert len(gaps) >= 2
-    assert gaps[-1] < gaps[0]
+def test_geometry_figure_prints_the_two_losses_as_gaps():
+    y, theta = np.asarray([0.2, 0.8]), np.asarray([1.4, 0.0])
+    for axes, name in zip(
+        geometry_figure().axes, ("logistic", "fitzpatrick_logistic"), strict=True
+    ):
+        texts = [text.get_text() for text in axes.texts]
+        assert f"L = {get_loss(name).value(y, theta):.3f}" in texts
+
+
+def test_every_level_line_has_its_number_inside_the_simplex():
+    figure = level_set_figure()
+    assert "θ fixed" in figure.get_suptitle()
+    for axes in figure.axes:
+        lines, filled = (c for c in reversed(axes.collections) if isinstance(c, TriContourSet))
+        assert len(np.unique(filled.get_facecolor(), axis=0)) == len(filled.levels) - 1
+        drawn = {
+            f"{level:g}"
+            for level, path in zip(lines.levels, lines.get_paths(), strict=True)
+            if len(path.vertices)
+        }
+        labels = {text.get_text(): text.xy for text in axes.texts}
+        assert drawn == {label for label in labels if label[0].isdigit()}
+        for label in drawn:
+            x, height = labels[label]
+            edge = min(x, 1 - x) * np.sqrt(3) - height  # distance below the left or right side
+            assert height > 0.02
+            assert edge > 0.04
 
 
 def test_unknown_format_is_named(tmp_path):

@@ -14,7 +14,7 @@ import numpy as np
 from .. import divergences
 from .._array import Array
 from ..datasets._files import atomic_path
-from ..losses import FenchelYoungLoss, FitzpatrickLoss, get_loss
+from ..losses import FenchelYoungLoss, FitzpatrickLoss, Loss, get_loss
 from ..regularizers import Regularizer
 
 if TYPE_CHECKING:
@@ -113,20 +113,21 @@ _GAP = {"arrowstyle": "<->", "color": "black", "shrinkA": 3, "shrinkB": 3}
 
 def level_set_figure() -> "Figure":
     """Figure 3: level sets in y of both pairs on the three-class simplex, θ fixed."""
-    figure, axes = _new_figure(len(_PAIRS), 2, (8.4, 7.6))
+    figure, axes = _new_figure(len(_PAIRS), 2, (8.4, 8.2))
+    figure.suptitle("Level sets of L(y, θ) in y on the simplex of three classes, θ fixed")
     scores = {"logistic": np.asarray([1.6, 0.6, -0.8]), "sparsemax": np.asarray([1.0, 0.5, -0.6])}
-    levels = np.asarray([0.02, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
     y = _simplex_grid(120)
     for row, name in zip(axes, _PAIRS, strict=True):
         omega = get_loss(name).regularizer
         theta = scores[name]
-        rows = np.broadcast_to(theta, y.shape)
         for ax, loss in zip(row, (FenchelYoungLoss(omega), FitzpatrickLoss(omega)), strict=True):
             title = name if isinstance(loss, FenchelYoungLoss) else f"Fitzpatrick {name}"
-            _draw_levels(ax, y, loss.value(y, rows), levels)
-            link = _to_plane(loss.link(theta))
-            ax.plot(*link, "o", color="white", markeredgecolor="black", clip_on=False, zorder=5)
-            ax.annotate("ŷ(θ)", link, (9, 5), **_OFFSET)
+            _draw_levels(ax, y, loss, theta)
+            link = loss.link(theta)
+            place = _to_plane(link)
+            ax.plot(*place, "o", color="white", markeredgecolor="black", clip_on=False, zorder=5)
+            shift = (8, -4) if link.all() else (-10, -17)  # beside it, or below the edge it is on
+            ax.annotate("ŷ(θ)", place, shift, **_OFFSET)
             ax.set_title(
                 f"{title},  θ = ({', '.join(f'{t:g}' for t in theta)})", fontsize=11, pad=16
             )
@@ -145,15 +146,22 @@ def _to_plane(y: Array) -> Array:
     return np.asarray(y @ corners)
 
 
-def _draw_levels(ax: "Axes", y: Array, value: Array, levels: Array) -> None:
+_LEVELS = np.asarray([0.05, 0.2, 0.5, 1.0, 2.0])
+_BOX: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+
+
+def _draw_levels(ax: "Axes", y: Array, loss: Loss, theta: Array) -> None:
     from matplotlib.tri import Triangulation
 
+    value = loss.value(y, np.broadcast_to(theta, y.shape))
     plane = _to_plane(y)
     mesh = Triangulation(plane[:, 0], plane[:, 1])
-    filled = [0.0, *levels, 10.0]
-    ax.tricontourf(mesh, value, levels=filled, cmap="Greys", vmin=-0.5, vmax=5.0)
-    lines = ax.tricontour(mesh, value, levels=levels, colors="black", linewidths=0.8)
-    ax.clabel(lines, levels=[level for level in lines.levels if level >= 0.1], fmt="%g", fontsize=8)
+    # from white to grey in even steps, so that neighbours differ in print too
+    greys = [str(grey) for grey in np.linspace(1.0, 0.45, _LEVELS.size + 1)]
+    ax.tricontourf(mesh, value, levels=[0.0, *_LEVELS, 10.0], colors=greys)
+    ax.tricontour(mesh, value, levels=_LEVELS, colors="black", linewidths=0.8)
+    for level, point in _label_points(loss, theta):
+        ax.annotate(f"{level:g}", _to_plane(point), ha="center", va="center", fontsize=8, bbox=_BOX)
     ax.plot(*_to_plane(np.eye(3)[[0, 1, 2, 0]]).T, color="black", linewidth=1.2)
     for corner, (label, shift) in zip(
         _to_plane(np.eye(3)),
@@ -164,6 +172,18 @@ def _draw_levels(ax: "Axes", y: Array, value: Array, levels: Array) -> None:
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.margins(0.08)
+
+
+def _label_points(loss: Loss, theta: Array) -> list[tuple[float, Array]]:
+    """For each level that is reached, the point of it on the way from ŷ(θ) to where L is largest.
+
+    The way leads along the middle of the simplex, so that labels stay off its edges.
+    """
+    far = np.asarray([0.04, 0.04, 0.92])
+    steps = np.linspace(0.0, 1.0, 2001)[:, None]
+    way = (1 - steps) * loss.link(theta) + steps * far
+    value = loss.value(way, np.broadcast_to(theta, way.shape))
+    return [(level, way[np.argmax(value >= level)]) for level in _LEVELS if value.max() >= level]
 
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
