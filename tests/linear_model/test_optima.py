@@ -224,6 +224,29 @@ def test_rounded_targets_are_proportions(loss: str, dtype, form) -> None:
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
+def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted: bool) -> None:
+    X = features() + offset
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
+    scaling = _design.measure(X, weights, center=center, standardize=False)
+    design = _design.SparseDesign(sparse.csr_array(X), weights, scaling, fit_intercept=center)
+    expected = np.average(np.square(X - scaling.shift), axis=0, weights=weights)
+    np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_sparse_features_far_from_zero(standardize: bool) -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    model = ProportionRegressor(standardize=standardize)
+    near = model.fit(X, Y).objective_
+    far = model.fit(sparse.csr_array(X + 1e8), Y)
+    assert far.status_.converged
+    assert far.objective_ == pytest.approx(near, rel=1e-5)
+
+
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
 def test_sparse_features_in_any_state(form, standardize: bool) -> None:

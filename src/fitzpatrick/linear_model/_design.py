@@ -254,11 +254,8 @@ class SparseDesign(Design):
         if (scaling.scale != 1).any():
             self._matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
         self.shift = scaling.shift / scaling.scale
-        squares = self._matrix.multiply(self._matrix).tocsc()
-        mean_squares = (
-            squares.mean(axis=0) if weights is None else weights @ squares / weights.sum()
-        )
-        spectrum = np.asarray(mean_squares).ravel() - self.shift**2
+        mean, variance = _moments(self._matrix, weights)
+        spectrum = variance + np.square(mean - self.shift)
         self._spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
 
     @property
