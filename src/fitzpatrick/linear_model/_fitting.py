@@ -125,7 +125,6 @@ class Problem:
             noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
             max_iter=self.settings.max_iter,
             eps=eps,
-            has_kinks=self.settings.has_kinks,
         )
 
     def _fitted(self, design: Design, result: Result) -> Fitted:

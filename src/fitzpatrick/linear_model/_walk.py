@@ -33,6 +33,9 @@ class Settings(Protocol):
     @property
     def has_curvature(self) -> bool: ...
 
+    @property
+    def has_kinks(self) -> bool: ...
+
 
 class Walk:
     """Fits of one objective to several alphas, one after the other.
@@ -47,6 +50,7 @@ class Walk:
         self._objective = objective
         self._stopping = stopping
         self._use_newton = settings.solver != "lbfgs" and settings.has_curvature
+        self._has_kinks = settings.has_kinks
         self._report = Report(settings.verbose)
         self._forecast = Forecast(objective)
 
@@ -60,8 +64,9 @@ class Walk:
         """
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
-        result = self._solve(newton_cg, alpha, origin)
-        if result.status is Status.STALLED and from_zero and alpha > 0:
+        leads = from_zero and alpha > 0 and self._has_kinks
+        result = self._solve(newton_cg, alpha, origin, avoids_kinks=leads)
+        if result.status is Status.STALLED and leads:
             self._report.note("Newton steps stalled; stronger penalties lead to this one")
             result = self._by_stronger_penalties(alpha, origin, result.n_iter)
         if result.status is Status.STALLED:
@@ -85,10 +90,18 @@ class Walk:
             point, n_iter = result.point, result.n_iter
         return result
 
-    def _solve(self, solver: Solver, alpha: float, origin: Point, n_iter: int = 0) -> Result:
+    def _solve(
+        self,
+        solver: Solver,
+        alpha: float,
+        origin: Point,
+        n_iter: int = 0,
+        *,
+        avoids_kinks: bool = False,
+    ) -> Result:
         """Run one solver; ``n_iter`` iterations have been made before."""
         rest = max(0, self._stopping.max_iter - n_iter)
-        stopping = replace(self._stopping, alpha=alpha, max_iter=rest)
+        stopping = replace(self._stopping, alpha=alpha, max_iter=rest, avoids_kinks=avoids_kinks)
         objective = self._objective.with_alpha(alpha)
         result = solver(objective, self._start(objective, origin), stopping, self._report)
         self._forecast.learn(result.point)

@@ -22,10 +22,10 @@ _SUFFICIENT = 1e-4  # a step is taken if it brings this part of the decrease tha
 _POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
 _GROWTH = 4.0
 _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
-_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, where there are kinks
+_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, if kinks are to be avoided
 _FLAT = 1e-16  # curvature below this, relative to M's, is none
 _MAX_CG = 200
-_STUCK = 20  # iterations without a smaller gradient norm
+_STUCK = 200  # iterations without a smaller gradient norm; at kinks it goes up and down
 
 
 def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
@@ -46,7 +46,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             return Result(point, iteration, status)
         if norm < best:
             best, best_iteration = norm, iteration
-        at_kinks = stopping.has_kinks and sum(shortened) >= _PATIENCE
+        at_kinks = stopping.avoids_kinks and sum(shortened) >= _PATIENCE
         if at_kinks or iteration - best_iteration >= _STUCK:
             break
         step, length, at_boundary, predicted = steihaug(

@@ -29,9 +29,10 @@ class Stopping:
 
     The gradient has to be small against that at zero. Where the minimum is small against the
     objective at zero, as on separable data with a weak penalty, that says little, and a second
-    condition matters: f is alpha-strongly convex, so that no point is lower than
-    :math:`f - \|g\|^2 / (2\alpha)`, which is the value of the dual problem at the maximisers y*.
-    This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f; f itself is far nearer.
+    condition matters: f is alpha-strongly convex in what is penalised, so that without an intercept
+    no point is lower than :math:`f - \|g\|^2 / (2\alpha)`, which is the value of the dual problem
+    at the maximisers y*. This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f, with
+    an intercept as without one; f itself is far nearer.
 
     Args:
         tol: what the gradient norm has to come down to, relative to ``reference``.
@@ -40,7 +41,7 @@ class Stopping:
         max_iter: most iterations.
         eps: spacing of the floating-point numbers that the objective is computed in, at 1.
         alpha: strength of the penalty.
-        has_kinks: whether the Hessian jumps, which Newton steps may stall at.
+        avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
     """
 
     tol: float
@@ -49,7 +50,7 @@ class Stopping:
     max_iter: int
     eps: float
     alpha: float = 0.0
-    has_kinks: bool = False
+    avoids_kinks: bool = False
 
     def threshold(self, value: float) -> float:
         """The gradient norm that ends the iteration at an objective of ``value``."""
