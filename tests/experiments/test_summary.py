@@ -24,7 +24,7 @@ def record(alpha, dev, test, converged=True):
 def make(loss, offset, n=400, seeds=2):
     generator = np.random.default_rng(7)
     base = generator.gamma(2.0, size=n) / 10
-    noise = generator.normal(size=(seeds, n)) / 100
+    noise = np.random.default_rng(len(loss)).normal(size=(seeds, n)) / 100  # of its own splits
     return {
         FitPath(loss, seed): PathRecords(
             grid=[
@@ -78,7 +78,8 @@ def test_paired_difference_sees_what_unpaired_errors_hide():
     assert second.interval[1] > first.interval[0]  # the intervals overlap
     (found,) = pairs([first, second])
     assert (found.first, found.second) == ("fitzpatrick_logistic", "logistic")
-    assert found.mean == pytest.approx(-0.01, abs=1e-6)
+    assert found.mean == pytest.approx(-0.01, abs=2e-3)
+    assert found.low < found.mean < found.high
     assert found.better == "fitzpatrick_logistic"
     assert difference(first, second).better == "fitzpatrick_logistic"
     assert difference(first, first).better is None
