@@ -1,0 +1,141 @@
+"""Which loss predicts best, how sparse its predictions are, and how long its fits take.
+
+For each data set, train and test samples are pooled and split again at random, in parts of the
+official sizes. On each training part a ``ProportionRegressorCV`` with standardised features and an
+intercept chooses alpha from 1e-2 … 1e4 by three shuffled folds (seed = number of the split) and the
+squared error; everything else is the default. All losses see the same splits and folds.
+
+Run: FITZPATRICK_DATA=folder-of-the-svm-files python benchmarks/which_loss.py run [data set …]
+     python benchmarks/which_loss.py table
+"""
+
+import argparse
+import csv
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from fitzpatrick import metrics
+from fitzpatrick.datasets import load_dataset
+from fitzpatrick.linear_model import ProportionRegressorCV
+from fitzpatrick.preprocessing import label_proportions
+
+RESULTS = Path(__file__).parent / "results" / "which_loss.csv"
+DATA = ("flags", "emotions", "scene", "yeast")
+PAIRS = (
+    ("logistic", "fitzpatrick_logistic"),
+    ("entmax15", "fitzpatrick_entmax15"),
+    ("sparsemax", "fitzpatrick_sparsemax"),
+)
+LOSSES = ("squared", *(loss for pair in PAIRS for loss in pair))
+ALPHAS = 10.0 ** np.arange(-2, 5)
+MEASURES = ("squared_error", "jensen_shannon", "zeros", "seconds")
+Rows = list[dict[str, str]]
+
+
+def load(name: str) -> tuple[Any, Any, int]:
+    """All labelled samples with their proportions, and how many of them are for training."""
+    data = load_dataset(name)
+    parts = [data.train.labelled(), data.test.labelled()]
+    X = np.vstack([np.asarray(part.X) for part in parts])
+    Y = np.vstack([np.asarray(part.Y) for part in parts])
+    return X, label_proportions(Y), parts[0].X.shape[0]
+
+
+def measure(loss: str, split: int, X: Any, Y: Any, n_train: int) -> dict[str, float]:
+    order = np.random.default_rng(split).permutation(len(X))
+    train, test = order[:n_train], order[n_train:]
+    model = ProportionRegressorCV(
+        loss, ALPHAS, standardize=True, cv=KFold(3, shuffle=True, random_state=split)
+    )
+    start = time.perf_counter()
+    model.fit(X[train], Y[train])
+    seconds = time.perf_counter() - start
+    prediction = np.clip(model.predict(X[test]), 0, None)
+    return {
+        "squared_error": metrics.squared_error(Y[test], model.predict(X[test])),
+        "jensen_shannon": metrics.jensen_shannon(Y[test], label_proportions(prediction)),
+        "zeros": float((prediction == 0).mean()) if loss != "squared" else 0.0,
+        "seconds": seconds,
+    }
+
+
+def read() -> Rows:
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(names: list[str], splits: int) -> None:
+    """Measure, and replace what is on record for these data sets."""
+    rows = [row for row in read() if row["data"] not in names]
+    for name in names:
+        X, Y, n_train = load(name)
+        for split in range(splits):
+            for loss in LOSSES:
+                values = measure(loss, split, X, Y, n_train)
+                shown = {key: f"{value:.6g}" for key, value in values.items()}
+                rows.append({"data": name, "split": str(split), "loss": loss, **shown})
+                print(*rows[-1].values(), flush=True)
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ("data", "split", "loss", *MEASURES), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def spread(values: Any, digits: int) -> str:
+    """Mean ± standard deviation."""
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
+
+
+def table() -> None:
+    """The tables of docs/which_loss.md."""
+    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in read():
+        for key in MEASURES:
+            found[row["data"], row["loss"], key].append(float(row[key]))
+    titles = {
+        "squared_error": ("Squared error, summed over classes", 3, 1),
+        "jensen_shannon": ("Jensen-Shannon divergence", 3, 1),
+        "zeros": ("Exact zeros among the predictions, %", 1, 100),
+        "seconds": ("Seconds for the whole choice of alpha", 2, 1),
+    }
+    for key, (title, digits, unit) in titles.items():
+        print(f"\n{title}:\n\n| loss | {' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}")
+        for loss in LOSSES:
+            cells = (spread(unit * np.asarray(found[name, loss, key]), digits) for name in DATA)
+            print(f"| {loss} | {' | '.join(cells)} |")
+    print("\nFitzpatrick loss less its twin, squared error, paired by split:\n")
+    print(f"| pair | {' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}")
+    for plain, twin in PAIRS:
+        cells = (
+            spread(
+                np.subtract(
+                    found[name, twin, "squared_error"], found[name, plain, "squared_error"]
+                ),
+                4,
+            )
+            for name in DATA
+        )
+        print(f"| {plain} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("data", nargs="*", help=f"by default {', '.join(DATA)}")
+    parser.add_argument("--splits", type=int, default=5)
+    arguments = parser.parse_args()
+    if arguments.what == "run":
+        run(arguments.data or list(DATA), arguments.splits)
+    else:
+        table()
+
+
+if __name__ == "__main__":
+    main()
