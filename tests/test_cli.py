@@ -109,6 +109,13 @@ def test_version(run):
     assert re.fullmatch(r"fitzpatrick \d+\.\d+.*\n", out)
 
 
+def test_without_typer():
+    code = "import sys; sys.modules['typer'] = None; import fitzpatrick.cli"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: the command line needs typer: pip install 'fitzpatrick[cli]'\n"
+
+
 def test_figures(run, tmp_path):
     code, out, _ = run("figures", "-o", tmp_path / "pictures", "-f", "svg")
     assert code == 0

@@ -44,6 +44,19 @@ def test_import_is_light() -> None:
     assert run(code).strip() == "[]"
 
 
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_missing_libraries_are_named_with_the_remedy(name: str) -> None:
+    code = f"""
+import sys
+sys.modules[{name!r}] = None
+try:
+    import fitzpatrick.{name}
+except ImportError as error:
+    print(error)
+"""
+    assert f"pip install 'fitzpatrick[{name}]'" in run(code)
+
+
 def test_numpy_results_need_no_other_library() -> None:
     """A loss of NumPy arrays loads nothing else either."""
     code = f"""

@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-try:
-    import typer
-except ModuleNotFoundError as error:
-    raise SystemExit(
-        f"the command line needs {error.name}: pip install 'fitzpatrick[cli]'"
-    ) from error
-
 from .losses import get_loss, loss_names
 from .sets import Simplex
 
 ERROR = 2
+
+try:
+    import typer
+except ModuleNotFoundError as error:
+    problem = f"error: the command line needs {error.name}: pip install 'fitzpatrick[cli]'"
+    print(problem, file=sys.stderr)
+    raise SystemExit(ERROR) from error
 
 app = typer.Typer(
     name="fitzpatrick",

@@ -93,7 +93,10 @@ def recommend(summaries: list[LossSummary], n_test: int) -> tuple[str, list[str]
             "picked on these samples, so they flatter it a little"
         )
     if tied:
-        points.append(f"cannot be told apart from it on these data: {', '.join(tied)}")
+        names = ", ".join(tied)
+        points.append(
+            f"not told apart from it, or by less than {MATTERS:.0%} of its error: {names}"
+        )
     if worse and splits < FEW_SPLITS:
         points.append(f"{splits} dev splits are few: see whether --seeds 20 agrees")
     if at in (0, len(best.grid) - 1):

@@ -14,6 +14,14 @@ Example:
 
 from typing import TYPE_CHECKING
 
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "fitzpatrick.torch needs PyTorch, which is not installed; install it with "
+        "pip install 'fitzpatrick[torch]'"
+    ) from error
+
 from . import functional, modules
 from .modules import *  # noqa: F403  # the names are generated from the registry
 

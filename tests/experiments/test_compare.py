@@ -1,0 +1,88 @@
+"""The answer in words: which loss, which penalty, and what the evidence allows to say."""
+
+import numpy as np
+import pytest
+
+from fitzpatrick.experiments.compare import recommend
+from fitzpatrick.experiments.summary import LossSummary
+
+GRID = (100.0, 10.0, 1.0, 0.1)
+
+
+def summary(loss, errors, curve=(0.4, 0.3, 0.2, 0.3), zeros=0.0, alphas=(100.0, 0.1, 0.1)):
+    """Errors (seeds, n)."""
+    errors = np.asarray(errors, dtype=np.float64)
+    return LossSummary(
+        loss=loss,
+        alphas=alphas,
+        errors=errors.mean(axis=1),
+        sample_errors=errors,
+        interval=(0.0, 1.0),
+        dev_curve=np.asarray(curve),
+        grid=GRID,
+        zeros=zeros,
+        seconds=1.0,
+        unconverged=0,
+        fits=len(GRID),
+    )
+
+
+def errors(level, seeds=5, noise=0.0, seed=0):
+    """Around a level, the same samples for every loss."""
+    base = np.random.default_rng(3).gamma(9.0, size=200) / 9
+    return level * base / base.mean() + noise * np.random.default_rng(seed).normal(size=(seeds, 1))
+
+
+def test_least_error_with_the_least_mean_dev_error():
+    """Not the penalty that most splits chose, nor the middle one of them."""
+    best = summary("sparsemax", errors(0.1))
+    answer, _ = recommend([summary("logistic", errors(0.2)), best], 200)
+    assert answer == "Use sparsemax with α = 1: its test error is .1000, the lowest of 2."
+
+
+def test_a_single_loss_is_compared_with_nothing():
+    answer, points = recommend([summary("sparsemax", errors(0.1))], 200)
+    assert answer == "Use sparsemax with α = 1: its test error is .1000."
+    assert points == []
+
+
+def test_better_where_every_split_agrees():
+    _, points = recommend([summary("a", errors(0.1)), summary("b", errors(0.2))], 200)
+    assert points[0].startswith("better than b: -.1000 [-.1")
+    assert "over 5 dev splits and 200 test samples" in points[1]
+    assert points[2] == "5 dev splits are few: see whether --seeds 20 agrees"
+    many = [summary("a", errors(0.1, seeds=12)), summary("b", errors(0.2, seeds=12))]
+    assert not any("are few" in point for point in recommend(many, 200)[1])
+
+
+def test_not_better_where_the_splits_disagree():
+    """Each split alone has a narrow interval; together they leave it open."""
+    first, second = errors(0.3, noise=0.05, seed=1), errors(0.3, noise=0.05, seed=2)
+    _, points = recommend([summary("a", first), summary("b", second)], 200)
+    (point,) = points
+    assert point in {
+        f"not told apart from it, or by less than 1% of its error: {name}" for name in "ab"
+    }
+
+
+def test_not_better_by_a_trifle():
+    """However sure: a difference of less than a hundredth of the error."""
+    _, points = recommend([summary("a", errors(0.1)), summary("b", errors(0.1005))], 200)
+    assert points == ["not told apart from it, or by less than 1% of its error: b"]
+    _, points = recommend([summary("a", errors(0.1)), summary("b", errors(0.102))], 200)
+    assert points[0].startswith("better than b: -.0020 [")
+
+
+@pytest.mark.parametrize(
+    ("curve", "end"), [((0.1, 0.2, 0.3, 0.4), "strongest"), ((0.4, 0.3, 0.2, 0.1), "weakest")]
+)
+def test_the_end_of_the_grid_is_said(curve, end):
+    answer, points = recommend([summary("a", errors(0.1), curve)], 200)
+    alpha = GRID[int(np.argmin(curve))]
+    assert f"α = {alpha:g}:" in answer
+    assert points == [f"α = {alpha:g} is the {end} penalty that was tried"]
+
+
+def test_zeros_are_said():
+    _, points = recommend([summary("a", errors(0.1), zeros=0.4)], 200)
+    assert points == ["40% of its predicted proportions are exactly zero"]
