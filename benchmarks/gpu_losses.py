@@ -248,7 +248,7 @@ def plot(path: Path) -> None:
 
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6))
     shown = [("fitzpatrick", "fitzpatrick_logistic"), ("fitzpatrick", "fitzpatrick_sparsemax")]
     shown += [("fitzpatrick", "fitzpatrick_entmax15"), ("torch", "cross_entropy")]
     shown += [("torch.compile", "cross_entropy"), ("Liger", "cross_entropy")]
@@ -269,7 +269,8 @@ def plot(path: Path) -> None:
     left.set_xticks([j + 0.35 for j in range(len(SHAPES))])
     left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
     left.set_ylabel("time / memory floor")
-    left.legend(fontsize=7)
+    left.set_yticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
+    left.legend(fontsize=8, ncol=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     for library, loss in [("fitzpatrick", name) for name in OURS] + [("torch", "cross_entropy")]:
         line = [
             (int(row["classes"]), float(row["times_floor"]))
@@ -278,7 +279,10 @@ def plot(path: Path) -> None:
         ]
         right.loglog(*zip(*line, strict=True), marker="o", label=f"{library}: {loss}")
     right.set_xlabel(f"classes (bfloat16, {SWEEP_ENTRIES:,} scores)")
-    right.legend(fontsize=7)
+    right.axhline(1, color="black", linewidth=0.8)
+    right.set_yticks([1, 2, 5, 10, 20, 40], labels=["1", "2", "5", "10", "20", "40"])
+    right.minorticks_off()
+    right.legend(fontsize=8, ncol=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     figure.suptitle(f"Forward and backward, class indices, {rows[0]['gpu']}")
     figure.tight_layout()
     figure.savefig(path.with_suffix(".png"), dpi=120)

@@ -6,8 +6,9 @@
 Inputs are drawn afresh in each run (the seed is printed, ``--seed`` repeats one): plain, peaked,
 flat and masked scores, class indices with an ignored row, and proportions. An error of a loss
 counts against its value plus a tenth of its gradient's 1-norm: at a tolerance of 1e-5 that is what
-a change of all scores by 1e-6 does to it. An error of a gradient counts against its norm plus a
-twentieth of its scale, and beyond what subnormal entries lose.
+a change of all scores by 1e-6 does to it; and plus 1e-3, for what rounding makes of a loss of 0. An
+error of a gradient counts against its norm plus a twentieth of its scale, and beyond what subnormal
+entries lose.
 """
 
 import argparse
@@ -71,7 +72,7 @@ def errors(name: str, x: Any, target: Any, scale: Any) -> tuple[float, float]:
         pairs.append((engine.value(*given), engine.gradient(*given)))
     exact = target.double() if target.is_floating_point() else target
     expected, rows = reference.value_and_gradient(x.double(), exact, scale, name, -100)
-    size = expected.abs() + 0.1 * rows.abs().sum(-1) + 1e-30
+    size = expected.abs() + 0.1 * rows.abs().sum(-1) + 1e-3 * scale
     norm = rows.norm(dim=-1) + 0.05 * scale
     # what entries below the normal numbers of a dtype lose
     smallest = torch.finfo(x.dtype).smallest_normal * torch.finfo(x.dtype).eps * x.shape[1] ** 0.5
