@@ -270,7 +270,7 @@ def plot(path: Path) -> None:
     left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
     left.set_ylabel("time / memory floor")
     left.set_yticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
-    left.legend(fontsize=8, ncol=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    left.legend(fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     for library, loss in [("fitzpatrick", name) for name in OURS] + [("torch", "cross_entropy")]:
         line = [
             (int(row["classes"]), float(row["times_floor"]))
@@ -282,7 +282,7 @@ def plot(path: Path) -> None:
     right.axhline(1, color="black", linewidth=0.8)
     right.set_yticks([1, 2, 5, 10, 20, 40], labels=["1", "2", "5", "10", "20", "40"])
     right.minorticks_off()
-    right.legend(fontsize=8, ncol=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    right.legend(fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     figure.suptitle(f"Forward and backward, class indices, {rows[0]['gpu']}")
     figure.tight_layout()
     figure.savefig(path.with_suffix(".png"), dpi=120)
