@@ -22,7 +22,7 @@ LARGE_BLOCK_BYTES = 1 << 22
 # More threads than this would wait for memory, and their buffers add up.
 MAX_DEFAULT_THREADS = 8
 # Below this many scores a second thread costs more than it saves.
-_MIN_THREADED_SIZE = 1 << 17
+_MIN_THREADED_SIZE = 3 << 17
 
 FloatArray = np.ndarray[Any, np.dtype[np.floating[Any]]]
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]

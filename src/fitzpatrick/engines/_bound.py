@@ -105,8 +105,9 @@ class BlockedLoss(BoundLoss):
 
     def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
         targets = self.targets
+        n_threads = self.n_threads if self.rows.is_threaded else 1
         for_each_block(
-            targets.shape, targets.dtype.itemsize, self.n_threads, work, self.rows.block_bytes
+            targets.shape, targets.dtype.itemsize, n_threads, work, self.rows.block_bytes
         )
 
     def value_and_gradient(

@@ -28,8 +28,9 @@ class Rows(ABC, Generic[T]):
 
     targets: T
 
-    # how large a block should be
+    # how large a block should be, and whether several threads gain on one
     block_bytes: ClassVar[int] = BLOCK_BYTES
+    is_threaded: ClassVar[bool] = True
 
     @abstractmethod
     def evaluate(
@@ -62,6 +63,9 @@ class CoreRows(Rows[Targets]):
     """The core on one piece of a block after the other, for any separable loss and any targets."""
 
     loss: "Loss"
+
+    # many short calls of NumPy: two threads wait for each other, and are slower than one
+    is_threaded: ClassVar[bool] = False
 
     def _solve(
         self, rows: slice, theta: FloatArray, scratch: Scratch
