@@ -23,7 +23,7 @@ LAYERS = (
     ("_validation",),
     ("regularizers",),
     ("losses", "divergences", "engines"),
-    ("metrics", "preprocessing"),
+    ("_weights", "metrics", "preprocessing"),
     ("linear_model", "torch", "jax"),
     ("datasets",),
     ("experiments", "figures"),
