@@ -13,7 +13,7 @@ import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import _bind, compiled
 from fitzpatrick.engines._bound import BlockedLoss
-from fitzpatrick.engines.compiled import _math
+from fitzpatrick.engines.compiled import _jit, _math
 
 from .cases import RELATIVE, assert_same_digits, cases, core, proportions, scores
 from .conftest import COMPILED
@@ -66,6 +66,25 @@ def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
         engines.bind(fp.get_loss("logistic"), np.zeros(3, int), 4, engine="numba")
     rows = rows_of("logistic", np.zeros(3, int), 4)
     assert not isinstance(rows, compiled.LogisticLabelRows)
+
+
+def test_a_disabled_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    rows = rows_of("sparsemax", np.zeros(1 << 12, int), 128)
+    assert not isinstance(rows, compiled.SparsemaxRows)
+
+
+def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_to_cache(function: Any, *, cache: bool = False, **options: Any) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(function, **options)
+
+    def double(x: Any) -> Any:
+        return 2 * x
+
+    monkeypatch.setattr(_jit.numba, "njit", refuse_to_cache)
+    assert _jit.loop(double)(21) == 42
 
 
 def test_everything_works_without_numba() -> None:

@@ -1,7 +1,8 @@
 """How rows are computed fast on a CPU: cache-sized blocks, sparse targets, threads.
 
 The formulas are those of the core; an engine changes the order of the work and what it need not
-do at all. Targets are bound once, in their own form, and evaluated at many scores:
+do at all. Large problems run in rows compiled by Numba, where that is installed: ``_bind`` says
+which. Targets are bound once, in their own form, and evaluated at many scores:
 
 Example:
     >>> import numpy as np
