@@ -5,12 +5,12 @@ import os
 import pytest
 import torch
 
-from fitzpatrick import get_loss, loss_names
-from fitzpatrick.torch._losses import Kind, kind_of
-
 # read when the kernels are defined, before any test imports them
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+from fitzpatrick import get_loss, loss_names
+from fitzpatrick.torch._losses import Kind, kind_of
 
 CLASS_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.CLASSES]
 ENTRY_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.ENTRIES]

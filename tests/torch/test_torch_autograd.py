@@ -6,6 +6,7 @@ from conftest import CLASS_LOSSES, targets_like
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import fitzpatrick as fp
+from fitzpatrick.torch import _reference as reference
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
@@ -104,10 +105,21 @@ def test_backward_twice_and_scaled(reduction, scores):
     assert third.requires_grad
 
 
-def test_nothing_is_kept_without_grad(scores):
-    with torch.no_grad():
-        loss = F.logistic_loss(scores.requires_grad_(), LABELS)
-    assert not loss.requires_grad
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_no_gradient_is_computed_without_grad(mode, scores, monkeypatch):
+    expected = F.logistic_loss(scores, LABELS)
+
+    def fail(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(reference, "value_and_gradient", fail)
+    x = scores.clone().requires_grad_()
+    with mode():
+        loss = F.logistic_loss(x, LABELS)
+    assert loss.grad_fn is None
+    assert torch.equal(loss, expected)
+    with pytest.raises(AssertionError):  # which is where it is computed otherwise
+        F.logistic_loss(x, LABELS)
 
 
 @pytest.mark.parametrize("name", fp.loss_names())
@@ -154,7 +166,6 @@ def test_operators_pass_opcheck(name, grad, scores, generator):
         torch.library.opcheck(
             OPERATORS.gradient.default, (x, target, scale.requires_grad_(grad), *options)
         )
-        inputs = (x.detach(), target, scale.detach())
-        torch.library.opcheck(OPERATORS.value_and_gradient.default, (*inputs, *options))
-        torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, v, name, -100))
+        inputs = (x.detach(), target, scale.detach(), v.requires_grad_(grad))
+        torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, name, -100))
     torch.library.opcheck(OPERATORS.link.default, (x, name.removeprefix("fitzpatrick_")))

@@ -8,9 +8,13 @@ import pytest
 import torch
 import torch.nn.functional as nn
 from conftest import CLASS_LOSSES, ENTRY_LOSSES, targets_like
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import fitzpatrick as fp
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+LABELS = torch.tensor([0, 3, -100, 2, 1])
 
 
 def value_and_gradient(function, x, *args, **options):
@@ -70,29 +74,70 @@ SHAPES = {
 }
 
 
+WEIGHTS = {
+    "none": None,
+    "some": torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64),
+    "zero": torch.tensor([0.0, 0.0, 1.0, 0.0], dtype=torch.float64),
+}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_reproduces_cross_entropy_on_labels(shape, weighted, reduction, generator):
+def test_reproduces_cross_entropy_on_labels(shape, weight, reduction, generator):
     scores_shape, labels_shape = SHAPES[shape]
     x = torch.randn(scores_shape, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, 4, labels_shape, generator=generator)
-    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64) if weighted else None
-    for ignore_index, smoothing in itertools.product((-100, 1), (0.0, 0.3)):
+    drawn = torch.randint(0, 4, labels_shape, generator=generator)
+    some = drawn.masked_fill(drawn == 3, -100)  # the usual mixture
+    cases = itertools.product((drawn, some, torch.full_like(drawn, -100)), (-100, 1), (0.0, 0.3))
+    for labels, ignore_index, smoothing in cases:
+        if ignore_index == 1:
+            labels = labels.masked_fill(labels == -100, 1)
         options = {
-            "weight": weight,
+            "weight": WEIGHTS[weight],
             "ignore_index": ignore_index,
             "reduction": reduction,
             "label_smoothing": smoothing,
         }
-        if shape == "vector" and int(labels) == ignore_index:
-            continue
         value, gradient = value_and_gradient(F.logistic_loss, x, labels, **options)
         expected, expected_gradient = value_and_gradient(nn.cross_entropy, x, labels, **options)
         assert_equal(gradient, expected_gradient, atol=1e-12)
         assert value.shape == expected.shape
+        assert torch.equal(value.isnan(), expected.isnan())
         if smoothing == 0:
             assert_equal(value, expected)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_reproduces_cross_entropy_on_empty_batches(smoothing, weighted):
+    options = {"label_smoothing": smoothing, "weight": torch.ones(4) if weighted else None}
+    for reduction in ("mean", "sum", "none"):
+        arguments = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
+        value, gradient = value_and_gradient(
+            F.logistic_loss, *arguments, reduction=reduction, **options
+        )
+        expected, _ = value_and_gradient(
+            nn.cross_entropy, *arguments, reduction=reduction, **options
+        )
+        assert_equal(value, expected)
+        assert gradient.shape == (0, 4)
+
+
+INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, torch.uint32, torch.uint64], ids=str)
+def test_labels_of_any_integer_dtype(dtype, generator):
+    x = torch.randn(4, 300, dtype=torch.float64, generator=generator)
+    labels = torch.tensor([0, 1, 2, 100])
+    actual = F.fitzpatrick_logistic_loss(x, labels.to(dtype))
+    assert_equal(actual, F.fitzpatrick_logistic_loss(x, labels))
+    with pytest.raises(ValueError, match="target 100 at 3 is out of range"):
+        F.fitzpatrick_logistic_loss(x[:, :100], labels.to(dtype))
+    if dtype == torch.int8:
+        with pytest.raises(ValueError, match="target -1 at 0 is out of range"):
+            F.logistic_loss(x[:1], torch.tensor([-1], dtype=dtype), ignore_index=255)
 
 
 def test_smoothed_values_differ_from_cross_entropy_by_the_potential(scores):
@@ -149,8 +194,14 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
     theirs = nn.binary_cross_entropy_with_logits
     expected, expected_gradient = value_and_gradient(theirs, x, y, **options)
     assert_equal(gradient, expected_gradient, atol=1e-12)
-    if not soft:
-        assert_equal(value, expected)
+    # Ω(y) is not in theirs: c Ω(w y / c) with c = w y + 1 − y and the positive weight w
+    ones = torch.ones_like(y)
+    w = ones if options["pos_weight"] is None else ones * options["pos_weight"]
+    c = w * y + 1 - y
+    omega = fp.regularizers.Bernoulli().value((w * y / c)[..., None])
+    omega = omega * c * (ones if options["weight"] is None else options["weight"])
+    constant = {"mean": omega.mean(), "sum": omega.sum(), "none": omega}[reduction]
+    assert_equal(value - constant, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ENTRY_LOSSES)
@@ -243,7 +294,8 @@ def test_half_precision_is_float32_inside(name, dtype, scores, generator):
     expected, expected_gradient = value_and_gradient(loss_of(name), x.float(), y)
     assert value.dtype == gradient.dtype == dtype
     assert_equal(value, expected.to(dtype), rtol=0, atol=0)
-    assert_equal(gradient.float(), expected_gradient, rtol=2e-2, atol=1e-3)
+    last_place = torch.finfo(dtype).eps
+    assert_equal(gradient.float(), expected_gradient, rtol=last_place, atol=1e-7)
 
 
 def test_autocast_gives_float32_losses_of_half_precision_scores(generator):
@@ -258,6 +310,32 @@ def test_autocast_gives_float32_losses_of_half_precision_scores(generator):
     loss.backward()
     assert layer.weight.grad.dtype == torch.float32
     assert layer.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_float32_scores_are_the_same_under_autocast(name, scores, generator):
+    x, y = scores.float(), targets_like(name, scores, generator).float()
+    cases = [(y, {})]
+    if name in CLASS_LOSSES:
+        weight = torch.tensor([0.5, 2.0, 1.0, 0.1])
+        cases += [(y, {"weight": weight}), (LABELS, {"weight": weight, "label_smoothing": 0.1})]
+    for target, options in cases:
+        outside = value_and_gradient(loss_of(name), x, target, **options)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inside = value_and_gradient(loss_of(name), x, target, **options)
+        assert torch.equal(inside[0], outside[0])
+        assert torch.equal(inside[1], outside[1])
+
+
+def test_matrix_products_of_the_core_are_exact_under_autocast(scores):
+    x, y = scores.float(), torch.zeros(5, 4)
+    matrix = torch.eye(4) + 0.3
+    loss = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Quadratic(matrix)))
+    outside = value_and_gradient(loss, x, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = value_and_gradient(loss, x, y)
+    assert torch.equal(inside[0], outside[0])
+    assert torch.equal(inside[1], outside[1])
 
 
 def test_gradients_of_float16_wait_for_the_loss_scale():
@@ -305,11 +383,42 @@ def test_bad_input_raises(error, message, x, target):
         ({"dim": 2}, "dim=2 is not an axis"),
         ({"weight": torch.ones(2)}, "one entry per class"),
         ({"engine": "cuda"}, "engine must be one of"),
+        ({"weight": [1.0, 2.0, 3.0]}, "weight must be a tensor"),
+        ({"weight": torch.ones(3, dtype=torch.long)}, "weight must hold floating-point numbers"),
+        ({"weight": torch.ones(3, device="meta")}, "weight on meta; move it with"),
+        ({"weight": -torch.ones(3), "label_smoothing": 0.1}, "weight must not be negative"),
+        ({"ignore_index": None}, "ignore_index must be a class index"),
+        ({"validate": "yes"}, "validate must be True, False or None"),
     ],
 )
 def test_bad_options_raise(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         F.sparsemax_loss(torch.ones(2, 3), torch.tensor([0, 1]), **options)
+
+
+def test_proportions_have_no_class_to_ignore():
+    with pytest.raises(ValueError, match="ignore_index=1 is a class index"):
+        F.sparsemax_loss(torch.ones(2, 3), torch.full((2, 3), 1 / 3), ignore_index=1)
+
+
+def test_no_entries_at_all():
+    x = torch.zeros(2, 0, requires_grad=True)
+    total = F.sigmoid_loss(x, torch.zeros(2, 0), reduction="sum")
+    total.backward()
+    assert total.item() == 0
+    assert x.grad.shape == (2, 0)
+    balls = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball())))
+    with pytest.raises(ValueError, match="at least one entry"):
+        balls(torch.zeros(2, 0), torch.zeros(2, 0))
+
+
+def test_tensors_without_values_are_not_looked_at(scores):
+    labels = torch.tensor([0, 3, 1, 2, 2])
+    graph = make_fx(lambda x: F.fitzpatrick_logistic_loss(x, labels))(scores)
+    assert_equal(graph(2 * scores), F.fitzpatrick_logistic_loss(2 * scores, labels))
+    with FakeTensorMode():
+        fake = F.sparsemax_loss(torch.zeros(2, 3), torch.zeros(2, dtype=torch.long))
+    assert fake.shape == ()
 
 
 def test_targets_that_want_a_gradient_raise():

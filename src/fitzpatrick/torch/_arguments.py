@@ -4,22 +4,27 @@ import math
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
+from torch.autograd import forward_ad
 
 from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
     "check_labels",
-    "check_reduction",
+    "check_options",
     "check_rows",
     "check_scores",
     "check_target",
+    "check_weight",
     "class_dim",
+    "is_plain",
     "looks_at_values",
     "output_dtype",
     "rows_along",
 ]
 
+_PLAIN = (Tensor, torch.nn.Parameter)
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -53,9 +58,36 @@ def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
         )
 
 
-def check_reduction(reduction: str) -> None:
+def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A002
+    """Raise unless ``weight`` is a floating-point tensor beside ``input``."""
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(weight).__name__}")
+    if not weight.is_floating_point():
+        raise TypeError(
+            f"{name} must hold floating-point numbers, got {weight.dtype}; convert it with .float()"
+        )
+    if weight.device != input.device:
+        raise ValueError(
+            f"input is on {input.device} and {name} on {weight.device}; "
+            f"move it with {name}.to(input.device), or the module with .to(device)"
+        )
+
+
+def check_options(
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    validate: bool | None = None,
+) -> None:
+    """Raise for options that no input could go with."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    if not isinstance(ignore_index, int):
+        raise TypeError(f"ignore_index must be a class index, got {ignore_index!r}")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if validate not in (None, True, False):
+        raise TypeError(f"validate must be True, False or None, got {validate!r}")
 
 
 def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
@@ -69,12 +101,28 @@ def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
     return dim % input.ndim
 
 
+def is_plain(*tensors: Tensor) -> bool:
+    """Whether all that happens to the tensors is what Python sees: no subclass, transform or mode.
+
+    Then their values may be looked at, and an engine be called without PyTorch's dispatcher, which
+    costs more than a small kernel. PyTorch has no public name for most of these questions.
+    """
+    for x in tensors:
+        if type(x) not in _PLAIN or is_legacy_batchedtensor(x):
+            return False
+    return (
+        not torch._C._are_functorch_transforms_active()
+        and not torch._C._len_torch_dispatch_stack()
+        and torch._C._get_tracing_state() is None
+        and forward_ad._current_level < 0
+    )
+
+
 def looks_at_values(validate: bool | None, x: Tensor) -> bool:
     """Whether values are checked: as asked, else on the CPU, where looking costs no wait."""
-    traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
     if validate is None:
-        return x.device.type == "cpu" and not traced
-    if validate and traced:
+        return x.is_cpu and not torch.compiler.is_compiling() and is_plain(x)
+    if validate and (torch.compiler.is_compiling() or not is_plain(x)):
         raise RuntimeError(
             "validate=True looks at the values of the target, which torch.compile and torch.func "
             "cannot; check outside of the transformed function, or pass validate=False"
@@ -83,7 +131,12 @@ def looks_at_values(validate: bool | None, x: Tensor) -> bool:
 
 
 def check_labels(labels: Tensor, k: int, ignore_index: int) -> None:
-    """Raise with the first label that is neither a class nor ``ignore_index``."""
+    """Raise with the first label, an int64, that is neither a class nor ``ignore_index``."""
+    if labels.numel() == 0:
+        return
+    low, high = torch.aminmax(labels)
+    if low.item() >= 0 and high.item() < k:
+        return
     outside = ((labels < 0) | (labels >= k)) & (labels != ignore_index)
     if not bool(outside.any()):
         return

@@ -1,248 +1,332 @@
 r"""Derivatives, all of them, in one place.
 
-A loss has the gradient :math:`y^\star - y`, and its gradient has the Hessian product of the core as
-derivative. Two functions say so, :class:`_Value` and :class:`_Gradient`, each for backward and
-forward mode, so that double backward and the transforms of ``torch.func`` compose.
-:class:`_FusedSum` is for plain training: it computes the gradient in the forward pass, where the
-scores are at hand, and only rescales it in the backward pass.
+A loss has the gradient :math:`y^\star - y`, its gradient has the Hessian product of the core as
+derivative, and that is linear in its direction. Three functions say so, :class:`_Value`,
+:class:`_Gradient` and :class:`_HessianProduct`, each for backward and forward mode, so that double
+backward and the transforms of ``torch.func`` compose, compiled or not. What has no derivative here
+raises: targets, third derivatives, and forward mode inside of forward mode.
 
-While a compiler traces, the operators are called themselves, with the same derivatives registered
-for the backward pass.
+:class:`_Fused` is for plain training: it computes the gradient in the forward pass, where the
+scores are at hand, and only rescales it in the backward pass. A compiled graph and float16 do
+without it: the former could not rescale in place, which costs as much as it saves, and in the
+latter a gradient that waits for the loss scale would underflow.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
 from . import _operators as operators
-from ._engine import triton_engine
+from ._arguments import is_plain
+from ._engine import engine_module
+from ._reference import any_target
 
-__all__ = ["link_rows", "loss_rows", "loss_sum"]
+__all__ = ["link_rows", "loss_rows"]
+
+Gradients = tuple[Tensor | None, ...]
 
 
 def _apply(function: type[Function], *inputs: Any) -> Any:
     return function.apply(*inputs)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
 
 
-def _saved(ctx: Any) -> tuple[Tensor, Tensor, Tensor]:
-    theta, target, scale = ctx.saved_tensors
-    return theta, target, scale
-
-
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keep what a derivative needs: scores, target and scale, and the options behind them."""
+    """Keep the tensors and the options that a derivative needs."""
     del output
-    theta, target, scale, loss, engine, ignore_index = inputs
-    ctx.save_for_backward(theta, target, scale)
-    ctx.options = loss, engine, ignore_index
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+    ctx.options = inputs[len(tensors) :]
+    ctx.set_materialize_grads(False)
 
 
-def _keep_both(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    _keep(ctx, inputs, output)
-    ctx.save_for_forward(*inputs[:3])
+def _no_target_derivative() -> NoReturn:
+    raise NotImplementedError(
+        "the losses are differentiated in input and in weights that only multiply rows, not in "
+        "target, nor in a weight that changes the target (with label_smoothing, pos_weight); "
+        "detach those"
+    )
 
 
-def _gradient(theta: Tensor, target: Tensor, scale: Tensor, options: Any) -> Tensor:
-    """Gradient rows, differentiable themselves."""
-    if torch.compiler.is_compiling():
-        out: Tensor = operators.gradient(theta, target, scale, *options)
-    else:
-        out = _apply(_Gradient, theta, target, scale, *options)
-    return out
+def _no_third_derivative() -> NoReturn:
+    raise NotImplementedError(
+        "the losses have two derivatives in input and the links one; the next one is not there"
+    )
 
 
-def _value_backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-    theta, target, scale = _saved(ctx)
-    return _gradient(theta, target, scale * upstream, ctx.options), None, None, None, None, None
+def _check_one_forward_level() -> None:
+    """Raise where forward mode runs inside of forward mode.
 
-
-def _value_jvp(ctx: Any, theta_dot: Tensor, *_: Any) -> Tensor:
-    theta, target, scale = _saved(ctx)
-    rows = _gradient(theta, target, scale, ctx.options)
-    return (rows * theta_dot).sum(-1).to(scale.dtype)
-
-
-def _gradient_backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-    theta, target, scale = _saved(ctx)
-    loss, _, ignore_index = ctx.options
-    by_theta = by_scale = None
-    if ctx.needs_input_grad[0]:
-        by_theta = operators.hessian_product(theta, target, scale, upstream, loss, ignore_index)
-    if ctx.needs_input_grad[2]:
-        rows = operators.gradient(theta, target, torch.ones_like(scale), *ctx.options)
-        by_scale = (rows * upstream).sum(-1).to(scale.dtype)
-    return by_theta, None, by_scale, None, None, None
+    PyTorch does not differentiate the ``jvp`` of a Function: the outer derivative would be zero.
+    """
+    levels = torch._C._functorch.get_interpreter_stack() or []
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+        raise NotImplementedError(
+            "forward mode inside of forward mode is not there for the losses and links; "
+            "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
 
 
 class _Value(Function):
-    """scale · L(y, θ), row by row."""
+    """scale · L(y, θ), row by row; differentiable in the scores and in the scale."""
 
     generate_vmap_rule = True
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
         out: Tensor = operators.value(*inputs)
         return out
 
-    setup_context = staticmethod(_keep_both)
-    backward = staticmethod(_value_backward)
-    jvp = staticmethod(_value_jvp)
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        if upstream is None:
+            return (None,) * 6
+        theta, target, scale = ctx.saved_tensors
+        by_theta = by_scale = None
+        if ctx.needs_input_grad[0]:
+            by_theta = _apply(_Gradient, theta, target, scale * upstream, *ctx.options)
+        if ctx.needs_input_grad[1]:
+            _no_target_derivative()
+        if ctx.needs_input_grad[2]:
+            by_scale = upstream * _apply(
+                _Value, theta, target, torch.ones_like(scale), *ctx.options
+            )
+        return by_theta, None, by_scale, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
+        _check_one_forward_level()
+        if target_dot is not None:
+            _no_target_derivative()
+        theta, target, scale = ctx.saved_tensors
+        out = torch.zeros_like(scale)
+        if theta_dot is not None:
+            rows = _apply(_Gradient, theta, target, scale, *ctx.options)
+            out = out + (rows * theta_dot).sum(-1).to(scale.dtype)
+        if scale_dot is not None:
+            out = out + _apply(_Value, theta, target, scale_dot, *ctx.options)
+        return out
 
 
 class _Gradient(Function):
     """scale · (y* − y), row by row; differentiable in the scores and in the scale."""
 
     generate_vmap_rule = True
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
         out: Tensor = operators.gradient(*inputs)
         return out
 
-    setup_context = staticmethod(_keep_both)
-    backward = staticmethod(_gradient_backward)
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        if upstream is None:
+            return (None,) * 6
+        theta, target, scale = ctx.saved_tensors
+        by_theta = by_scale = None
+        if ctx.needs_input_grad[0]:
+            by_theta = _hessian_product(theta, target, scale, upstream, ctx.options)
+        if ctx.needs_input_grad[1]:
+            _no_target_derivative()
+        if ctx.needs_input_grad[2]:
+            rows = _apply(_Gradient, theta, target, torch.ones_like(scale), *ctx.options)
+            by_scale = (rows * upstream).sum(-1).to(scale.dtype)
+        return by_theta, None, by_scale, None, None, None
 
     @staticmethod
-    def jvp(
-        ctx: Any, theta_dot: Tensor | None, _: Any, scale_dot: Tensor | None, *__: Any
-    ) -> Tensor:
-        theta, target, scale = _saved(ctx)
-        loss, _engine, ignore_index = ctx.options
+    def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
+        _check_one_forward_level()
+        if target_dot is not None:
+            _no_target_derivative()
+        theta, target, scale = ctx.saved_tensors
         out = torch.zeros_like(theta)
         if theta_dot is not None:
-            out = operators.hessian_product(theta, target, scale, theta_dot, loss, ignore_index)
+            out = out + _hessian_product(theta, target, scale, theta_dot, ctx.options)
         if scale_dot is not None:
-            out = out + operators.gradient(theta, target, scale_dot, *ctx.options)
+            out = out + _apply(_Gradient, theta, target, scale_dot, *ctx.options)
         return out
 
 
-class _FusedSum(Function):
-    """The sum of :class:`_Value` over rows, with the gradient computed in the forward pass.
+def _hessian_product(
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, options: tuple[str, str, int]
+) -> Tensor:
+    loss, _, ignore_index = options
+    theta = _apply(_NoDerivative, theta)
+    scale = _apply(_NoDerivative, scale)
+    out: Tensor = _apply(_HessianProduct, theta, target, scale, v, loss, ignore_index)
+    return out
+
+
+class _HessianProduct(Function):
+    """scale · ∇²L(y, θ) v, row by row; differentiable in v, in which it is linear and symmetric."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_keep)
+
+    @staticmethod
+    def forward(*inputs: Any) -> Tensor:
+        out: Tensor = operators.hessian_product(*inputs)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        by_v = None
+        if upstream is not None and ctx.needs_input_grad[3]:
+            theta, target, scale, _ = ctx.saved_tensors
+            by_v = _apply(_HessianProduct, theta, target, scale, upstream, *ctx.options)
+        return None, None, None, by_v, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, theta_dot: Any, _: Any, scale_dot: Any, v_dot: Any, *__: Any) -> Tensor:
+        _check_one_forward_level()
+        if theta_dot is not None or scale_dot is not None:
+            _no_third_derivative()
+        theta, target, scale, _v = ctx.saved_tensors
+        out: Tensor = _apply(_HessianProduct, theta, target, scale, v_dot, *ctx.options)
+        return out
+
+
+class _NoDerivative(Function):
+    """A tensor itself, which raises when somebody asks for the derivative in it.
+
+    Not :class:`_HessianProduct` says so, whose backward pass also runs for the sake of v alone.
+    """
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_keep)
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(*_: Any) -> NoReturn:
+        _no_third_derivative()
+
+    @staticmethod
+    def jvp(*_: Any) -> NoReturn:
+        _no_third_derivative()
+
+
+class _Fused(Function):
+    """:class:`_Value` of plain tensors, or its sum, with the gradient from the forward pass.
 
     The first backward pass hands the gradient out, scaled in place; a second one through the same
-    graph, and a backward pass that is itself differentiated, compute it anew.
+    graph, and one that is itself differentiated or mapped, compute it anew.
     """
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        value, ctx.gradient = _value_and_gradient(*inputs)
-        _keep_both(ctx, inputs, value)
-        return value.sum()
+    def forward(
+        ctx: Any,
+        theta: Tensor,
+        target: Tensor,
+        scale: Tensor,
+        options: tuple[str, str, int],
+        summed: bool,
+    ) -> Tensor:
+        loss, engine, ignore_index = ctx.options = options
+        ctx.save_for_backward(theta, target, scale)
+        # the gradient is not saved as the others are, since it is scaled in place, once
+        value: Tensor
+        value, ctx.gradient = engine_module(engine).value_and_gradient(
+            theta, target, scale, loss, ignore_index
+        )
+        return value.sum() if summed else value
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
         rows, ctx.gradient = ctx.gradient, None
-        if rows is None or torch.is_grad_enabled():
-            return _value_backward(ctx, upstream)
-        if ctx.options[1] == "triton":
-            triton_engine().scale_rows_(rows, upstream)
-        else:
-            rows.mul_(upstream)
-        return rows, None, None, None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Tensor:
-        return _value_jvp(ctx, *tangents).sum()
-
-
-def _value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """Both; past the dispatcher, which costs more than a small kernel, where nothing listens."""
-    if engine == "triton" and type(theta) is Tensor and not torch._C._len_torch_dispatch_stack():
-        kernels = triton_engine()
-        value, rows = kernels.value_and_gradient(theta, target, scale, loss, ignore_index)
-    else:
-        value, rows = operators.value_and_gradient(theta, target, scale, loss, engine, ignore_index)
-    return value, rows
+        if rows is None or torch.is_grad_enabled() or not is_plain(upstream):
+            return _Value.backward(ctx, upstream)[:5]
+        engine_module(ctx.options[1]).scale_rows_(rows, upstream)
+        return rows, None, None, None, None
 
 
 class _Link(Function):
     """ŷ(θ), row by row; its Jacobian is the Hessian of the Fenchel-Young loss at any target."""
 
     generate_vmap_rule = True
+    setup_context = staticmethod(_keep)
 
     @staticmethod
-    def forward(theta: Tensor, loss: str) -> Tensor:
-        out: Tensor = operators.link(theta, loss)
+    def forward(*inputs: Any) -> Tensor:
+        out: Tensor = operators.link(*inputs)
         return out
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        del output
-        theta, ctx.loss = inputs
-        ctx.save_for_backward(theta)
-        ctx.save_for_forward(theta)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return _link_product(ctx, upstream), None
+    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        return None if upstream is None else _link_product(ctx, upstream), None
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor, _: Any) -> Tensor:
+        _check_one_forward_level()
         return _link_product(ctx, theta_dot)
 
 
 def _link_product(ctx: Any, v: Tensor) -> Tensor:
     (theta,) = ctx.saved_tensors
-    target = torch.zeros_like(theta)
+    (loss,) = ctx.options
     scale = torch.ones_like(theta[:, 0])
-    out: Tensor = operators.hessian_product(theta, target, scale, v, ctx.loss, 0)
+    return _hessian_product(theta, any_target(theta, loss), scale, v, (loss, "reference", -1))
+
+
+# The operators have their derivatives themselves, too, for whoever calls them by name.
+for _operator, _function in (
+    (operators.value, _Value),
+    (operators.gradient, _Gradient),
+    (operators.hessian_product, _HessianProduct),
+    (operators.link, _Link),
+):
+    _operator.register_autograd(_function.backward, setup_context=_keep)
+
+
+# Compilers take these two as they are and look at the operators inside, with their derivatives.
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _differentiable_rows(*inputs: Any) -> Tensor:
+    out: Tensor = _apply(_Value, *inputs)
     return out
 
 
-def _keep_link(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    del output
-    theta, ctx.loss = inputs
-    ctx.save_for_backward(theta)
-
-
-operators.value.register_autograd(_value_backward, setup_context=_keep)
-operators.gradient.register_autograd(_gradient_backward, setup_context=_keep)
-operators.link.register_autograd(
-    lambda ctx, upstream: (_link_product(ctx, upstream), None), setup_context=_keep_link
-)
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _differentiable_link(theta: Tensor, loss: str) -> Tensor:
+    out: Tensor = _apply(_Link, theta, loss)
+    return out
 
 
 def loss_rows(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    loss: str,
+    engine: str,
+    ignore_index: int,
+    *,
+    summed: bool,
 ) -> Tensor:
-    """scale · L(y, θ) of each row, shape (n,), with all derivatives in θ."""
-    inputs = theta, target, scale, loss, engine, ignore_index
-    if torch.compiler.is_compiling():
-        out: Tensor = operators.value(*inputs)
+    """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ."""
+    options = loss, engine, ignore_index
+    out: Tensor
+    if torch.compiler.is_compiling() or not is_plain(theta, target, scale):
+        out = _differentiable_rows(theta, target, scale, *options)
+    elif not torch.is_grad_enabled() or not (
+        theta.requires_grad or scale.requires_grad or target.requires_grad
+    ):
+        out = engine_module(engine).value(theta, target, scale, loss, ignore_index)
+    elif target.requires_grad:
+        _no_target_derivative()
+    elif scale.requires_grad or theta.dtype == torch.float16:
+        out = _differentiable_rows(theta, target, scale, *options)
     else:
-        out = _apply(_Value, *inputs)
-    return out
-
-
-def loss_sum(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
-) -> Tensor:
-    """The sum of :func:`loss_rows`."""
-    inputs = theta, target, scale, loss, engine, ignore_index
-    if not torch.compiler.is_compiling() and _may_fuse(theta):
-        out: Tensor = _apply(_FusedSum, *inputs)
+        out = _apply(_Fused, theta, target, scale, options, summed)
         return out
-    return loss_rows(*inputs).sum()
-
-
-def _may_fuse(theta: Tensor) -> bool:
-    return (
-        theta.requires_grad
-        and torch.is_grad_enabled()
-        # in half precision a gradient that waits for the loss scale would underflow
-        and theta.dtype != torch.float16
-        and not torch._C._are_functorch_transforms_active()
-    )
+    return out.sum() if summed else out
 
 
 def link_rows(theta: Tensor, loss: str) -> Tensor:
     """ŷ(θ) of each row, shape (n, k), once differentiable."""
-    if torch.compiler.is_compiling():
-        out: Tensor = operators.link(theta, loss)
-    else:
-        out = _apply(_Link, theta, loss)
+    out: Tensor = _differentiable_link(theta, loss)
     return out

@@ -4,9 +4,11 @@ A PyTorch operator takes tensors, numbers and strings, so that a loss travels th
 string: its registry name, or a key made here for a loss over a regulariser of the user's own.
 """
 
+import uuid
+
 from ..losses import Loss, get_loss, loss_names
 
-__all__ = ["handle_of", "loss_of"]
+__all__ = ["handle_of", "loss_of", "restore"]
 
 # A compiled graph keeps nothing but the string, so that a loss that was once used stays here.
 _LOSSES: dict[str, Loss] = {name: get_loss(name) for name in loss_names()}
@@ -36,9 +38,17 @@ def handle_of(loss: Loss) -> str:
     for handle, known in _LOSSES.items():
         if _is_same(known, loss):
             return handle
-    handle = f"{type(loss).__name__}-{len(_LOSSES)}"
+    handle = f"{type(loss).__name__}-{uuid.uuid4().hex}"
     _LOSSES[handle] = loss
     return handle
+
+
+def restore(handle: str, loss: Loss) -> Loss:
+    """The loss that ``handle`` stands for; ``loss``, its copy, where this process has none yet.
+
+    So that copies share one loss, and a handle means the same in every process.
+    """
+    return _LOSSES.setdefault(handle, loss)
 
 
 def loss_of(handle: str) -> Loss:

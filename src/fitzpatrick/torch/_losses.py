@@ -21,20 +21,21 @@ from ..regularizers._base import SeparableRegularizer
 from ..sets import Box, ProductSet, Simplex
 from ._arguments import (
     check_labels,
-    check_reduction,
+    check_options,
     check_rows,
     check_scores,
     check_target,
+    check_weight,
     class_dim,
     looks_at_values,
     output_dtype,
     rows_along,
 )
-from ._autograd import loss_rows, loss_sum
+from ._autograd import loss_rows
 from ._engine import choose_engine
 from ._handles import loss_of
 
-__all__ = ["Kind", "class_loss", "entry_loss", "kind_of", "row_loss"]
+__all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
 
 
 class Kind(Enum):
@@ -80,12 +81,18 @@ def _reduce(
     dtype: torch.dtype,
 ) -> Tensor:
     """The reduced loss of rows that carry the reduction's scale already."""
+    out = loss_rows(*rows, summed=reduction != "none")
     if reduction == "none":
-        return loss_rows(*rows).reshape(shape).to(dtype)
-    total = loss_sum(*rows)
+        out = out.reshape(shape)
     if reduction == "mean" and rows[0].shape[0] == 0:
-        total = total * math.nan  # the mean of nothing, as PyTorch has it
-    return total if total.dtype == dtype else total.to(dtype)
+        out = out * math.nan  # the mean of nothing, as PyTorch has it
+    return out if out.dtype == dtype else out.to(dtype)
+
+
+def _even(n: int, reduction: str, theta: Tensor) -> Tensor:
+    """The scale of n rows that count the same."""
+    factor = 1 / n if reduction == "mean" and n else 1.0
+    return torch.full((1,), factor, dtype=_working(theta), device=theta.device).expand(n)
 
 
 def class_loss(
@@ -103,44 +110,59 @@ def class_loss(
     """A loss on the simplex, for class indices or proportions."""
     check_scores(input)
     check_target(target, input)
-    check_reduction(reduction)
+    check_options(reduction, ignore_index, label_smoothing, validate)
     axis = class_dim(input, dim)
     k = input.shape[axis]
     if k == 0:
         raise ValueError(f"input must have at least one class, got shape {tuple(input.shape)}")
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
-    if weight is not None and tuple(weight.shape) != (k,):
-        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
+    look = looks_at_values(validate, input)
+    if weight is not None:
+        _check_class_weight(weight, input, k, look and label_smoothing > 0)
     engine = choose_engine(engine, input, handle)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
     theta = rows_along(input, axis)
-    look = looks_at_values(validate, input)
+    nothing = None
     if target.is_floating_point():
         _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
+        if ignore_index >= 0:
+            raise ValueError(
+                f"ignore_index={ignore_index} is a class index and the target holds proportions, "
+                "which have none; a weight of 0 leaves a class out"
+            )
         y = rows_along(target, axis)
         if look:
             check_rows(y, loss_of(handle).regularizer.domain)
         y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
-        ignore_index = -1
     else:
         if target.shape != shape:
             raise ValueError(
                 f"class indices must have shape {tuple(shape)} to go with input of shape "
                 f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}"
             )
+        labels = target if target.dtype == torch.int64 else target.long()
         if look:
-            check_labels(target, k, ignore_index)
-        y, scale = _labels(theta, _flat(target), weight, ignore_index, reduction, label_smoothing)
+            check_labels(labels, k, ignore_index)
+        labels = labels if labels.ndim == 1 else labels.reshape(-1)
+        if weight is None and label_smoothing == 0:
+            y, scale = labels, _counted(theta, labels, ignore_index, reduction)
+        else:
+            y, scale, nothing = _weighted(
+                theta, labels, weight, ignore_index, reduction, label_smoothing
+            )
     rows = theta, y, scale, handle, engine, ignore_index
-    return _reduce(rows, reduction, shape, output_dtype(input))
+    out = _reduce(rows, reduction, shape, output_dtype(input))
+    return out if nothing is None else out + nothing.to(out.dtype)
 
 
-def _flat(labels: Tensor) -> Tensor:
-    """Class indices as one list of int64; itself where it is one."""
-    if labels.ndim != 1:
-        labels = labels.reshape(-1)
-    return labels if labels.dtype == torch.int64 else labels.long()
+def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
+    check_weight(weight, input, "weight")
+    if tuple(weight.shape) != (k,):
+        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
+    if look and bool((weight < 0).any()):
+        raise ValueError(
+            "weight must not be negative with label_smoothing, where it changes the target, "
+            f"got {float(weight.min())}"
+        )
 
 
 def _proportions(
@@ -150,42 +172,50 @@ def _proportions(
     dtype = _working(theta)
     if label_smoothing > 0:
         y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / y.shape[-1]
-    n = theta.shape[0]
-    factor = 1 / n if reduction == "mean" and n else 1.0
+    scale = _even(theta.shape[0], reduction, theta)
     if weight is None:
-        return y, torch.full((1,), factor, dtype=dtype, device=theta.device).expand(n)
-    return y, (y.to(dtype) @ weight.to(dtype)) * factor
+        return y, scale
+    # not a matrix product, which autocast would compute in half precision
+    return y, scale * (y.to(dtype) * weight.to(dtype)).sum(-1)
 
 
-def _labels(
+def _counted(theta: Tensor, labels: Tensor, ignore_index: int, reduction: str) -> Tensor:
+    """The scale of labels that count the same; an engine skips ignored rows itself."""
+    n = theta.shape[0]
+    if reduction != "mean":
+        return _even(n, reduction, theta)
+    # infinite where nothing counts: 0 · ∞ makes the loss NaN, as in PyTorch
+    return (labels != ignore_index).sum(dtype=_working(theta)).reciprocal().expand(n)
+
+
+def _weighted(
     theta: Tensor,
     labels: Tensor,
     weight: Tensor | None,
     ignore_index: int,
     reduction: str,
     label_smoothing: float,
-) -> tuple[Tensor, Tensor]:
-    """Labels, or their smoothed distribution, and their scale; the mean is over total weight."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Labels, or their smoothed distribution, and their scale; the mean is over total weight.
+
+    The last result is to be added to the loss: NaN where the mean is over nothing, else zero. As a
+    factor it would reach the gradient, which is zero there, as in PyTorch.
+    """
     n, k = theta.shape
     dtype = _working(theta)
-    if weight is None and label_smoothing == 0:
-        # the kernel skips ignored rows, so that one number serves all
-        if reduction != "mean":
-            return labels, torch.ones(1, dtype=dtype, device=theta.device).expand(n)
-        total = (labels != ignore_index).sum(dtype=dtype)
-        return labels, total.reciprocal().expand(n)
     counts = labels != ignore_index
     inside = counts & (labels >= 0) & (labels < k)
     index = labels.masked_fill(~inside, 0)
-    scale = torch.ones(1, dtype=dtype, device=theta.device).expand(n)
-    if weight is not None:
-        scale = weight.to(dtype)[index]
-    scale = scale.masked_fill(~counts, 0.0)
-    total = scale.sum()
+    weights = _even(n, "sum", theta) if weight is None else weight.to(dtype)[index]
+    total = weights.masked_fill(~counts, 0.0).sum()
+    y = labels
     if label_smoothing > 0:
-        labels, tilt = _smooth(theta, index, weight, label_smoothing)
-        scale = tilt.masked_fill(~counts, 0.0).masked_fill(counts & ~inside, torch.nan)
-    return labels, scale / total if reduction == "mean" else scale
+        y, weights = _smooth(theta, index, weight, label_smoothing)
+        weights = weights.masked_fill(~inside, torch.nan)
+    if reduction != "mean":
+        return y, weights.masked_fill(~counts, 0.0), None
+    nothing = total / total - 1
+    return y, (weights / total + nothing).masked_fill(~counts, 0.0), nothing.detach()
 
 
 def _smooth(
@@ -220,17 +250,15 @@ def entry_loss(
     """A loss that is a sum over entries, each with a target of its own."""
     check_scores(input)
     check_target(target, input)
-    check_reduction(reduction)
+    check_options(reduction, validate=validate)
     _check_same_shape(input, target)
-    domain = loss_of(handle).regularizer.domain
     engine = choose_engine(engine, input, handle)
     dtype = _working(input)
+    if looks_at_values(validate, input) and target.numel():
+        vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
+        check_rows(vectors, loss_of(handle).regularizer.domain)
     y = target.reshape(-1, 1)
-    if looks_at_values(validate, input):
-        check_rows(target.reshape(-1, target.shape[-1]) if target.ndim else y, domain)
-    n = y.shape[0]
-    scale = torch.full((1,), 1 / n if reduction == "mean" and n else 1.0, dtype=dtype)
-    scale = scale.to(input.device).expand(n)
+    scale = _even(y.shape[0], reduction, input)
     if weight is not None:
         scale = scale * _spread(weight, input, "weight").to(dtype)
     y = y.to(dtype)
@@ -245,6 +273,7 @@ def entry_loss(
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
+    check_weight(weight, input, name)
     try:
         return weight.expand(input.shape).reshape(-1)
     except RuntimeError as error:
@@ -266,17 +295,16 @@ def row_loss(
     """A loss of vectors along ``dim``, for any set."""
     check_scores(input)
     check_target(target, input)
-    check_reduction(reduction)
+    check_options(reduction, validate=validate)
     _check_same_shape(input, target)
     axis = class_dim(input, dim)
+    if input.shape[axis] == 0:
+        raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
     engine = choose_engine(engine, input, handle)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
     theta = rows_along(input, axis)
     y = rows_along(target.to(_working(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, loss_of(handle).regularizer.domain)
-    n = theta.shape[0]
-    factor = 1 / n if reduction == "mean" and n else 1.0
-    scale = torch.full((1,), factor, dtype=_working(input), device=input.device).expand(n)
-    rows = theta, y, scale, handle, engine, -1
+    rows = theta, y, _even(theta.shape[0], reduction, theta), handle, engine, -1
     return _reduce(rows, reduction, shape, output_dtype(input))

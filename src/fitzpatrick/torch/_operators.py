@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.library import custom_op, register_vmap
 
 from . import _reference
-from ._engine import triton_engine
+from ._engine import engine_module
 
-__all__ = ["gradient", "hessian_product", "link", "value", "value_and_gradient"]
+__all__ = ["gradient", "hessian_product", "link", "value"]
 
 
 def _value_dtype(theta: Tensor) -> torch.dtype:
@@ -27,10 +27,8 @@ def value(
     theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
 ) -> Tensor:
     """Losses of the rows, shape (n,)."""
-    if engine == "triton":
-        out: Tensor = triton_engine().value(theta, target, scale, loss, ignore_index)
-        return out
-    return _reference.value(theta, target, scale, loss, ignore_index)
+    out: Tensor = engine_module(engine).value(theta, target, scale, loss, ignore_index)
+    return out
 
 
 @custom_op("fitzpatrick::gradient", mutates_args=())
@@ -38,23 +36,8 @@ def gradient(
     theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
 ) -> Tensor:
     """Gradients in θ, shape (n, k)."""
-    if engine == "triton":
-        out: Tensor = triton_engine().gradient(theta, target, scale, loss, ignore_index)
-        return out
-    return _reference.gradient(theta, target, scale, loss, ignore_index)
-
-
-@custom_op("fitzpatrick::value_and_gradient", mutates_args=())
-def value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """Both in one pass."""
-    if engine == "triton":
-        out: tuple[Tensor, Tensor] = triton_engine().value_and_gradient(
-            theta, target, scale, loss, ignore_index
-        )
-        return out
-    return _reference.value_and_gradient(theta, target, scale, loss, ignore_index)
+    out: Tensor = engine_module(engine).gradient(theta, target, scale, loss, ignore_index)
+    return out
 
 
 @custom_op("fitzpatrick::hessian_product", mutates_args=())
@@ -83,11 +66,6 @@ def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape)
 
 
-@value_and_gradient.register_fake
-def _(theta: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    return theta.new_empty(theta.shape[:1], dtype=_value_dtype(theta)), theta.new_empty(theta.shape)
-
-
 def _register_vmap(operator: Callable[..., Any]) -> None:
     """A batch of rows is more rows: fold the mapped axis into the first one and unfold after."""
 
@@ -100,16 +78,13 @@ def _register_vmap(operator: Callable[..., Any]) -> None:
             x = x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
             return x.flatten(0, 1)
 
-        def unfold(x: Tensor) -> Tensor:
+        def unfold(x: Any) -> Any:
             return x.reshape(size, x.shape[0] // size, *x.shape[1:])
 
-        out = operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))
-        if isinstance(out, tuple):
-            return tuple(map(unfold, out)), (0,) * len(out)
-        return unfold(out), 0
+        return unfold(operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))), 0
 
     register_vmap(operator, rule)  # type: ignore[arg-type]  # takes an operator or its name
 
 
-for _operator in (value, gradient, value_and_gradient, hessian_product, link):
+for _operator in (value, gradient, hessian_product, link):
     _register_vmap(_operator)

@@ -43,8 +43,10 @@ Args:
     target: class indices, with the shape of ``input`` without its classes, or proportions, with the
         shape of ``input``.
     weight: one weight per class. A class index weighs its class's weight, a row of proportions
-        ⟨weight, target⟩, which keeps the loss convex and its link.
-    ignore_index: class index that counts for nothing.
+        ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are as
+        in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+        ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+    ignore_index: class index that counts for nothing; proportions have none.
     reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
         proportions), ``"sum"`` or ``"none"``.
     label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
@@ -54,6 +56,8 @@ Args:
     validate: whether to look at the targets' values: labels in range, proportions that sum to one.
         None looks on the CPU alone, since a GPU would have to wait. What is not looked at is not
         repaired: a label out of range makes its row NaN.
+
+The loss is differentiable twice in ``input``, and in a ``weight`` that leaves the target as it is.
 
 Returns:
     The loss, non-negative and 0 exactly where the target is the link of the scores. Smoothed
@@ -73,7 +77,9 @@ Args:
     validate: whether to look at the targets' values; None looks on the CPU alone.
 
 Returns:
-    The loss, non-negative and 0 exactly where the target is the link of the scores.
+    The loss, non-negative and 0 exactly where the target is the link of the scores. It counts
+    Ω(target), a constant that ``binary_cross_entropy_with_logits`` leaves out for targets between
+    0 and 1.
 """
 
 _POS_WEIGHT_DOC = """\

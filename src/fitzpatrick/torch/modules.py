@@ -18,7 +18,9 @@ from torch import Tensor, nn
 from .. import losses as core
 from ..regularizers import Regularizer
 from . import functional
-from ._handles import handle_of
+from ._arguments import check_options, class_dim
+from ._engine import check_engine
+from ._handles import handle_of, restore
 from ._losses import kind_of
 
 _BUFFERS = ("weight", "pos_weight")
@@ -27,7 +29,8 @@ _BUFFERS = ("weight", "pos_weight")
 class LossModule(nn.Module):
     """A loss of the core as a module; its options are those of its function.
 
-    Weights are buffers: they move and are saved with the module.
+    Options are attributes, which may be changed. Weights are buffers: they move and are saved with
+    the module.
 
     Args:
         loss: a loss of the core.
@@ -36,7 +39,7 @@ class LossModule(nn.Module):
 
     def __init__(self, loss: core.Loss, **options: Any) -> None:
         super().__init__()
-        known = [*inspect.signature(functional.loss_function(loss)).parameters][2:]
+        known = dict([*inspect.signature(functional.loss_function(loss)).parameters.items()][2:])
         for option in options:
             if option not in known:
                 raise TypeError(
@@ -44,32 +47,46 @@ class LossModule(nn.Module):
                     f"its options are {', '.join(known)}"
                 )
         self.loss = loss
-        self._options = {name: x for name, x in options.items() if name not in _BUFFERS}
+        self._handle, self._kind = handle_of(loss), kind_of(loss)
+        self._defaults = {name: known[name].default for name in known if name not in _BUFFERS}
+        for name, default in self._defaults.items():
+            setattr(self, name, options.get(name, default))
         for name in _BUFFERS:
             if name in known:
                 self.register_buffer(name, options.get(name))
-        self._resolve()
+        chosen = self._options()
+        check_engine(chosen.pop("engine"))
+        chosen.pop("dim", None)
+        check_options(**chosen)
 
-    def _resolve(self) -> None:
-        self._handle, self._kind = handle_of(self.loss), kind_of(self.loss)
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._defaults}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
-        self._resolve()  # another process has handles of its own
+        self.loss = restore(self._handle, self.loss)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """The loss of scores ``input`` and ``target``."""
         buffers = dict(self.named_buffers(recurse=False))
         return functional.apply_loss(
-            self._handle, self._kind, input, target, **buffers, **self._options
+            self._handle, self._kind, input, target, **buffers, **self._options()
         )
 
-    def link(self, input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
-        """The predictions ŷ(input) that belong to the scores."""
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+        """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
+        if dim is None:
+            dim = class_dim(input, self._options().get("dim", -1))
         return functional.link_function(self.loss)(input, dim)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        regularizer = [repr(self.loss.regularizer)] if type(self) in _ANY_REGULARIZER else []
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self._options().items()
+            if value != self._defaults[name]
+        ]
+        return ", ".join(regularizer + changed)
 
 
 class FenchelYoungLoss(LossModule):
@@ -108,6 +125,9 @@ class FitzpatrickLoss(LossModule):
 
     def __init__(self, regularizer: Regularizer, **options: Any) -> None:
         super().__init__(core.FitzpatrickLoss(regularizer), **options)
+
+
+_ANY_REGULARIZER = (LossModule, FenchelYoungLoss, FitzpatrickLoss)
 
 
 def module_name(name: str) -> str:

@@ -1,0 +1,141 @@
+"""Transforms of transforms: what is there agrees with ``cross_entropy``, what is not raises."""
+
+import pytest
+import torch
+import torch.nn.functional as nn
+from torch.autograd import forward_ad, functional
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+# PyTorch scripts its own decompositions the first time that forward mode runs
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+
+LABELS = torch.tensor([0, 3, -100, 2, 1])
+
+
+@pytest.fixture
+def direction(generator):
+    return torch.randn(5, 4, dtype=torch.float64, generator=generator)
+
+
+def batched(loss, x, v):
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(loss(x), x, v[0], is_grads_batched=True)[0]
+
+
+def penalty(loss, x, v):
+    x = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(x), x, create_graph=True)
+    return torch.autograd.grad((gradient**2).sum(), x, create_graph=True)[0]
+
+
+THERE = {
+    "hessian": lambda loss, x, v: hessian(loss)(x),
+    "jacrev twice": lambda loss, x, v: jacrev(jacrev(loss))(x),
+    "jacrev of jacfwd": lambda loss, x, v: jacrev(jacfwd(loss))(x),
+    "jvp": lambda loss, x, v: jvp(loss, (x,), (v,))[1],
+    "jvp of grad": lambda loss, x, v: jvp(grad(loss), (x,), (v,))[1],
+    "Hessian product, differentiated": lambda loss, x, v: jacrev(
+        lambda v: jvp(grad(loss), (x,), (v,))[1]
+    )(v),
+    "functional.hvp": lambda loss, x, v: functional.hvp(loss, x, v)[1],
+    "functional.vhp": lambda loss, x, v: functional.vhp(loss, x, v)[1],
+    "functional.jacobian": lambda loss, x, v: functional.jacobian(loss, x, vectorize=True),
+    "functional.hessian": lambda loss, x, v: functional.hessian(loss, x, vectorize=True),
+    "batched gradient": batched,
+    "gradient penalty": penalty,
+}
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_agrees_with_cross_entropy(name, scores, direction):
+    ours = THERE[name](lambda x: F.logistic_loss(x, LABELS), scores, direction)
+    theirs = THERE[name](lambda x: nn.cross_entropy(x, LABELS), scores, direction)
+    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-14)
+
+
+def loss(x):
+    return F.fitzpatrick_logistic_loss(x, LABELS)
+
+
+def third(x):
+    x = x.clone().requires_grad_()
+    (first,) = torch.autograd.grad(loss(x), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), x, create_graph=True)
+    return torch.autograd.grad(second.sum(), x)
+
+
+NOT_THERE = {
+    "jacfwd twice": ("forward mode", lambda x: jacfwd(jacfwd(loss))(x)),
+    "jvp of hessian": ("forward mode", lambda x: jvp(hessian(loss), (x,), (x,))),
+    "forward mode in the direction": (
+        "forward mode",
+        lambda x: jacfwd(lambda v: jvp(grad(loss), (x,), (v,))[1])(x),
+    ),
+    "link, jacfwd twice": ("forward mode", lambda x: jacfwd(jacfwd(F.sparsemax))(x)),
+    "third derivative": ("two derivatives", third),
+    "jacrev thrice": ("two derivatives", lambda x: jacrev(jacrev(jacrev(loss)))(x)),
+    "link, jacrev twice": ("two derivatives", lambda x: jacrev(jacrev(F.logistic))(x)),
+    "link, jacfwd of jacrev": ("two derivatives", lambda x: jacfwd(jacrev(F.entmax15))(x)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_THERE)
+def test_what_is_not_there_raises(name, scores):
+    message, function = NOT_THERE[name]
+    with pytest.raises(NotImplementedError, match=message):
+        function(scores)
+
+
+def dual(x, y):
+    with forward_ad.dual_level():
+        return F.logistic_loss(x, forward_ad.make_dual(y, y))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: jvp(lambda y: F.logistic_loss(x, y), (y,), (y,)),
+        lambda x, y: jvp(F.logistic_loss, (x, y), (x, y)),
+        lambda x, y: jvp(lambda y: F.sigmoid_loss(x, y), (y,), (y,)),
+        lambda x, y: grad(lambda y: F.sparsemax_loss(x, y))(y),
+        lambda x, y: grad(lambda w: F.logistic_loss(x, LABELS, w, label_smoothing=0.1))(y[0]),
+        lambda x, y: F.sigmoid_loss(x, y, pos_weight=y[0].clone().requires_grad_()),
+        dual,
+    ],
+)
+def test_derivatives_in_the_target_raise(function, scores):
+    with pytest.raises((NotImplementedError, ValueError), match="not in target"):
+        function(scores, torch.softmax(scores.flip(0), -1))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_class_weights_have_a_derivative(reduction, scores):
+    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64)
+
+    def by_weight(weight, target=LABELS):
+        return F.fitzpatrick_logistic_loss(scores, target, weight, reduction=reduction)
+
+    for target in (LABELS, torch.softmax(scores, -1).flip(0)):
+        assert torch.autograd.gradcheck(
+            lambda w, target=target: by_weight(w, target),
+            weight.clone().requires_grad_(),
+            check_forward_ad=True,
+        )
+    slope = jvp(by_weight, (weight,), (weight.flip(0),))[1]
+    torch.testing.assert_close(slope, grad(by_weight)(weight) @ weight.flip(0))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [grad, hessian, lambda f: vmap(grad(f)), lambda f: lambda x: jvp(f, (x,), (x,))[1]],
+    ids=["grad", "hessian", "per sample", "jvp"],
+)
+def test_transforms_compile_into_one_graph(transform, scores):
+    def one(x):
+        return F.fitzpatrick_logistic_loss(x, LABELS[0].expand(x.shape[:-1]), reduction="sum")
+
+    function = transform(one)
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(scores), function(scores), rtol=1e-12, atol=1e-14)
