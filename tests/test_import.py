@@ -13,7 +13,7 @@ import pytest
 import fitzpatrick
 
 SOURCE = Path(fitzpatrick.__file__).parent
-HEAVY = ("torch", "jax", "sklearn", "matplotlib")
+HEAVY = ("torch", "jax", "sklearn", "matplotlib", "numba")
 
 # The direction of the data flow: a module imports from its own layer or from lower ones.
 LAYERS = (
