@@ -28,7 +28,6 @@ from .triton_scale import scale_rows
 from .triton_terms import LOSSES
 
 __all__ = [
-    "check",
     "gradient",
     "is_interpreted",
     "scale_rows_",
@@ -66,20 +65,6 @@ def is_interpreted() -> bool:
 def supports(loss: str) -> bool:
     """Whether there is a kernel for the loss of that name."""
     return loss in _NAMES
-
-
-def check(theta: Tensor, loss: str) -> None:
-    """Raise unless the loss of these scores can be computed here."""
-    if not supports(loss):
-        raise ValueError(
-            f"there is no Triton kernel for the loss {loss!r}; there is one for "
-            f'{", ".join(_NAMES)}. Use engine="reference"'
-        )
-    if not theta.is_cuda and not is_interpreted():
-        raise ValueError(
-            f'engine="triton" needs scores on a CUDA device, got {theta.device}. Move them with '
-            '.cuda(), use engine="reference", or set TRITON_INTERPRET=1 to test on the CPU'
-        )
 
 
 def value(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
