@@ -102,3 +102,16 @@ def test_ties_and_perfect_predictions(name: str) -> None:
             expected, y_star = solution.value(), solution.y_star
         assert_same_digits(value, expected, "float64")
         assert_same_digits(gradient, y_star - dense, "float64")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("k", [40, 600])
+@pytest.mark.parametrize("name", SIMPLEX_LOSSES)
+def test_ties_of_huge_scores_do_not_swallow_the_targets(name: str, k: int, dtype: str) -> None:
+    theta = np.zeros((3, k), dtype=dtype)
+    theta[:, 5:9] = np.asarray([[1e3], [1e8], [1e30]])  # θ + y is θ in the last two rows
+    for case in cases(name, 3, k, 3):
+        value, gradient, _, _ = core(name, case, theta)
+        got_value, got_gradient = fp.get_loss(name).value_and_gradient(case.y, theta)
+        assert_same_digits(got_value, value, dtype)
+        assert_same_digits(got_gradient, gradient, dtype)

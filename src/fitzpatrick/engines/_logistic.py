@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _FEW_CLASSES = 64
 # Dense targets need a dozen arrays of the size of a block.
 _DENSE_BYTES = 1 << 19
+# Scores further below the highest of their row, whose squares overflow float32, go to the core.
+_LOWEST = -1e15
 
 
 def exponentials(
@@ -232,7 +234,7 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         support.scatter(e, 0)
         rest = np.add.reduce(e, axis=1)
         total = rest + support.total(own)
-        if not np.isfinite(t).all():
+        if not t.min(initial=0) > _LOWEST:
             return None
         if not self.loss.is_fitzpatrick:
             log_total = np.log(total)
@@ -256,7 +258,7 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         top = np.maximum.reduce(theta, axis=1)
         t = scratch.array("t", theta.shape, theta.dtype)
         np.subtract(theta, top[:, None], out=t)
-        if not np.isfinite(np.add.reduce(t, axis=None)):
+        if not t.min(initial=0) > _LOWEST:
             return None
         block = Block()
         if not self.loss.is_fitzpatrick:

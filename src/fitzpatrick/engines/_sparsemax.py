@@ -116,14 +116,11 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
         total = self._total
         if not np.isfinite(theta.max(initial=0)):
             return False
-        x = own.gather(theta)
-        if self.loss.is_fitzpatrick:
-            x += own.y
-        found = _threshold(theta, (x, own), total, scratch)
+        found = _threshold(theta, own, total, scratch)
         if found is not None:
-            tau, highest, others = found
-            x -= own.spread(highest)
-            q = others.y - others.spread(highest)
+            tau, top, others = found
+            x = _entries(own, theta, top, total)
+            q = others.y - others.spread(top)
             q -= others.spread(tau)
             np.maximum(q, 0, out=q)
             q /= total
@@ -135,7 +132,7 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
             full = scratch.array("x", theta.shape, theta.dtype)
             top = np.maximum.reduce(theta, axis=1)
             np.subtract(theta, top[:, None], out=full)
-            x -= own.spread(top)
+            x = _entries(own, theta, top, total)
             own.scatter(full, x)
             highest = np.maximum(np.maximum.reduceat(x, own.starts), 0)
             whole = _newton_whole(full, highest, total, out)
@@ -176,8 +173,8 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
             return False
         found = _threshold(x, None, total, scratch)
         if found is not None:
-            tau, highest, _ = found
-            np.subtract(x, highest[:, None], out=x)
+            tau, top, _ = found
+            np.subtract(x, top[:, None], out=x)
             np.subtract(x, tau[:, None], out=out)
             np.maximum(out, 0, out=out)
             if total != 1:
@@ -197,15 +194,21 @@ class SparsemaxRows(Rows[Labels | SparseTargets | DenseTargets]):
         return True
 
 
+def _entries(own: Support, theta: FloatArray, top: FloatArray, total: int) -> FloatArray:
+    """x = θ + (T − 1) y at the support, less ``top``: that first, or θ + y would round y away."""
+    x = own.gather(theta) - own.spread(top)
+    return x if total == 1 else x + own.y
+
+
 def _threshold(
-    x: FloatArray, own: tuple[FloatArray, Support] | None, total: int, scratch: Scratch
+    x: FloatArray, own: Support | None, total: int, scratch: Scratch
 ) -> tuple[FloatArray, FloatArray, Support] | None:
-    """τ of each row, less the row's highest entry; that entry; and the entries that may exceed τ.
+    """τ of each row, less the highest of x in it; that; and the entries that may exceed τ.
 
     Args:
         x: the entries of all rows.
-        own: the entries that replace some of them, and where. Those are left out of the result:
-            their own place in it holds −∞.
+        own: where y is to be added. Those entries are left out of the result: their own place in
+            it holds −∞.
         total: T.
         scratch: buffers.
 
@@ -235,18 +238,15 @@ def _threshold(
     rows = np.repeat(np.arange(n), np.diff(starts, append=len(at)))
     z = x.reshape(-1)[at]
     others = Support(rows, at - rows * k, z, starts, k)
-    if own is None:
-        highest = top
-    else:
-        values, support = own
+    replaced = None
+    if own is not None:
         mark = scratch.zeros("mark", x.size, np.bool_)
-        mark[support.flat] = True
+        mark[own.flat] = True
         z[mark[at]] = -np.inf
-        mark[support.flat] = False
-        highest = np.maximum(top, np.maximum.reduceat(values, support.starts))
-        own = values - support.spread(highest), support
-    columns = _as_columns(z - highest[rows], rows, starts, own, scratch)
-    return _newton(columns, least - highest, total), highest, others
+        mark[own.flat] = False
+        replaced = _entries(own, x, top, total), own
+    columns = _as_columns(z - top[rows], rows, starts, replaced, scratch)
+    return _newton(columns, least - top, total), top, others
 
 
 def _as_columns(
