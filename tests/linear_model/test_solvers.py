@@ -339,3 +339,16 @@ def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
     assert sum(f.result.n_iter for f in path) < 0.7 * sum(f.result.n_iter for f in singles)
     for together, alone in zip(path, singles, strict=True):
         np.testing.assert_allclose(together.coef, alone.coef, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("name", ["logistic", "sparsemax", "fitzpatrick_sparsemax"])
+def test_features_of_very_different_scales_end_in_a_model(name: str, fit_intercept: bool) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 6)) * 10.0 ** np.array([-6, -3, 0, 2, 5, 7])
+    Y = rng.dirichlet(np.ones(3), 60)
+    zero = ProportionRegressor(name, alpha=1e12, fit_intercept=fit_intercept).fit(X, Y)
+    model = ProportionRegressor(name, alpha=1e-9, fit_intercept=fit_intercept).fit(X, Y)
+    assert np.isfinite(model.coef_).all()
+    assert model.objective_ < zero.objective_

@@ -114,8 +114,11 @@ def steihaug(
     step = np.zeros_like(gradient)
     residual = gradient.copy()
     z = precondition(residual)
-    direction = -z
     residual_z = float(np.vdot(residual, z))
+    if not residual_z > 0:  # rounding errors rule M, as with features of very different scales
+        z, precondition = residual, np.copy
+        residual_z = float(np.vdot(residual, residual))
+    direction = -z
     goal = target**2 * residual_z
     step_m, step_direction_m, direction_m = 0.0, 0.0, residual_z
     predicted = 0.0
@@ -123,7 +126,9 @@ def steihaug(
         product = hessian(direction)
         curvature = float(np.vdot(direction, product))
         a = residual_z / curvature if curvature > _FLAT * direction_m else math.inf
-        longer = step_m + 2 * a * step_direction_m + a * a * direction_m
+        # each step is longer than the one before, but for rounding errors
+        added = 2 * a * step_direction_m + a * a * direction_m if a < math.inf else math.inf
+        longer = step_m + max(0.0, added)
         if not longer < radius**2:
             if math.isinf(radius):  # no curvature and no boundary: go one unit of M-length
                 radius = math.sqrt(step_m) + 1.0
