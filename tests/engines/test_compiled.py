@@ -4,6 +4,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -61,7 +62,7 @@ def test_an_engine_that_is_not_there_is_refused(name: str, engine: Any, message:
 
 
 def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_bind, "find_spec", lambda name: None)
+    monkeypatch.setattr(_bind, "_numba", lambda: None)
     with pytest.raises(ImportError, match=r"install fitzpatrick\[numba\]"):
         engines.bind(fp.get_loss("logistic"), np.zeros(3, int), 4, engine="numba")
     rows = rows_of("logistic", np.zeros(3, int), 4)
@@ -69,9 +70,32 @@ def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_disabled_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     rows = rows_of("sparsemax", np.zeros(1 << 12, int), 128)
     assert not isinstance(rows, compiled.SparsemaxRows)
+
+
+def test_a_numba_that_cannot_be_imported_is_not_used() -> None:
+    code = """
+import sys, tempfile, pathlib, warnings
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
+sys.path.insert(0, str(folder))
+import numpy as np
+import fitzpatrick as fp
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        value = fp.get_loss("logistic").value(np.zeros(1 << 12, int), np.zeros((1 << 12, 128)))
+assert np.allclose(value, np.log(128))
+print([str(warning.message) for warning in caught])
+"""
+    output = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+    assert output.count("numba is installed but cannot be imported") == 1
+    assert "Numba needs another NumPy" in output
 
 
 def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,3 +221,15 @@ def test_elementary_functions_have_the_digits_of_the_core() -> None:
     special = np.asarray([-np.inf, -800.0, np.nan])
     apply_math(special, exponential[:3], logarithm[:3], log1p[:3], omega[:3])
     np.testing.assert_array_equal(exponential[:3], [0.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("bits", [0x7FF00000000007A2, 0x7FF8000000000801, 0xFFF8000000000FFF])
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_a_nan_of_any_bits_is_a_nan(name: str, bits: int) -> None:
+    theta = np.zeros((3, 6))
+    theta[1, 2] = np.asarray([bits], np.uint64).view(np.float64)[0]
+    y = sparse.csr_array(np.eye(6)[[0, 2, 3]])
+    for targets in (np.asarray([0, 1, 3]), y, y.toarray()):
+        value, gradient = fp.get_loss(name).value_and_gradient(targets, theta)
+        np.testing.assert_array_equal(np.isnan(value), [False, True, False])
+        assert np.isnan(gradient[1]).any()

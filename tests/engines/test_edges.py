@@ -71,3 +71,21 @@ def test_buffers_may_not_overlap_what_is_still_read():
     both = np.empty((4, 4))
     with pytest.raises(ValueError, match=r"out\[0\] overlaps out\[1\]"):
         loss.value_and_gradient(y, theta, out=(both[0, :3], both[:3]))
+
+
+def test_a_hessian_product_may_overwrite_its_direction_but_not_overlap_it() -> None:
+    loss, rng = fp.get_loss("logistic"), np.random.default_rng(0)
+    theta, v = rng.normal(size=(6, 5)), rng.normal(size=(7, 5))
+    y = rng.integers(0, 5, 6)
+    expected = loss.hessian_product(y, theta, v[:6])
+    with pytest.raises(ValueError, match="overlaps v"):
+        loss.hessian_product(y, theta, v[:6], out=v[1:])
+    np.testing.assert_array_equal(loss.hessian_product(y, theta, v[:6], out=v[:6]), expected)
+
+
+def test_any_sparse_format_goes_with_buffers() -> None:
+    loss, theta = fp.get_loss("sparsemax"), np.zeros((3, 3))
+    out = np.empty(3), np.empty((3, 3))
+    value, gradient = loss.value_and_gradient(sparse.dok_array(np.eye(3)), theta, out=out)
+    assert value is out[0]
+    np.testing.assert_allclose(gradient, np.full((3, 3), 1 / 3) - np.eye(3))

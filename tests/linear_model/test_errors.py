@@ -258,3 +258,10 @@ def test_an_interrupted_first_fit_leaves_nothing(monkeypatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, LABELS)
     assert [name for name in vars(model) if name.endswith("_")] == []
+
+
+def test_features_whose_squares_overflow_are_named() -> None:
+    X = features()
+    X[3, 1] = 1e200
+    with pytest.raises(ValueError, match="an entry of size 1e\\+200, and sums of squares overflow"):
+        ProportionRegressor().fit(X, targets("logistic", X))

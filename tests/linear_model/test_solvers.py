@@ -9,13 +9,12 @@ from threadpoolctl import threadpool_info
 
 from fitzpatrick import engines, get_loss
 from fitzpatrick.datasets import load_dataset
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status
+from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _fitting
 from fitzpatrick.linear_model._fitting import Problem, Settings
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Memory
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model._walk import Forecast
-from fitzpatrick.linear_model.solvers import _newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
@@ -62,7 +61,7 @@ def test_stronger_penalties_lead_around_kinks(capsys: pytest.CaptureFixture[str]
 
 
 def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_newton_cg, "_STUCK", 1)
+    monkeypatch.setattr(_fitting, "_PATIENCE_AT_KINKS", 1)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 60))
     Y = np.eye(5)[rng.integers(0, 5, 150)]
@@ -352,3 +351,24 @@ def test_features_of_very_different_scales_end_in_a_model(name: str, fit_interce
     model = ProportionRegressor(name, alpha=1e-9, fit_intercept=fit_intercept).fit(X, Y)
     assert np.isfinite(model.coef_).all()
     assert model.objective_ < zero.objective_
+
+
+def test_single_precision_ends_at_its_rounding_errors() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((120, 8)), rng.dirichlet(np.ones(4), 120)
+    for alpha in (1e8, 1e-4):
+        single = ProportionRegressor("logistic", alpha).fit(X.astype(np.float32), Y)
+        double = ProportionRegressor("logistic", alpha).fit(X, Y)
+        assert single.status_.converged
+        assert single.n_iter_ < 50
+        assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
+
+
+def test_a_warm_start_worse_than_zero_is_not_used() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 8))
+    Y = rng.poisson(1.0, size=(120, 2)).astype(float)
+    model = ProportionRegressor("poisson", warm_start=True).fit(X, Y).fit(1e4 * X, Y)
+    assert model.objective_ == pytest.approx(
+        ProportionRegressor("poisson").fit(1e4 * X, Y).objective_, rel=1e-6
+    )

@@ -6,7 +6,8 @@ other loss that works row by row has the core on blocks of rows, and the rest th
 at once.
 """
 
-import os
+import functools
+import warnings
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,20 +60,40 @@ def choose_rows(
     return CoreRows(targets, loss)
 
 
+@functools.cache
+def _numba() -> Any:
+    """The package numba, or None where it is not there, or does not work."""
+    if find_spec("numba") is None:
+        return None
+    try:
+        import numba
+    except ImportError as error:  # such as after an upgrade of NumPy
+        warnings.warn(
+            f"numba is installed but cannot be imported ({error}): rows are computed by NumPy",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return numba
+
+
+def _numba_compiles() -> bool:
+    return _numba() is not None and not _numba().config.DISABLE_JIT
+
+
 def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None) -> bool:
     """Whether the compiled rows are to be used; raises where they were asked for in vain."""
     n, k = targets.shape
     if engine == "numpy" or (engine is None and n * k < _MIN_COMPILED_SIZE):
         return False
     has_kernel = omega in (Negentropy(Simplex()), SquaredNorm(Simplex()))
-    has_numba = find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
     if engine is None:
-        return has_kernel and has_numba
+        return has_kernel and _numba_compiles()
     if engine != "numba":
         raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
     if not has_kernel:
         raise ValueError(f"there is no compiled loss for {omega}; leave the choice to engine=None")
-    if not has_numba:
+    if not _numba_compiles():
         raise ImportError(
             "engine='numba' needs the package numba, with its compiler enabled; "
             "install fitzpatrick[numba], or leave the choice to engine=None"

@@ -77,6 +77,8 @@ class EngineEvaluation(Evaluation):
         if out is not None:
             _check_buffer(out, "out", tuple(self.theta.shape), self.theta)
             _check_apart((out,), self.y)
+            if np.may_share_memory(out, v) and not _is_same(out, v):
+                raise ValueError("out overlaps v, which is still needed; give v or another array")
         return self.bound.hessian_product(self.theta, v, out)
 
     def y_star(self) -> Array:
@@ -145,12 +147,17 @@ def _check_pair(out: Any, theta: Array) -> None:
 
 def _check_apart(out: tuple[Array, ...], y: Any) -> None:
     """Raise where a buffer overlaps the targets, which are read block by block, or the other."""
-    targets = y.data if sparse.issparse(y) else y
+    targets = getattr(y, "data", None) if sparse.issparse(y) else y  # DOK has none
     for buffer in out:
         if isinstance(targets, np.ndarray) and np.may_share_memory(buffer, targets):
             raise ValueError("out overlaps y, which is still needed; give a separate array")
     if len(out) == 2 and np.may_share_memory(*out):
         raise ValueError("out[0] overlaps out[1]; give two separate arrays")
+
+
+def _is_same(a: Array, b: Array) -> bool:
+    """Whether two arrays of one shape are the same memory, entry by entry."""
+    return bool(a.ctypes.data == b.ctypes.data and a.strides == b.strides)
 
 
 def _check_buffer(out: Any, name: str, shape: tuple[int, ...], theta: Array) -> None:

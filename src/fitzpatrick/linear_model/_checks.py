@@ -1,5 +1,6 @@
 """Checks at the edge of the estimators: parameters, features, targets."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -104,7 +105,20 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which may be the user's
         X.sum_duplicates()
+    if reset:
+        _check_squares(X)
     return X
+
+
+def _check_squares(X: Array) -> None:
+    """Raise where sums of squares of features would overflow."""
+    entries = X.data if sparse.issparse(X) else X
+    largest = max(-float(entries.min(initial=0)), float(entries.max(initial=0)))
+    if largest > math.sqrt(np.finfo(X.dtype).max / max(X.size, 1)):
+        raise ValueError(
+            f"X holds an entry of size {largest:.3g}, and sums of squares overflow {X.dtype}; "
+            "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
+        )
 
 
 def check_not_constant(X: Array, weights: Array | None) -> None:

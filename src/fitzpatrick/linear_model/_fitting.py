@@ -19,6 +19,9 @@ from ._walk import SOLVERS as SOLVERS
 from ._walk import Walk
 from .solvers import Outcome, Result, Stopping
 
+# Iterations without a smaller gradient norm; at kinks it goes up and down.
+_PATIENCE, _PATIENCE_AT_KINKS = 20, 200
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -81,28 +84,37 @@ class Problem:
         operations = 2.0 * self.X.shape[0] * design.n_parameters * self.n_scores
         with limited_blas(blas_threads(self.settings.n_threads, operations)):
             walk = Walk(self.objective.afresh(), self.stopping, self.settings)
-            origin = self.at_zero
-            if start is not None and origin.gradient.any():  # else zero is the minimum
-                origin = self.objective.evaluate(design.from_original(*start))
+            alphas = list(alphas)
+            origin, from_zero = self._origin(alphas[0], start)
             results: list[Result] = []
             for alpha in alphas:
-                results.append(walk.to(alpha, origin, from_zero=start is None and not results))
+                results.append(walk.to(alpha, origin, from_zero=from_zero and not results))
                 origin = results[-1].point
             return [self._fitted(design, result) for result in results]
+
+    def _origin(self, alpha: float, start: tuple[Array, Array] | None) -> tuple[Point, bool]:
+        """Where to begin, and whether that is zero: so unless the given start is lower."""
+        zero = self.at_zero
+        if start is None:
+            return zero, True
+        given = self.objective.evaluate(self.design.from_original(*start))
+        objective = self.objective.with_alpha(alpha)
+        if objective.move(given).value < objective.move(zero).value:
+            return given, False
+        return zero, True
 
     @functools.cached_property
     def design(self) -> Design:
         """The features as the solvers see them, made once for all fits."""
         with limited_blas(self.settings.n_threads):
-            return self.place(
-                make_design(
-                    self.X,
-                    self.weights,
-                    fit_intercept=self.settings.fit_intercept,
-                    standardize=self.settings.standardize,
-                    n_scores=self.n_scores,
-                )
+            design = make_design(
+                self.X,
+                self.weights,
+                fit_intercept=self.settings.fit_intercept,
+                standardize=self.settings.standardize,
+                n_scores=self.n_scores,
             )
+            return self.place(design)
 
     @functools.cached_property
     def objective(self) -> Objective:
@@ -125,6 +137,7 @@ class Problem:
             noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
             max_iter=self.settings.max_iter,
             eps=eps,
+            patience=_PATIENCE_AT_KINKS if self.settings.has_kinks else _PATIENCE,
         )
 
     def _fitted(self, design: Design, result: Result) -> Fitted:

@@ -62,7 +62,8 @@ def exp(x: float) -> float:
     q = q * r + 0.5
     q = q * r * r + r + 1
     scaled = _as_float(_as_int(q) + (_as_int(shifted) << 52))
-    return 0.0 if x < _LEAST_EXPONENT else scaled
+    known = scaled if x == x else x  # the bits of a NaN would get into the exponent
+    return 0.0 if x < _LEAST_EXPONENT else known
 
 
 @elementwise

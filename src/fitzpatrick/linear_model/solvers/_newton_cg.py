@@ -25,7 +25,6 @@ _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
 _PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, if kinks are to be avoided
 _FLAT = 1e-16  # curvature below this, relative to M's, is none
 _MAX_CG = 200
-_STUCK = 200  # iterations without a smaller gradient norm; at kinks it goes up and down
 
 
 def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
@@ -34,7 +33,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
     radius = math.inf
     previous = None
     noise = math.sqrt(stopping.eps) / 16
-    best, best_iteration = math.inf, 0
+    best, best_iteration = start, 0
     shortened: deque[bool] = deque(maxlen=_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
@@ -44,10 +43,10 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             status = Status.MAX_ITER
         if status is not None:
             return Result(point, iteration, status)
-        if norm < best:
-            best, best_iteration = norm, iteration
+        if norm < best.gradient_norm:
+            best, best_iteration = point, iteration
         at_kinks = stopping.avoids_kinks and sum(shortened) >= _PATIENCE
-        if at_kinks or iteration - best_iteration >= _STUCK:
+        if at_kinks or iteration - best_iteration >= stopping.patience:
             break
         step, length, at_boundary, predicted = steihaug(
             point.gradient, *objective.curvature(point), radius, _forcing(point, previous, stopping)
@@ -71,6 +70,8 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
         elif actual > _GOOD * model and at_boundary:
             radius *= _GROWTH
         point, previous = trial, norm
+    if best.value <= point.value + noise * abs(point.value):  # rounding errors rule the values
+        point = best
     return Result(point, iteration, stopping.without_progress(point.value, point.gradient_norm))
 
 

@@ -41,6 +41,7 @@ class Stopping:
         max_iter: most iterations.
         eps: spacing of the floating-point numbers that the objective is computed in, at 1.
         alpha: strength of the penalty.
+        patience: iterations without a smaller gradient norm that end a solver.
         avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
     """
 
@@ -50,6 +51,7 @@ class Stopping:
     max_iter: int
     eps: float
     alpha: float = 0.0
+    patience: int = 20
     avoids_kinks: bool = False
 
     def threshold(self, value: float) -> float:
@@ -62,7 +64,7 @@ class Stopping:
 
     def reached(self, value: float, gradient_norm: float) -> Status | None:
         """The status of a point that nothing is left to do at, or None."""
-        if gradient_norm <= self.threshold(value):
+        if gradient_norm <= self.threshold(value) and math.isfinite(gradient_norm):
             return Status.CONVERGED
         return Status.ZERO if value == 0 else None
 
