@@ -26,7 +26,7 @@ LAYERS = (
     ("_weights", "metrics", "preprocessing"),
     ("linear_model", "torch", "jax"),
     ("datasets",),
-    ("experiments", "figures"),
+    ("experiments",),
     ("cli",),
     ("__main__",),
 )

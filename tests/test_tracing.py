@@ -47,6 +47,25 @@ def test_jit(name: str, dtype: str) -> None:
 
 
 @every_loss
+def test_jit_with_the_targets_closed_over(name: str) -> None:
+    loss, dtype = fp.get_loss(name), "float64"
+    y, theta, _ = (Library("jax").asarray(x, dtype) for x in inputs(loss, dtype))
+    traced = jax.jit(lambda scores: loss.value_and_gradient(y, scores))(theta)
+    compare(traced, loss.value_and_gradient(y, theta), theta, dtype)
+
+
+def test_jit_checks_targets_that_are_closed_over() -> None:
+    loss, theta = fp.get_loss("logistic"), jax.numpy.zeros((2, 3))
+    labels, wrong = jax.numpy.asarray([0, 1]), jax.numpy.asarray([2, 3])
+    np.testing.assert_allclose(jax.jit(lambda s: loss.value(labels, s))(theta), np.log(3))
+    with pytest.raises(ValueError, match="label 3 in row 1 is out of range"):
+        jax.jit(lambda s: loss.value(wrong, s))(theta)
+    ones = jax.numpy.ones((2, 3))
+    with pytest.raises(ValueError, match="not in the domain"):
+        jax.jit(lambda s: loss.value(ones, s))(theta)
+
+
+@every_loss
 def test_compile(name: str) -> None:
     """The whole call is one graph; the backend runs it as it was traced."""
     torch._dynamo.reset()

@@ -10,6 +10,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 import array_api_compat
@@ -160,6 +161,14 @@ def is_concrete(x: Array) -> bool:
     if is_torch(x):
         return not sys.modules["torch"].compiler.is_compiling()
     return False
+
+
+def eagerly(x: Array) -> AbstractContextManager[None]:
+    """Where operations on a concrete ``x`` have values, also while JAX traces around it."""
+    if is_jax(x):
+        context: AbstractContextManager[None] = sys.modules["jax"].ensure_compile_time_eval()
+        return context
+    return nullcontext()
 
 
 def may_stop_early(x: Array) -> bool:

@@ -18,6 +18,7 @@ from ._array import (
     as_library,
     as_real,
     class_indices,
+    eagerly,
     is_concrete,
     is_integer,
     is_numpy,
@@ -127,11 +128,12 @@ def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> No
     if not is_concrete(labels):
         return
     k = shape[-1]
-    outside = (labels < 0) | (labels >= k)
-    if bool(namespace(labels).any(outside)):
-        at = _first(outside)
-        value = int(labels[at])
-        raise ValueError(f"label {value} {_where(at)}is out of range: theta has {k} classes")
+    with eagerly(labels):
+        outside = (labels < 0) | (labels >= k)
+        if bool(namespace(labels).any(outside)):
+            at = _first(outside)
+            value = int(labels[at])
+            raise ValueError(f"label {value} {_where(at)}is out of range: theta has {k} classes")
 
 
 def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0) -> None:
@@ -141,19 +143,19 @@ def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0)
     """
     if not is_concrete(y) or y.size == 0:
         return
-    inside = domain.contains(y)
-    if bool(namespace(y).all(inside)):
-        return
-    at = _first(~inside)
-    raise ValueError(
-        f"{name} is not in the domain {domain!r}: {_where(at, first_row)}{domain.violation(y[at])}"
-    )
+    with eagerly(y):
+        inside = domain.contains(y)
+        if bool(namespace(y).all(inside)):
+            return
+        at = _first(~inside)
+        what = domain.violation(y[at])
+    raise ValueError(f"{name} is not in the domain {domain!r}: {_where(at, first_row)}{what}")
 
 
 def _first(mask: Array) -> tuple[int, ...]:
     """Index of the first true entry."""
     flat = namespace(mask).reshape(mask, (-1,))
-    position = int(namespace(mask).argmax(namespace(mask).astype(flat, namespace(mask).int64)))
+    position = int(namespace(mask).argmax(namespace(mask).astype(flat, namespace(mask).int8)))
     return tuple(int(i) for i in np.unravel_index(position, tuple(mask.shape)))
 
 

@@ -64,7 +64,10 @@ class Precision(StrEnum):
 
 
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="For records and results.")
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", file_okay=False, help="For records and results."
+    ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of dev splits.")]
 Jobs = Annotated[
@@ -342,9 +345,9 @@ def predict(
 
 @app.command()
 def figures(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "out"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
+    ] = Path("out"),
     formats: Annotated[
         list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
     ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)

@@ -98,7 +98,7 @@ def fit(
         raise DataError("every feature is constant", file)
     if varies.size < width:
         what = f"{width - varies.size} of {width} features"
-        notes.append(f"{what} are constant and left out (their coefficients are 0)")
+        notes.append(f"{what} are constant and left out (coefficient 0; predict expects them)")
     options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
     if alpha is None:
         folds = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0)
