@@ -297,8 +297,8 @@ if __name__ == "__main__":
     Y = np.random.default_rng(1).dirichlet(np.ones(12), size=2000)
     experiment = Experiment("slow", X, Y, X[:9], Y[:9], {})
     store = Store.of(Path(sys.argv[1]), experiment, Protocol(tol=1e-13))
-    print("begin", flush=True)
     try:
+        print("begin", flush=True)
         run(experiment, store, paths(("logistic",), 40, refit=False), 2, lambda _: None)
     except KeyboardInterrupt:
         sys.exit(130)
