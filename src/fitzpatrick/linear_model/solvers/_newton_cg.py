@@ -23,6 +23,7 @@ _POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: 
 _GROWTH = 4.0
 _SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
 _PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, if kinks are to be avoided
+_LOOSEST = 0.1  # what CG brings its residual down to at least, relative to the gradient
 _FLAT = 1e-16  # curvature below this, relative to M's, is none
 _MAX_CG = 200
 
@@ -87,7 +88,7 @@ def _forcing(point: Point, previous: float | None, stopping: Stopping) -> float:
         wanted = math.sqrt(norm / stopping.reference) if stopping.reference > 0 else 0.5
     else:
         wanted = math.pow(norm / previous, 1.5)
-    return max(min(0.5, wanted), enough)
+    return max(min(_LOOSEST, wanted), enough)
 
 
 def decrease(before: Point, after: Point, step: Array, noise: float) -> float:
