@@ -360,7 +360,7 @@ def test_single_precision_ends_at_its_rounding_errors() -> None:
         single = ProportionRegressor("logistic", alpha).fit(X.astype(np.float32), Y)
         double = ProportionRegressor("logistic", alpha).fit(X, Y)
         assert single.status_.converged
-        assert single.n_iter_ < 50
+        assert single.n_iter_ < 150  # rounding errors decide how many
         assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
 
 
