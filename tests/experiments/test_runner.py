@@ -283,6 +283,7 @@ def test_killed_worker_is_said_in_one_sentence(tmp_path, experiment):
 
 
 SLOW = """
+import signal
 import sys
 from pathlib import Path
 
@@ -293,6 +294,7 @@ from fitzpatrick.experiments.records import Store
 from fitzpatrick.experiments.runner import run
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
     X = np.random.default_rng(0).normal(size=(2000, 60))
     Y = np.random.default_rng(1).dirichlet(np.ones(12), size=2000)
     experiment = Experiment("slow", X, Y, X[:9], Y[:9], {})
