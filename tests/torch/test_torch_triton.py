@@ -237,3 +237,31 @@ def test_cuda_chooses_the_kernels(name, generator):
     automatic, forced = loss(x, labels), loss(x, labels, engine="triton")
     assert torch.equal(automatic, forced)
     torch.testing.assert_close(automatic, loss(x, labels, engine="reference"), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_scales_that_need_no_tensor(name, reduction, generator):
+    x, y, labels, _ = draw(9, torch.float64, generator)
+    labels[2] = -100
+    loss = getattr(F, f"{name}_loss")
+    upstream = torch.arange(1.0, 7.0, dtype=torch.float64, device=DEVICE)
+    for target in (labels, y):
+        results = []
+        for which in ("triton", "reference"):
+            scores = x.clone().requires_grad_()
+            out = loss(scores, target, reduction=reduction, engine=which)
+            factor = upstream if reduction == "none" else upstream[1]
+            out.backward(factor, retain_graph=True)
+            first = scores.grad.clone()
+            out.backward(factor)  # the same once more, from nothing that was kept
+            torch.testing.assert_close(scores.grad, 2 * first, rtol=1e-12, atol=1e-15)
+            results.append((out.detach(), first))
+        torch.testing.assert_close(results[0], results[1], rtol=1e-11, atol=1e-13, equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [1, 2049, 70_000])
+def test_counting_labels(n, generator):
+    labels = torch.randint(-2, 3, (n,), generator=generator).to(DEVICE)
+    assert engine._count(labels, -2).sum() == (labels != -2).sum()
+    assert engine._count(labels, 7).sum() == n

@@ -4,6 +4,9 @@ For the logistic, sparsemax and entmax15 pairs, with class indices or proportion
 width, float16 to float64 scores. Arithmetic is in float32, or in float64 where the scores are. The
 loss and its gradient come from one pass where both are wanted.
 
+A scale says what multiplies the rows: a tensor with a weight for each, a number by which all are
+divided, or None for one over the number of labels that are not ``ignore_index``.
+
 ``TRITON_INTERPRET=1`` in the environment runs the same kernels on the CPU, for tests.
 """
 
@@ -24,10 +27,11 @@ from .triton_labels import (
     sparse_labels_wide,
 )
 from .triton_rows import rows_in_registers, rows_wide
-from .triton_scale import scale_rows
+from .triton_scale import COUNTED, EACH, SHARED, count_labels, scale_rows
 from .triton_terms import LOSSES
 
 __all__ = [
+    "Scale",
     "gradient",
     "is_interpreted",
     "scale_rows_",
@@ -35,6 +39,8 @@ __all__ = [
     "value",
     "value_and_gradient",
 ]
+
+Scale = Tensor | int | None
 
 _PREFIX = "fitzpatrick_"
 # c and P of the sparse pairs: the others are ((c (θ − τ))₊)^P
@@ -67,18 +73,18 @@ def supports(loss: str) -> bool:
     return loss in _NAMES
 
 
-def value(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+def value(theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
     return _launch(theta, target, scale, loss, ignore_index, True, False)[0]
 
 
-def gradient(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+def gradient(theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int) -> Tensor:
     """Gradients of the rows in θ, shape (n, k), in the dtype of θ."""
     return _launch(theta, target, scale, loss, ignore_index, False, True)[1]
 
 
 def value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int
+    theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, in one kernel."""
     return _launch(theta, target, scale, loss, ignore_index, True, True)
@@ -108,13 +114,14 @@ class _Plan:
     def launch(self, tensors: tuple[Tensor, ...], numbers: tuple[Any, ...]) -> None:
         """Start the kernel on the device of the tensors."""
         device = tensors[0].device
+        pointers = [x.data_ptr() for x in tensors]
         # whatever a kernel is compiled for
-        key = device.index, numbers, *[(x.dtype, x.data_ptr() % 16) for x in tensors]
+        key = device.index, numbers, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
         known = self._compiled.get(key)
         with _on_device(device):
             if known is not None:
                 start, constants = known
-                start(*tensors, *numbers, *constants)
+                start(*pointers, *numbers, *constants)
                 return
             compiled = self._kernel[self._grid](*tensors, *numbers, **self._constants)
             if _LAUNCHES_COMPILED and compiled is not None:
@@ -162,7 +169,7 @@ def _precision(k: int, dtype: torch.dtype) -> tuple[dict[str, Any], tuple[int, f
 def _launch(
     theta: Tensor,
     target: Tensor,
-    scale: Tensor,
+    scale: Scale,
     loss: str,
     ignore_index: int,
     with_value: bool,
@@ -170,8 +177,8 @@ def _launch(
 ) -> tuple[Tensor, Tensor]:
     n, k = theta.shape
     working = torch.float64 if theta.dtype == torch.float64 else torch.float32
-    values = torch.empty(n if with_value else 0, dtype=working, device=theta.device)
-    rows = torch.empty((n if with_gradient else 0, k), dtype=theta.dtype, device=theta.device)
+    values = theta.new_empty(n if with_value else 0, dtype=working)
+    rows = theta.new_empty((n if with_gradient else 0, k))
     if n == 0:
         return values, rows
     if theta.stride(1) != 1:
@@ -180,16 +187,41 @@ def _launch(
         target = target.contiguous()
     lanes, peel = _lanes(theta, target)
     unit = 1 if peel else lanes
-    plan, newton = _plan(
-        loss, target.ndim == 2, n, k, theta.dtype, lanes, peel, with_value, with_gradient
-    )
-    numbers: tuple[Any, ...] = n, k // unit, theta.stride(0) // unit
-    if target.ndim == 2:
-        numbers += target.stride(0) // unit, scale.stride(0), *newton
+    if scale is None:
+        scale = _count(target, ignore_index)
+        source, parts, shared = COUNTED.value, len(scale), (0, 1)
+    elif isinstance(scale, int):
+        source, parts, shared = SHARED.value, 1, (0, scale)
+        scale = values  # not read
     else:
-        numbers += scale.stride(0), ignore_index, *newton
+        source, parts, shared = EACH.value, 1, (scale.stride(0), 1)
+    plan, newton = _plan(
+        loss, target.ndim, n, k, theta.dtype, lanes, peel, with_value, with_gradient, source, parts
+    )
+    if target.ndim == 2:
+        more = target.stride(0) // unit, *shared, *newton
+    else:
+        more = *shared, ignore_index, *newton
+    numbers = n, k // unit, theta.stride(0) // unit, *more
     plan.launch((theta, target, scale, values, rows), numbers)
     return values, rows
+
+
+def _count(labels: Tensor, ignore_index: int) -> Tensor:
+    """How many labels count, in parts."""
+    n = len(labels)
+    plan, parts = _count_plan(n)
+    counts = labels.new_empty(parts, dtype=torch.int32)
+    plan.launch((labels, counts), (n, ignore_index))
+    return counts
+
+
+@functools.lru_cache(maxsize=1024)
+def _count_plan(n: int) -> tuple[_Plan, int]:
+    """How to count n labels, and in how many parts."""
+    block = 2048
+    parts = min(triton.next_power_of_2(_ceil(n, block)), 32)
+    return _Plan(count_labels, (parts,), {"BLOCK": block, "num_warps": 8}), parts
 
 
 def _lanes(theta: Tensor, target: Tensor) -> tuple[int, bool]:
@@ -216,7 +248,7 @@ def _lanes(theta: Tensor, target: Tensor) -> tuple[int, bool]:
 @functools.lru_cache(maxsize=4096)
 def _plan(
     loss: str,
-    proportions: bool,
+    target_ndim: int,
     n: int,
     k: int,
     dtype: torch.dtype,
@@ -224,8 +256,11 @@ def _plan(
     peel: bool,
     with_value: bool,
     with_gradient: bool,
+    source: int,
+    parts: int,
 ) -> tuple[_Plan, tuple[Any, ...]]:
-    """How to compute rows like these, and the numbers that follow their strides."""
+    """How to compute rows like these, and the numbers that Newton's method needs."""
+    proportions = target_ndim == 2
     precision, newton = _precision(k, dtype)
     numbers: tuple[Any, ...] = newton
     flags = {
@@ -233,6 +268,8 @@ def _plan(
         "WITH_VALUE": with_value,
         "WITH_GRADIENT": with_gradient,
         "LANES": lanes,
+        "SCALE": source,
+        "PARTS": parts,
         **precision,
     }
     size = dtype.itemsize

@@ -19,13 +19,13 @@ out of range makes it NaN.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: ARG001
 # Triton's own language, which is not Python to a type checker
 
 import triton
 import triton.language as tl
 
 from .triton_math import exp, relu, sigmoid, softplus, wright_omega, write_zeros
+from .triton_scale import EACH, row_weight
 
 __all__ = ["logistic_labels", "logistic_labels_wide", "sparse_labels", "sparse_labels_wide"]
 
@@ -46,7 +46,7 @@ def _gap(top, total, own):
     return tl.where(own == float("inf"), float("nan"), gap)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def logistic_labels(
     theta,
     target,
@@ -57,6 +57,7 @@ def logistic_labels(
     groups,
     theta_groups,
     scale_stride,
+    divisor,
     ignore_index,
     FITZPATRICK: tl.constexpr,
     WITH_VALUE: tl.constexpr,
@@ -66,6 +67,8 @@ def logistic_labels(
     BLOCK: tl.constexpr,
     LANES: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
     REFINE: tl.constexpr,
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
@@ -75,9 +78,11 @@ def logistic_labels(
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < n
     label = tl.load(target + row, mask=inside, other=ignore_index)
-    weight = tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
     valid = (label >= 0) & (label < k)
-    counts = inside & (label != ignore_index) & (weight != 0)
+    counts = inside & (label != ignore_index)
+    if SCALE == EACH:
+        counts = counts & (weight != 0)
     cols = tl.arange(0, BLOCK)[None, :]
     mask = inside[:, None]
     if not EVEN:
@@ -120,7 +125,7 @@ def _edges(k, head, inner, LANES: tl.constexpr):
     return cols, tl.where(edge < LANES, edge < head, cols >= head + inner * LANES)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def logistic_labels_wide(
     theta,
     target,
@@ -131,6 +136,7 @@ def logistic_labels_wide(
     groups,
     theta_groups,
     scale_stride,
+    divisor,
     ignore_index,
     FITZPATRICK: tl.constexpr,
     WITH_VALUE: tl.constexpr,
@@ -140,6 +146,8 @@ def logistic_labels_wide(
     LANES: tl.constexpr,
     PEEL: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
     REFINE: tl.constexpr,
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
@@ -151,8 +159,10 @@ def logistic_labels_wide(
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
-    weight = tl.load(scale + row * scale_stride).to(ACC)
-    counts = (label != ignore_index) & (weight != 0)
+    weight = row_weight(scale, row, row < n, scale_stride, divisor, SCALE, PARTS, ACC)
+    counts = label != ignore_index
+    if SCALE == EACH:
+        counts = counts & (weight != 0)
     UNIT: tl.constexpr = 1 if PEEL else LANES
     k = groups * UNIT
     valid = (label >= 0) & (label < k)
@@ -307,7 +317,7 @@ def _sparse_value(mass, terms, s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr
     return (2.0 / 3.0) * (terms + rest * rest * (2.0 + b)) + relu(-s)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def sparse_labels(
     theta,
     target,
@@ -318,6 +328,7 @@ def sparse_labels(
     groups,
     theta_groups,
     scale_stride,
+    divisor,
     ignore_index,
     max_steps,
     tolerance,
@@ -331,15 +342,19 @@ def sparse_labels(
     BLOCK: tl.constexpr,
     LANES: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
 ):
     """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
     k = groups * LANES
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < n
     label = tl.load(target + row, mask=inside, other=ignore_index)
-    weight = tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
     valid = (label >= 0) & (label < k)
-    counts = inside & (label != ignore_index) & (weight != 0)
+    counts = inside & (label != ignore_index)
+    if SCALE == EACH:
+        counts = counts & (weight != 0)
     cols = tl.arange(0, BLOCK)[None, :]
     mask = inside[:, None]
     if not EVEN:
@@ -442,7 +457,7 @@ def _term(r, POWER: tl.constexpr):
     return tl.sum(r * r * r, axis=1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def sparse_labels_wide(
     theta,
     target,
@@ -453,6 +468,7 @@ def sparse_labels_wide(
     groups,
     theta_groups,
     scale_stride,
+    divisor,
     ignore_index,
     max_steps,
     tolerance,
@@ -466,6 +482,8 @@ def sparse_labels_wide(
     LANES: tl.constexpr,
     PEEL: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
 ):
     """One row of any width, read once; then only where it reaches above τ.
 
@@ -475,8 +493,10 @@ def sparse_labels_wide(
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(target + row)
-    weight = tl.load(scale + row * scale_stride).to(ACC)
-    counts = (label != ignore_index) & (weight != 0)
+    weight = row_weight(scale, row, row < n, scale_stride, divisor, SCALE, PARTS, ACC)
+    counts = label != ignore_index
+    if SCALE == EACH:
+        counts = counts & (weight != 0)
     UNIT: tl.constexpr = 1 if PEEL else LANES
     k = groups * UNIT
     valid = (label >= 0) & (label < k)

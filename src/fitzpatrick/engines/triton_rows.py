@@ -6,7 +6,7 @@ since the end of a pass is what the cache still holds.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: ARG001, SIM108, SIM300
+# ruff: noqa: SIM108, SIM300
 # Triton's own language, which is not Python to a type checker
 
 import triton
@@ -14,6 +14,7 @@ import triton.language as tl
 
 from .triton_math import exp, write_zeros
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
+from .triton_scale import row_weight
 from .triton_terms import LOGISTIC, NARROW, SPARSEMAX, omega_point, point, terms
 
 __all__ = ["rows_in_registers", "rows_wide"]
@@ -46,7 +47,7 @@ def _fitzpatrick_logistic(
     return tau, difference, tl.where(read, loss, 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def rows_in_registers(
     theta,
     target,
@@ -58,6 +59,7 @@ def rows_in_registers(
     theta_groups,
     target_groups,
     scale_stride,
+    divisor,
     max_steps,
     tolerance,
     LOSS: tl.constexpr,
@@ -69,6 +71,8 @@ def rows_in_registers(
     BLOCK: tl.constexpr,
     LANES: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
     ROUNDS: tl.constexpr,
     ROUGH: tl.constexpr,
     REFINE: tl.constexpr,
@@ -79,7 +83,7 @@ def rows_in_registers(
     k = groups * LANES
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < n
-    weight = tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
     counts = weight != 0
     cols = tl.arange(0, BLOCK)[None, :]
     mask = inside[:, None]
@@ -288,7 +292,7 @@ def _write_row(
         tl.store(value, tl.sum(tl.sum(losses, axis=1), axis=0) * factor)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["divisor"])
 def rows_wide(
     theta,
     target,
@@ -300,6 +304,7 @@ def rows_wide(
     theta_groups,
     target_groups,
     scale_stride,
+    divisor,
     max_steps,
     tolerance,
     LOSS: tl.constexpr,
@@ -310,6 +315,8 @@ def rows_wide(
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
     ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
     ROUNDS: tl.constexpr,
     ROUGH: tl.constexpr,
     REFINE: tl.constexpr,
@@ -318,7 +325,7 @@ def rows_wide(
 ):
     """One row of any width; widths and strides are counted in groups of LANES entries."""
     row = tl.program_id(0).to(tl.int64)
-    weight = tl.load(scale + row * scale_stride).to(ACC)
+    weight = row_weight(scale, row, row < n, scale_stride, divisor, SCALE, PARTS, ACC)
     scores = theta + row * theta_groups * LANES
     rates = target + row * target_groups * LANES
     out = gradient + row * groups * LANES

@@ -1,4 +1,8 @@
-"""A kernel that multiplies rows in place, and touches none where every factor is one."""
+"""What multiplies rows: their weight in the loss, and the upstream gradient, in place.
+
+The weight of a row is an entry of a tensor, or one over a number that all rows share, or one over
+the number of labels that count, which :func:`count_labels` leaves in a few parts.
+"""
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
 # Triton's own language, which is not Python to a type checker
@@ -6,7 +10,44 @@
 import triton
 import triton.language as tl
 
-__all__ = ["scale_rows"]
+__all__ = ["COUNTED", "EACH", "SHARED", "count_labels", "row_weight", "scale_rows"]
+
+# where weights come from, as numbers that a kernel can be specialised to
+SHARED: tl.constexpr = tl.constexpr(0)
+EACH: tl.constexpr = tl.constexpr(1)
+COUNTED: tl.constexpr = tl.constexpr(2)
+
+
+@triton.jit
+def count_labels(labels, counts, n, ignore_index, BLOCK: tl.constexpr):
+    """How many labels are not ``ignore_index``; each program leaves the count of its part."""
+    total = tl.zeros((BLOCK,), tl.int32)
+    for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        label = tl.load(labels + at, mask=at < n, other=ignore_index)
+        total += (label != ignore_index).to(tl.int32)
+    tl.store(counts + tl.program_id(0), tl.sum(total, axis=0))
+
+
+@triton.jit
+def row_weight(
+    scale,
+    row,
+    inside,
+    scale_stride,
+    divisor,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """The weights of rows, 0 of those that are not there; ∞ of a mean over no label."""
+    if SCALE == EACH:
+        return tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(ACC)
+    if SCALE == COUNTED:
+        total = tl.sum(tl.load(scale + tl.arange(0, PARTS)), axis=0).to(ACC)
+    else:
+        total = tl.full((), 1.0, ACC) * divisor
+    return tl.where(inside, 1.0 / total, 0.0)
 
 
 @triton.jit
@@ -20,7 +61,10 @@ def scale_rows(
     BLOCK: tl.constexpr,
     ACC: tl.constexpr,
 ):
-    """ROWS rows a program; the second grid axis deals their column blocks out."""
+    """ROWS rows a program; the second grid axis deals their column blocks out.
+
+    Rows are touched only where some factor is not one.
+    """
     first = tl.program_id(0).to(tl.int64) * ROWS
     row = first + tl.arange(0, ROWS)
     factor = tl.load(factors + row * factor_stride, mask=row < n, other=1.0)

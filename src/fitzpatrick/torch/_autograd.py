@@ -6,10 +6,11 @@ derivative, and that is linear in its direction. Three functions say so, :class:
 backward and the transforms of ``torch.func`` compose, compiled or not. What has no derivative here
 raises: targets, third derivatives, and forward mode inside of forward mode.
 
-:class:`_Fused` is for plain training: it computes the gradient in the forward pass, where the
-scores are at hand, and only rescales it in the backward pass. A compiled graph and float16 do
-without it: the former could not rescale in place, which costs as much as it saves, and in the
-latter a gradient that waits for the loss scale would underflow.
+:class:`_Plain` is for plain training: it calls an engine without PyTorch's dispatcher, and computes
+the gradient of a mean or a sum in the forward pass, where the scores are at hand, and only rescales
+it in the backward pass. Without a reduction that would be a needless pass over the gradient, and in
+float16 a gradient that waits for the loss scale would underflow. A compiled graph does without it,
+since it could not rescale in place.
 """
 
 from typing import Any, NoReturn
@@ -22,6 +23,7 @@ from . import _operators as operators
 from ._arguments import is_plain
 from ._engine import engine_module
 from ._reference import any_target
+from ._scale import Scale, as_tensor
 
 __all__ = ["link_rows", "loss_rows"]
 
@@ -212,11 +214,12 @@ class _NoDerivative(Function):
         _no_third_derivative()
 
 
-class _Fused(Function):
-    """:class:`_Value` of plain tensors, or its sum, with the gradient from the forward pass.
+class _Plain(Function):
+    """:class:`_Value` of plain tensors, or its sum, by an engine that is called directly.
 
-    The first backward pass hands the gradient out, scaled in place; a second one through the same
-    graph, and one that is itself differentiated or mapped, compute it anew.
+    Where it is ``fused``, the gradient comes from the forward pass: the first backward pass hands
+    it out, scaled in place. Without that, and in a second backward pass through the same graph, it
+    is computed in the backward pass; by :class:`_Gradient`, where that is differentiated or mapped.
     """
 
     @staticmethod
@@ -224,26 +227,38 @@ class _Fused(Function):
         ctx: Any,
         theta: Tensor,
         target: Tensor,
-        scale: Tensor,
+        scale: Scale,
         options: tuple[str, str, int],
         summed: bool,
+        fused: bool,
     ) -> Tensor:
         loss, engine, ignore_index = ctx.options = options
-        ctx.save_for_backward(theta, target, scale)
-        # the gradient is not saved as the others are, since it is scaled in place, once
+        ctx.save_for_backward(theta, target)
+        ctx.scale = scale
+        call = engine_module(engine)
         value: Tensor
-        value, ctx.gradient = engine_module(engine).value_and_gradient(
-            theta, target, scale, loss, ignore_index
-        )
+        if fused:
+            # the gradient is not saved as the others are, since it is scaled in place, once
+            value, ctx.gradient = call.value_and_gradient(theta, target, scale, loss, ignore_index)
+        else:
+            value, ctx.gradient = call.value(theta, target, scale, loss, ignore_index), None
         return value.sum() if summed else value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
         rows, ctx.gradient = ctx.gradient, None
-        if rows is None or torch.is_grad_enabled() or not is_plain(upstream):
-            return _Value.backward(ctx, upstream)[:5]
-        engine_module(ctx.options[1]).scale_rows_(rows, upstream)
-        return rows, None, None, None, None
+        loss, engine, ignore_index = ctx.options
+        plain = not torch.is_grad_enabled() and is_plain(upstream)
+        if plain and rows is not None:
+            engine_module(engine).scale_rows_(rows, upstream)
+            return rows, None, None, None, None, None
+        theta, target = ctx.saved_tensors
+        scale = as_tensor(ctx.scale, theta, target, ignore_index) * upstream
+        if plain:
+            rows = engine_module(engine).gradient(theta, target, scale, loss, ignore_index)
+        else:
+            rows = _apply(_Gradient, theta, target, scale, *ctx.options)
+        return rows, None, None, None, None, None
 
 
 class _Link(Function):
@@ -300,7 +315,7 @@ def _differentiable_link(theta: Tensor, loss: str) -> Tensor:
 def loss_rows(
     theta: Tensor,
     target: Tensor,
-    scale: Tensor,
+    scale: Scale,
     loss: str,
     engine: str,
     ignore_index: int,
@@ -309,19 +324,24 @@ def loss_rows(
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ."""
     options = loss, engine, ignore_index
+    weights = scale if isinstance(scale, Tensor) else theta
     out: Tensor
-    if torch.compiler.is_compiling() or not is_plain(theta, target, scale):
+    if torch.compiler.is_compiling() or not is_plain(theta, target, weights):
+        scale = as_tensor(scale, theta, target, ignore_index)
         out = _differentiable_rows(theta, target, scale, *options)
-    elif not torch.is_grad_enabled() or not (
-        theta.requires_grad or scale.requires_grad or target.requires_grad
-    ):
+        return out.sum() if summed else out
+    if engine == "reference":
+        scale = as_tensor(scale, theta, target, ignore_index)
+    wanted = theta.requires_grad or weights.requires_grad or target.requires_grad
+    if not (wanted and torch.is_grad_enabled()):
         out = engine_module(engine).value(theta, target, scale, loss, ignore_index)
     elif target.requires_grad:
         _no_target_derivative()
-    elif scale.requires_grad or theta.dtype == torch.float16:
+    elif isinstance(scale, Tensor) and scale.requires_grad:
         out = _differentiable_rows(theta, target, scale, *options)
     else:
-        out = _apply(_Fused, theta, target, scale, options, summed)
+        fused = theta.dtype != torch.float16 and (summed or engine == "reference")
+        out = _apply(_Plain, theta, target, scale, options, summed, fused)
         return out
     return out.sum() if summed else out
 

@@ -5,8 +5,8 @@
   ``binary_cross_entropy_with_logits``.
 - On any other set, one loss per row.
 
-Each brings its arguments into rows, a target and one scale per row, which holds weights and
-reduction, and leaves the rest to the operators.
+Each brings its arguments into rows, a target and a scale, which holds weights and reduction, and
+leaves the rest to the operators.
 """
 
 import math
@@ -34,6 +34,7 @@ from ._arguments import (
 from ._autograd import loss_rows
 from ._engine import choose_engine
 from ._handles import loss_of
+from ._scale import Scale, working_dtype
 
 __all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
 
@@ -62,10 +63,6 @@ def has_coins(loss: Loss) -> bool:
     return loss.regularizer.domain == Box(0.0, 1.0)
 
 
-def _working(input: Tensor) -> torch.dtype:  # noqa: A002
-    return torch.float64 if input.dtype == torch.float64 else torch.float32
-
-
 def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  # noqa: A002
     if target.shape != input.shape:
         raise ValueError(
@@ -75,7 +72,7 @@ def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  #
 
 
 def _reduce(
-    rows: tuple[Tensor, Tensor, Tensor, str, str, int],
+    rows: tuple[Tensor, Tensor, Scale, str, str, int],
     reduction: str,
     shape: torch.Size,
     dtype: torch.dtype,
@@ -89,10 +86,9 @@ def _reduce(
     return out if out.dtype == dtype else out.to(dtype)
 
 
-def _even(n: int, reduction: str, theta: Tensor) -> Tensor:
-    """The scale of n rows that count the same."""
-    factor = 1 / n if reduction == "mean" and n else 1.0
-    return torch.full((1,), factor, dtype=_working(theta), device=theta.device).expand(n)
+def _divisor(n: int, reduction: str) -> int:
+    """What divides each of n rows that count the same."""
+    return n if reduction == "mean" and n else 1
 
 
 def class_loss(
@@ -144,7 +140,7 @@ def class_loss(
             check_labels(labels, k, ignore_index)
         labels = labels if labels.ndim == 1 else labels.reshape(-1)
         if weight is None and label_smoothing == 0:
-            y, scale = labels, _counted(theta, labels, ignore_index, reduction)
+            y, scale = labels, None if reduction == "mean" else 1
         else:
             y, scale, nothing = _weighted(
                 theta, labels, weight, ignore_index, reduction, label_smoothing
@@ -167,25 +163,16 @@ def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> No
 
 def _proportions(
     theta: Tensor, y: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Scale]:
     """Smoothed proportions; a row weighs ⟨weight, y⟩ and the mean is over rows."""
-    dtype = _working(theta)
+    dtype = working_dtype(theta)
     if label_smoothing > 0:
         y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / y.shape[-1]
-    scale = _even(theta.shape[0], reduction, theta)
+    divisor = _divisor(theta.shape[0], reduction)
     if weight is None:
-        return y, scale
+        return y, divisor
     # not a matrix product, which autocast would compute in half precision
-    return y, scale * (y.to(dtype) * weight.to(dtype)).sum(-1)
-
-
-def _counted(theta: Tensor, labels: Tensor, ignore_index: int, reduction: str) -> Tensor:
-    """The scale of labels that count the same; an engine skips ignored rows itself."""
-    n = theta.shape[0]
-    if reduction != "mean":
-        return _even(n, reduction, theta)
-    # infinite where nothing counts: 0 · ∞ makes the loss NaN, as in PyTorch
-    return (labels != ignore_index).sum(dtype=_working(theta)).reciprocal().expand(n)
+    return y, (y.to(dtype) * weight.to(dtype)).sum(-1) / divisor
 
 
 def _weighted(
@@ -201,12 +188,12 @@ def _weighted(
     The last result is to be added to the loss: NaN where the mean is over nothing, else zero. As a
     factor it would reach the gradient, which is zero there, as in PyTorch.
     """
-    n, k = theta.shape
-    dtype = _working(theta)
+    k = theta.shape[1]
+    dtype = working_dtype(theta)
     counts = labels != ignore_index
     inside = counts & (labels >= 0) & (labels < k)
     index = labels.masked_fill(~inside, 0)
-    weights = _even(n, "sum", theta) if weight is None else weight.to(dtype)[index]
+    weights = torch.ones_like(labels, dtype=dtype) if weight is None else weight.to(dtype)[index]
     total = weights.masked_fill(~counts, 0.0).sum()
     y = labels
     if label_smoothing > 0:
@@ -227,7 +214,7 @@ def _smooth(
     cross-entropy of that distribution.
     """
     k = theta.shape[-1]
-    dtype = _working(theta)
+    dtype = working_dtype(theta)
     q = torch.full(theta.shape, label_smoothing / k, dtype=dtype, device=theta.device)
     q = q.scatter_add(-1, index[:, None], torch.full_like(q[:, :1], 1 - label_smoothing))
     if weight is None:
@@ -253,21 +240,21 @@ def entry_loss(
     check_options(reduction, validate=validate)
     _check_same_shape(input, target)
     engine = choose_engine(engine, input, handle)
-    dtype = _working(input)
+    dtype = working_dtype(input)
     if looks_at_values(validate, input) and target.numel():
         vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
         check_rows(vectors, loss_of(handle).regularizer.domain)
     y = target.reshape(-1, 1)
-    scale = _even(y.shape[0], reduction, input)
+    scale: Tensor | int = _divisor(y.shape[0], reduction)
     if weight is not None:
-        scale = scale * _spread(weight, input, "weight").to(dtype)
+        scale = _spread(weight, input, "weight").to(dtype) / scale
     y = y.to(dtype)
     if pos_weight is not None:
         # w·y log p + (1−y) log(1−p) is c times the loss at w·y/c, with c = w·y + 1 − y
         positive = _spread(pos_weight, input, "pos_weight").to(dtype)[:, None] * y
         total = positive + (1 - y)
         y = positive / total
-        scale = scale * total[:, 0]
+        scale = total[:, 0] * scale if isinstance(scale, Tensor) else total[:, 0] / scale
     rows = input.reshape(-1, 1), y, scale, handle, engine, -1
     return _reduce(rows, reduction, input.shape, output_dtype(input))
 
@@ -303,8 +290,8 @@ def row_loss(
     engine = choose_engine(engine, input, handle)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
     theta = rows_along(input, axis)
-    y = rows_along(target.to(_working(input)), axis)
+    y = rows_along(target.to(working_dtype(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, loss_of(handle).regularizer.domain)
-    rows = theta, y, _even(theta.shape[0], reduction, theta), handle, engine, -1
+    rows = theta, y, _divisor(theta.shape[0], reduction), handle, engine, -1
     return _reduce(rows, reduction, shape, output_dtype(input))
