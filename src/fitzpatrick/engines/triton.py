@@ -123,7 +123,9 @@ class _Plan:
                 start, constants = known
                 start(*pointers, *numbers, *constants)
                 return
-            compiled = self._kernel[self._grid](*tensors, *numbers, **self._constants)
+            # the default of fused multiply-adds changes between versions of Triton
+            options = {**self._constants, "enable_fp_fusion": True}
+            compiled = self._kernel[self._grid](*tensors, *numbers, **options)
             if _LAUNCHES_COMPILED and compiled is not None:
                 names = self._kernel.arg_names[len(tensors) + len(numbers) :]
                 constants = tuple(self._constants[name] for name in names)
