@@ -11,6 +11,7 @@ medians of many runs with a cold cache, taken in two ways:
 
     python benchmarks/gpu_losses.py --csv benchmarks/results/gpu_losses.csv
     python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
+    python benchmarks/gpu_losses.py --table benchmarks/results/gpu_losses.csv
 
 Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax. Liger
 overwrites the scores with their gradient; it has a copy of its own.
@@ -325,17 +326,57 @@ def plot(path: Path) -> None:
     print(path.with_suffix(".png"))
 
 
+TABLES = {
+    "labels": {
+        "Fitzpatrick logistic": ("fitzpatrick", "fitzpatrick_logistic"),
+        "sparsemax": ("fitzpatrick", "sparsemax"),
+        "Fitzpatrick sparsemax": ("fitzpatrick", "fitzpatrick_sparsemax"),
+        "Fitzpatrick entmax15": ("fitzpatrick", "fitzpatrick_entmax15"),
+        "torch CE": ("torch", "cross_entropy"),
+        "torch.compile CE": ("torch.compile", "cross_entropy"),
+        "Liger CE": ("Liger", "cross_entropy"),
+        "entmax sparsemax": ("entmax", "sparsemax"),
+    },
+    "proportions": {name.replace("_", " ").capitalize(): ("fitzpatrick", name) for name in OURS},
+}
+
+
+def table(path: Path) -> None:
+    """Print what the README shows: milliseconds (times the floor), also from an idle GPU."""
+    with path.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["suite"] == "shapes"]
+    for target, columns in TABLES.items():
+        for column in ("median_ms", "idle_ms"):
+            print(f"\n{target}, {column}\n\n| scores | {' | '.join(columns)} |")
+            print("|---" * (len(columns) + 1) + "|")
+            for n, k, dtype in SHAPES:
+                cells = []
+                for library, loss in columns.values():
+                    (row,) = (
+                        row
+                        for row in rows
+                        if (row["target"], row["library"], row["loss"]) == (target, library, loss)
+                        and (int(row["rows"]), int(row["classes"]), row["dtype"]) == (n, k, dtype)
+                    )
+                    time = float(row[column])
+                    cells.append(f"{time:.2f} ({time / float(row['floor_ms']):.2f})")
+                print(f"| {n} × {k} {dtype} | {' | '.join(cells)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--csv", type=Path, help="measure, and write this file")
     parser.add_argument("--plot", type=Path, help="plot a file that --csv has written")
+    parser.add_argument("--table", type=Path, help="print tables of a file that --csv has written")
     arguments = parser.parse_args()
-    if arguments.csv is None and arguments.plot is None:
-        parser.error("give --csv FILE to measure or --plot FILE to plot")
+    if not any((arguments.csv, arguments.plot, arguments.table)):
+        parser.error("give --csv FILE to measure, or --plot FILE or --table FILE to show")
     if arguments.csv is not None:
         run(arguments.csv)
     if arguments.plot is not None:
         plot(arguments.plot)
+    if arguments.table is not None:
+        table(arguments.table)
 
 
 if __name__ == "__main__":
