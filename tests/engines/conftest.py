@@ -5,7 +5,7 @@ import pytest
 import fitzpatrick as fp
 from fitzpatrick.engines import _bind
 
-PAIRS = ("logistic", "sparsemax")
+PAIRS = ("logistic", "sparsemax", "entmax15")
 COMPILED = {name for name in fp.loss_names() if name.removeprefix("fitzpatrick_") in PAIRS}
 
 

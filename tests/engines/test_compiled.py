@@ -44,6 +44,7 @@ def test_large_problems_are_compiled_and_small_ones_are_not() -> None:
     assert isinstance(rows_of("logistic", labels, k), compiled.LogisticLabelRows)
     csr = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
     assert isinstance(rows_of("fitzpatrick_logistic", csr, k), compiled.LogisticRows)
+    assert isinstance(rows_of("fitzpatrick_entmax15", csr, k), compiled.Entmax15Rows)
     assert not isinstance(rows_of("sparsemax", labels[1:], k), compiled.SparsemaxRows)
     assert not isinstance(rows_of("sparsemax", labels, k, engine="numpy"), compiled.SparsemaxRows)
     assert isinstance(rows_of("sparsemax", labels[:3], k, engine="numba"), compiled.SparsemaxRows)
@@ -52,7 +53,7 @@ def test_large_problems_are_compiled_and_small_ones_are_not() -> None:
 @pytest.mark.parametrize(
     ("name", "engine", "message"),
     [
-        ("entmax15", "numba", "there is no compiled loss for Tsallis"),
+        ("perceptron", "numba", "there is no compiled loss for Indicator"),
         ("logistic", "cuda", "engine must be 'numba', 'numpy' or None, got 'cuda'"),
     ],
 )
@@ -118,7 +119,7 @@ sys.modules["numba"] = None  # as if it were not installed
 import numpy as np
 import fitzpatrick as fp
 theta = np.random.default_rng(0).normal(size=(1 << 13, 128))
-for name in ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax"):
+for name in ("logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"):
     value, gradient = fp.get_loss(name).value_and_gradient(np.arange(1 << 13) % 128, theta)
     assert (value >= 0).all() and abs(gradient.sum(axis=1)).max() < 1e-13
 print("fitzpatrick.engines.compiled" in sys.modules)

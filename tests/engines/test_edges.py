@@ -89,3 +89,52 @@ def test_any_sparse_format_goes_with_buffers() -> None:
     value, gradient = loss.value_and_gradient(sparse.dok_array(np.eye(3)), theta, out=out)
     assert value is out[0]
     np.testing.assert_allclose(gradient, np.full((3, 3), 1 / 3) - np.eye(3))
+
+
+@pytest.mark.parametrize("k", [40, 300])
+@pytest.mark.parametrize("row", [0, 2, -1])
+@pytest.mark.parametrize("name", SIMPLEX)
+@np.errstate(all="ignore")
+def test_a_row_without_a_finite_score_is_that_of_the_core(name, row, k):
+    theta = np.random.default_rng(0).normal(size=(5, k)) * 10
+    theta[row] = -np.inf
+    labels = np.arange(5)
+    y = np.eye(k)[labels]
+    loss = fp.get_loss(name)
+    expected = loss.solve(y, theta).value()
+    for target in (labels, y, sparse.csr_array(y), np.full((5, k), 1 / k)):
+        value = loss.value(target, theta)
+        if target.ndim == 2 and not sparse.issparse(target):
+            expected = loss.solve(target, theta).value()
+        np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("dtype", "depth"), [("float32", 1e20), ("float64", 1e160)])
+@pytest.mark.parametrize("k", [6, 300])
+@pytest.mark.parametrize("name", SIMPLEX)
+@np.errstate(all="ignore")
+def test_scores_whose_squares_overflow(name, k, dtype, depth):
+    theta = np.zeros((3, k), dtype=dtype)
+    theta[1, :3] = -depth
+    theta[2, 1:] = -depth
+    y = np.zeros((3, k), dtype=dtype)
+    y[:, :2] = 0.5
+    loss = fp.get_loss(name)
+    core = loss.solve(y, theta)
+    for target in (y, sparse.csr_array(y)):
+        value, gradient = loss.value_and_gradient(target, theta)
+        np.testing.assert_allclose(value, core.value(), rtol=1e-5)
+        np.testing.assert_allclose(gradient, core.y_star - y, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+@np.errstate(all="ignore")
+def test_targets_that_vanish_in_the_precision_of_the_scores(name):
+    y = np.asarray([[1.0, 1e-60, 0.0], [1e-60, 0.5, 0.5]])
+    theta = np.asarray([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=np.float32)
+    loss = fp.get_loss(name)
+    core = loss.solve(y.astype(np.float32), theta)
+    for target in (y, sparse.csr_array(y)):
+        value, gradient = loss.value_and_gradient(target, theta)
+        np.testing.assert_allclose(value, core.value(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(gradient, core.y_star - y, atol=1e-6)

@@ -67,7 +67,9 @@ def test_buffers_that_are_read_only_or_overlap_are_refused() -> None:
         loss.value_and_gradient(y, theta, out=(np.empty(4), theta))
 
 
-@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax"])
+@pytest.mark.parametrize(
+    "name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
+)
 @pytest.mark.parametrize("form", ["labels", "csr", "dense", "dense sparse"])
 def test_memory_beyond_the_outputs_does_not_grow_with_n(name: str, form: str) -> None:
     n, k = 16384, 256

@@ -59,9 +59,11 @@ def test_masked_classes_and_bad_rows_are_those_of_the_core(name: str) -> None:
 
 
 @pytest.mark.parametrize("k", [3, 40, 1024])
-@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax"])
+@pytest.mark.parametrize(
+    "name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
+)
 def test_block_borders_leave_no_trace(name: str, k: int) -> None:
-    step = block_rows(k, 8, LARGE_BLOCK_BYTES if "sparsemax" in name else BLOCK_BYTES)
+    step = block_rows(k, 8, BLOCK_BYTES if "logistic" in name else LARGE_BLOCK_BYTES)
     theta = scores(2 * step + 1, k, 1.0, "float64", 3)
     labels = np.random.default_rng(4).integers(0, k, len(theta))
     loss = fp.get_loss(name)

@@ -13,8 +13,17 @@ Example:
     (array([0.4631, 0.4631]), (2, 3))
 """
 
-from ._bind import bind
+from ._bind import bind, bind_trusted
 from ._bound import BoundLoss, HessianOperator
 from ._evaluation import evaluate
+from ._targets import DenseTargets, Labels
 
-__all__ = ["BoundLoss", "HessianOperator", "bind", "evaluate"]
+__all__ = [
+    "BoundLoss",
+    "DenseTargets",
+    "HessianOperator",
+    "Labels",
+    "bind",
+    "bind_trusted",
+    "evaluate",
+]

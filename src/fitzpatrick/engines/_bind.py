@@ -1,9 +1,9 @@
 """Where the path is chosen: from the loss, the form of its targets and their size.
 
-The logistic and the sparsemax pair have rows compiled by Numba, which serve problems that are
-large enough, where Numba is installed. They have rows in NumPy as well, for all others. Every
-other loss that works row by row has the core on blocks of rows, and the rest the core on all rows
-at once.
+The logistic, the sparsemax and the entmax15 pair have rows compiled by Numba, which serve problems
+that are large enough, where Numba is installed. They have rows in NumPy as well, for all others.
+Every other loss that works row by row has the core on blocks of rows, and the rest the core on all
+rows at once.
 """
 
 import functools
@@ -21,8 +21,9 @@ from ..sets import ProductSet, Simplex
 from ._blocks import resolve_threads
 from ._bound import BlockedLoss, BoundLoss, CoreLoss
 from ._logistic import HardLogisticRows, LogisticRows
+from ._pairs import Entmax15Pair, SparsemaxPair
 from ._rows import CoreRows, Rows
-from ._sparsemax import SparsemaxRows
+from ._sparse import SparseRows
 from ._targets import Labels, TargetForm, as_targets
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 Engine = Literal["numba", "numpy"]
 
+_LOGISTIC, _SPARSEMAX, _ENTMAX15 = Negentropy(Simplex()), SquaredNorm(Simplex()), Tsallis(1.5)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 # From this many scores on the compiled rows are worth loading Numba, which takes about a second,
 # and a few more the first time after an installation.
 _MIN_COMPILED_SIZE = 1 << 19
 
 
-def choose_rows(
+def _choose_rows(
     loss: "Loss", targets: TargetForm, engine: Engine | None = None
 ) -> Rows[Any] | None:
     """The rows that compute a loss on targets of this form; None leaves it to the core."""
@@ -46,17 +48,21 @@ def choose_rows(
     if _is_compiled(omega, targets, engine):
         from . import compiled
 
-        if omega == SquaredNorm(Simplex()):
+        if omega == _SPARSEMAX:
             return compiled.SparsemaxRows(targets, loss)
+        if omega == _ENTMAX15:
+            return compiled.Entmax15Rows(targets, loss)
         if isinstance(targets, Labels):
             return compiled.LogisticLabelRows(targets, loss)
         return compiled.LogisticRows(targets, loss)
-    if omega == Negentropy(Simplex()):
+    if omega == _LOGISTIC:
         if isinstance(targets, Labels):
             return HardLogisticRows(targets, loss.is_fitzpatrick)
         return LogisticRows(targets, loss)
-    if omega == SquaredNorm(Simplex()):
-        return SparsemaxRows(targets, loss)
+    if omega == _SPARSEMAX:
+        return SparseRows(targets, loss, SparsemaxPair(loss.is_fitzpatrick))
+    if omega == _ENTMAX15:
+        return SparseRows(targets, loss, Entmax15Pair(loss.is_fitzpatrick))
     return CoreRows(targets, loss)
 
 
@@ -86,7 +92,7 @@ def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None)
     n, k = targets.shape
     if engine == "numpy" or (engine is None and n * k < _MIN_COMPILED_SIZE):
         return False
-    has_kernel = omega in (Negentropy(Simplex()), SquaredNorm(Simplex()))
+    has_kernel = omega in (_LOGISTIC, _SPARSEMAX, _ENTMAX15)
     if engine is None:
         return has_kernel and _numba_compiles()
     if engine != "numba":
@@ -185,9 +191,19 @@ def _bind(
     n_threads: int | None,
     engine: Engine | None = None,
 ) -> BoundLoss:
-    threads = resolve_threads(n_threads)
+    n_threads = resolve_threads(n_threads)
     targets = as_targets(y, shape, loss.regularizer.domain, dtype)
-    rows = choose_rows(loss, targets, engine)
+    return bind_trusted(loss, targets, n_threads, engine) or CoreLoss(loss, targets)
+
+
+def bind_trusted(
+    loss: "Loss", targets: TargetForm, n_threads: int | None = None, engine: Engine | None = None
+) -> BoundLoss | None:
+    """The loss bound to targets that need no check; None where the core alone has it.
+
+    On the simplex every row has a positive entry.
+    """
+    rows = _choose_rows(loss, targets, engine)
     if rows is None:
-        return CoreLoss(loss, targets)
-    return BlockedLoss(rows, _is_coupled(loss.regularizer), threads)
+        return None
+    return BlockedLoss(rows, _is_coupled(loss.regularizer), resolve_threads(n_threads))

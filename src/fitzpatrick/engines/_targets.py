@@ -113,10 +113,14 @@ class SparseTargets(Targets):
         """The stored entries of a block."""
         edges = self.matrix.indptr[rows.start : rows.stop + 1]
         stored = slice(edges[0], edges[-1])
+        y = self.matrix.data[stored]
+        if y.dtype != self.dtype:
+            y = y.astype(self.dtype)
+            y[y == 0] = np.finfo(self.dtype).tiny  # what is stored is not zero
         return Support(
             rows=np.repeat(np.arange(len(edges) - 1), np.diff(edges)),
             columns=self.matrix.indices[stored],
-            y=self.matrix.data[stored].astype(self.dtype, copy=False),
+            y=y,
             starts=edges[:-1] - edges[0],
             n_columns=self.shape[1],
         )

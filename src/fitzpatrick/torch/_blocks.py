@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engines._bind import _is_coupled, choose_rows
+from ..engines import BoundLoss, DenseTargets, Labels, bind_trusted
 from ..engines._blocks import FloatArray
-from ..engines._bound import BlockedLoss, BoundLoss
-from ..engines._targets import DenseTargets, Labels
 from ..losses import Loss
 from ..sets import Simplex
 
@@ -50,13 +48,12 @@ def solve_blocks(loss: Loss, y: np.ndarray[Any, Any], theta: FloatArray) -> Bloc
     None where the engine does not have the loss, or meets a row of targets without an entry, which
     only targets that nobody checked have.
     """
-    omega = loss.regularizer
+    targets: Labels | DenseTargets
     if y.ndim == 1:
-        rows = choose_rows(loss, Labels(theta.shape, theta.dtype, y))
-    elif isinstance(omega.domain, Simplex) and (y.sum(axis=-1) == 0).any():
+        targets = Labels(theta.shape, theta.dtype, y)
+    elif isinstance(loss.regularizer.domain, Simplex) and (y.sum(axis=-1) == 0).any():
         return None
     else:
-        rows = choose_rows(loss, DenseTargets(theta.shape, theta.dtype, y))
-    if rows is None:
-        return None
-    return BlockSolution(BlockedLoss(rows, _is_coupled(omega), torch.get_num_threads()), theta)
+        targets = DenseTargets(theta.shape, theta.dtype, y)
+    bound = bind_trusted(loss, targets, torch.get_num_threads())
+    return None if bound is None else BlockSolution(bound, theta)

@@ -63,3 +63,33 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
             size += y[i, j] > 0
     starts[len(y)] = size
     return size
+
+
+@loop
+def take(x: Any, columns: Any, own: Any) -> None:
+    """Write the entries of a row at its support; all of them are in order."""
+    if len(columns) == len(x):
+        own[:] = x
+        return
+    for m in range(len(columns)):
+        own[m] = x[columns[m]]
+
+
+@loop
+def drop(x: Any, columns: Any) -> Any:
+    """The entries of a row besides its support, where −∞ is put; none where it is everywhere."""
+    if len(columns) == len(x):
+        return x[:0]
+    for m in range(len(columns)):
+        x[columns[m]] = -np.inf
+    return x
+
+
+@loop
+def put(x: Any, columns: Any, values: Any) -> None:
+    """Write the entries of a row at its support."""
+    if len(columns) == len(x):
+        x[:] = values
+        return
+    for m in range(len(columns)):
+        x[columns[m]] = values[m]

@@ -1,0 +1,240 @@
+"""The sparsemax and the entmax15 pair, without a sort and mostly without a full Newton pass.
+
+Entries with y > 0 are kept apart from the start, and few of the others come near τ. Blocks in
+which many do, or in which most entries have y > 0, are treated as a whole.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
+from ._pairs import SparsePair
+from ._rows import CoreRows, Rows
+from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
+from ._threshold import Active, Entries, Tau, active_entries, as_columns, lower_bound, newton
+
+if TYPE_CHECKING:
+    from ..losses import Loss
+
+# A larger share of positive targets is treated as a whole.
+_DENSE_SHARE = 0.25
+# Dense targets need several arrays of the size of a block.
+_DENSE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
+    """Targets of any form."""
+
+    loss: "Loss"
+    pair: SparsePair
+
+    block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
+
+    @property
+    def _core(self) -> CoreRows:
+        return CoreRows(self.targets, self.loss)
+
+    def evaluate(
+        self,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray,
+        gradient: FloatArray | None,
+        scratch: Scratch,
+    ) -> None:
+        out = scratch.array("p", theta.shape, theta.dtype) if gradient is None else gradient
+        for piece, inside, y in self._pieces(rows, theta, scratch):
+            if not self._solve(y, theta[inside], out[inside], value[inside], scratch):
+                part = None if gradient is None else out[inside]
+                self._core.evaluate(piece, theta[inside], value[inside], part, scratch)
+
+    def maximize(
+        self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
+    ) -> None:
+        for piece, inside, y in self._pieces(rows, theta, scratch):
+            if not self._solve(y, theta[inside], y_star[inside], None, scratch):
+                self._core.maximize(piece, theta[inside], y_star[inside], scratch)
+
+    def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
+        for piece, inside, y in self._pieces(rows, theta, scratch):
+            part = d[inside]
+            if not self._solve(y, theta[inside], part, None, scratch):
+                self._core.curvature(piece, theta[inside], part, scratch)
+            elif isinstance(y, Support):
+                p = y.gather(part)
+                part[...] = self.pair.curvature(part, None)
+                y.scatter(part, self.pair.curvature(p, y.y))
+            else:
+                part[...] = self.pair.curvature(part, y)
+
+    def _pieces(
+        self, rows: slice, theta: FloatArray, scratch: Scratch
+    ) -> Iterator[tuple[slice, slice, Support | FloatArray]]:
+        """Pieces of the block, also counted from its start, and y: its support where it is small.
+
+        Dense targets come in smaller pieces.
+        """
+        if not isinstance(self.targets, DenseTargets):
+            yield rows, slice(0, len(theta)), self.targets.support(rows)
+            return
+        for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
+            y = self.targets.dense(piece, scratch)
+            inside = slice(piece.start - rows.start, piece.stop - rows.start)
+            is_dense = np.count_nonzero(y) > _DENSE_SHARE * y.size
+            yield piece, inside, y if is_dense else support_of(y)
+
+    def _solve(
+        self,
+        y: Support | FloatArray,
+        theta: FloatArray,
+        out: FloatArray,
+        value: FloatArray | None,
+        scratch: Scratch,
+    ) -> bool:
+        """Write the maximiser or, where a value is wanted, that and the gradient.
+
+        False where the block holds NaN or infinite scores: the core knows what they mean.
+        """
+        if not np.isfinite(theta.max(initial=0)):
+            return False
+        if isinstance(y, Support):
+            return self._solve_support(y, theta, out, value, scratch)
+        return self._solve_dense(y, theta, out, value, scratch)
+
+    def _solve_support(
+        self,
+        own: Support,
+        theta: FloatArray,
+        out: FloatArray,
+        value: FloatArray | None,
+        scratch: Scratch,
+    ) -> bool:
+        pair = self.pair
+        active = active_entries(theta, pair, scratch)
+        top = np.maximum.reduce(theta, axis=1) if active is None else active.top
+        # y is added after the highest is taken off, or θ + y would round it away
+        x = own.gather(theta) - own.spread(top)
+        if not pair.knows(x):
+            return False
+        if pair.shift:
+            x = x + own.y
+        bend = pair.bend(own.y)
+        if active is not None:
+            tau, rest = self._spread_active(active, own, x, bend, out, scratch)
+        else:
+            full = scratch.array("x", theta.shape, theta.dtype)
+            np.subtract(theta, top[:, None], out=full)
+            tau, rest = self._spread_whole(full, own, x, bend, out, scratch)
+            if not tau.is_known:
+                return False
+        s = tau.entries(x, own)
+        q = s.copy()
+        pair.above(q, bend)
+        p = pair.spread(q)
+        if value is None:
+            own.scatter(out, p)
+            return True
+        miss = p - own.y
+        own.scatter(out, miss)
+        value[:] = pair.loss(s, own.y, q, miss, own.dot) + rest * pair.cost
+        return True
+
+    def _spread_active(
+        self,
+        active: Active,
+        own: Support,
+        x: FloatArray,
+        bend: FloatArray | None,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> tuple[Tau, FloatArray]:
+        """Find τ, write p at the entries with y = 0, and sum their q p."""
+        others = active.entries
+        mark = scratch.zeros("mark", out.size, np.bool_)
+        mark[own.flat] = True
+        z = others.y - others.spread(active.top)
+        z[mark[others.flat]] = -np.inf
+        mark[own.flat] = False
+        parts = [_columns(z, others), _columns(x, own, bend)]
+        tau = newton(parts, active.least - active.top, self.pair)
+        q = tau.entries(z, others)
+        np.maximum(q, 0, out=q)
+        p = self.pair.spread(q)
+        out.fill(0)
+        others.scatter(out, p)
+        return tau, others.dot(q, p)
+
+    def _spread_whole(
+        self,
+        full: FloatArray,
+        own: Support,
+        x: FloatArray,
+        bend: FloatArray | None,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> tuple[Tau, FloatArray]:
+        """The same with all entries, which are overwritten; τ is NaN where a row holds NaN."""
+        own.scatter(full, x)
+        lower = lower_bound(full, np.maximum(own.highest(x), 0), self.pair)
+        q = self._buffer(out, scratch)
+        parts = [Entries(full, 1, q)]
+        if bend is not None:
+            own.scatter(full, -np.inf)
+            parts.append(_columns(x, own, bend))
+        tau = newton(parts, lower, self.pair)
+        np.maximum(tau.rows(full, q), 0, out=q)
+        own.scatter(q, 0)
+        self.pair.spread(q, out)
+        return tau, row_dot(q, out)
+
+    def _buffer(self, out: FloatArray, scratch: Scratch) -> FloatArray:
+        """An array for q, which is ``out`` where p = q."""
+        return out if self.pair.power == 1 else scratch.array("q", out.shape, out.dtype)
+
+    def _solve_dense(
+        self,
+        y: FloatArray,
+        theta: FloatArray,
+        out: FloatArray,
+        value: FloatArray | None,
+        scratch: Scratch,
+    ) -> bool:
+        pair = self.pair
+        x = scratch.array("x", theta.shape, theta.dtype)
+        top = np.maximum.reduce(theta, axis=1)
+        np.subtract(theta, top[:, None], out=x)
+        if not np.isfinite(top).all() or x.min(initial=0) == -np.inf or not pair.knows(x):
+            return False
+        if pair.shift:
+            x += y
+        q = self._buffer(out, scratch)
+        entries = Entries(x, 1, q, pair.bend(y))
+        active = active_entries(x, pair, scratch) if entries.bend is None else None
+        if active is None:
+            tau = newton([entries], lower_bound(x, np.maximum.reduce(x, axis=1), pair), pair)
+        else:
+            others = active.entries
+            z = others.y - others.spread(active.top)
+            tau = newton([_columns(z, others)], active.least - active.top, pair)
+            x -= active.top[:, None]
+        if not tau.is_known:
+            return False
+        np.copyto(q, tau.rows(x, x))
+        pair.above(q, entries.bend)
+        pair.spread(q, out)
+        if value is None:
+            return True
+        out -= y
+        value[:] = pair.loss(x, y, q, out, row_dot)
+        return True
+
+
+def _columns(x: FloatArray, support: Support, bend: FloatArray | None = None) -> Entries:
+    """Entries of a support, in columns."""
+    columns = as_columns(x, support, -np.inf)
+    bends = None if bend is None else as_columns(bend, support, 0.0)
+    return Entries(columns, 0, np.empty_like(columns), bends)

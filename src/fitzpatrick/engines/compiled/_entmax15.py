@@ -1,0 +1,211 @@
+r"""The entmax15 pair, row by row: Newton's method on a row that stays in cache.
+
+With s = θ − τ and R = 2 (entmax15) or R = 3 (its Fitzpatrick twin), both maximisers are p = q² with
+q = a/R and :math:`\|a\| = R`, where a = (s)₊, but :math:`a = (s + \sqrt{s^2 + 12 y})/2` at the
+entries with y > 0 of the twin. Entries with y = 0 have the losses 2q³/3 and q³, the others
+
+.. math:: \tfrac23 (\sqrt y - q)^2 (2 \sqrt y + q) + y (-s)_+ \qquad \text{and} \qquad (p - y)^2/q .
+
+The norm is convex in τ, so that Newton's method increases to the root from any lower bound.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._blocks import FloatArray, Scratch
+from ._jit import loop
+from ._lists import drop, put, support_lists, take
+from ._reduce import highest
+from ._rows import CompiledRows
+from ._what import CURVATURE, GRADIENT
+
+# A step below this is rounding.
+_LEAST_STEP = 1e-15
+
+
+@loop
+def _norm_of_others(x: Any, tau: float) -> tuple[float, float]:
+    """Sums of a² and of a da/ds over a = (x − τ)₊."""
+    squares, slope = 0.0, 0.0
+    for j in range(len(x)):
+        above = x[j] - tau
+        above = above if above > 0 else 0.0
+        squares += above * above
+        slope += above
+    return squares, slope
+
+
+@loop
+def _norm_of_support(x: Any, y: Any, tau: float) -> tuple[float, float]:
+    """The same over the twin's entries with y > 0; da/ds = a/√(s² + 12 y)."""
+    squares, slope = 0.0, 0.0
+    for m in range(len(x)):
+        s = x[m] - tau
+        root = math.sqrt(s * s + 12 * y[m])
+        larger = (abs(s) + root) / 2
+        inverse = 1 / (larger * root)
+        a = larger if s > 0 else 3 * y[m] * root * inverse  # without cancellation
+        squares += a * a
+        slope += a * a * larger * inverse
+    return squares, slope
+
+
+@loop
+def threshold(
+    x: Any, own: Any, y: Any, lower: float, reach: float, tolerance: float
+) -> tuple[float, float]:
+    """τ such that the norm of all a is R; NaN where an entry makes no sense.
+
+    It is a sum of two numbers, whose digits many small entries need to sum to one.
+
+    Args:
+        x: entries with a = (x − τ)₊.
+        own: the twin's entries with y > 0.
+        y: targets of those.
+        lower: a lower bound of τ.
+        reach: R.
+        tolerance: the error that τ may have.
+    """
+    tau, before = lower, 0.0
+    while True:
+        squares, slope = _norm_of_others(x, tau)
+        own_squares, own_slope = _norm_of_support(own, y, tau)
+        squares += own_squares
+        norm = math.sqrt(squares)
+        excess = (squares - reach * reach) / (norm + reach)  # of the norm, with its digits
+        step = excess * norm / (slope + own_slope)
+        # steps are the errors that they remove, each about the square of the one before
+        ratio = step / before if before > 0 else 1.0
+        if not (step > _LEAST_STEP and step * ratio * ratio > tolerance):
+            return tau, step  # also where that is NaN
+        tau += step
+        before = step
+
+
+@loop
+def entmax15(
+    theta: Any,
+    starts: Any,
+    columns: Any,
+    targets: Any,
+    is_fitzpatrick: bool,
+    tolerance: float,
+    what: int,
+    value: Any,
+    out: Any,
+    x: Any,
+    own: Any,
+    p: Any,
+) -> None:
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Args:
+        theta: scores, (n, k).
+        starts: where the support of each row begins, n + 1 numbers.
+        columns: the entries with y > 0.
+        targets: y there.
+        is_fitzpatrick: which of the two losses.
+        tolerance: the error that τ may have.
+        what: which array to write.
+        value: (n,).
+        out: (n, k).
+        x: buffer of k.
+        own: buffer of k.
+        p: buffer of k.
+    """
+    n, k = theta.shape
+    reach = 3.0 if is_fitzpatrick else 2.0
+    for i in range(n):
+        at, y = columns[starts[i] : starts[i + 1]], targets[starts[i] : starts[i + 1]]
+        own_x, own_p = own[: len(y)], p[: len(y)]
+        top, total = highest(theta[i]), 0.0
+        for j in range(k):
+            x[j] = theta[i, j] - top
+            total += x[j]
+        if np.isnan(total):
+            value[i] = np.nan
+            continue
+        lower = max(-reach, total / k - reach / math.sqrt(k))
+        take(x, at, own_x)
+        if is_fitzpatrick:
+            others = drop(x, at)
+            tau = threshold(others, own_x, y, lower, reach, tolerance)
+            loss = _write_others(others, tau, reach, what, out[i])
+            loss += _fitzpatrick(own_x, y, tau, what, own_p)
+        else:
+            tau = threshold(x, own_x[:0], y[:0], lower, reach, tolerance)
+            loss = _write_others(drop(x, at), tau, reach, what, out[i]) * (2 / 3)
+            loss += _fenchel_young(own_x, y, tau, what, own_p)
+        value[i] = loss
+        put(out[i], at, own_p)
+
+
+@loop
+def _write_others(x: Any, tau: tuple[float, float], reach: float, what: int, out: Any) -> float:
+    """Write what is asked for at the entries with y = 0, and return Σ q³."""
+    cubes = 0.0
+    inverse = 1 / reach
+    if what == CURVATURE:
+        for j in range(len(x)):
+            q = (x[j] - tau[0] - tau[1]) * inverse
+            out[j] = (q if q > 0 else 0.0) * 2 * inverse
+        return cubes
+    for j in range(len(x)):
+        q = (x[j] - tau[0] - tau[1]) * inverse
+        q = q if q > 0 else 0.0
+        cubes += q * q * q
+        out[j] = q * q
+    return cubes
+
+
+@loop
+def _fenchel_young(x: Any, y: Any, tau: tuple[float, float], what: int, out: Any) -> float:
+    """The same at the entries with y > 0: their loss."""
+    loss = 0.0
+    for m in range(len(x)):
+        s, root = x[m] - tau[0] - tau[1], math.sqrt(y[m])
+        q = (s if s > 0 else 0.0) / 2
+        below = s if s < 0 else 0.0
+        loss += (root - q) * (root - q) * (2 * root + q) * (2 / 3) - y[m] * below
+        p = q * q
+        out[m] = p - y[m] if what == GRADIENT else (q if what == CURVATURE else p)
+    return loss
+
+
+@loop
+def _fitzpatrick(x: Any, y: Any, tau: tuple[float, float], what: int, out: Any) -> float:
+    """The same for the twin; for s < 0 the loss is (y − p)(2q − s), by the equation of q."""
+    loss = 0.0
+    for m in range(len(x)):
+        s = x[m] - tau[0] - tau[1]
+        larger = (abs(s) + math.sqrt(s * s + 12 * y[m])) / 6
+        q = larger if s > 0 else y[m] / (3 * larger)
+        p = q * q
+        rising = (p - y[m]) * (p - y[m]) / q
+        loss += (y[m] - p) * (2 * q - s) if s < 0 else rising
+        curvature = 2 * q * p / (3 * p + y[m])
+        out[m] = p - y[m] if what == GRADIENT else (curvature if what == CURVATURE else p)
+    return loss
+
+
+@dataclass(frozen=True)
+class Entmax15Rows(CompiledRows):
+    """Targets of any form."""
+
+    def _call(
+        self,
+        rows: slice,
+        theta: FloatArray,
+        what: int,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        lists = support_lists(self.targets, rows, scratch)
+        is_fitzpatrick = bool(self.loss.is_fitzpatrick)
+        tolerance = float(np.finfo(theta.dtype).eps) / 16
+        buffers = scratch.stack("rows", 3, theta.shape[1:], np.float64)
+        entmax15(theta, *lists, is_fitzpatrick, tolerance, what, value, out, *buffers)
