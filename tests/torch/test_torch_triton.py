@@ -104,6 +104,23 @@ def test_parity_in_other_dtypes(name, dtype, path, generator):
     assert_parity(name, x, y, scale)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+def test_proportions_in_whole_groups(name, dtype, generator, monkeypatch):
+    for limit in ("_ROWS_LIMIT", "_MOMENTS_LIMIT"):
+        monkeypatch.setattr(engine, limit, 0)
+    engine._plan.cache_clear()
+    x, y, _, scale = draw(264, dtype, generator)
+    y[0] = y[2]  # a hard row with scores in the hundreds overflows float16
+    x[5] += 250.0  # scores whose sum with τ has no digits to spare
+    x[4, -8:] += 25.0  # the highest are not in the first block
+    scale[4] = 0.5
+    assert engine._lanes(x, y)[0] == 16 // x.element_size()
+    for target in (y, y.to(dtype)):
+        assert_parity(name, x, target, scale)
+    engine._plan.cache_clear()
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_scores_too_far_apart_for_an_exponential(dtype, path, generator):
     x, y, labels, scale = draw(9, dtype, generator)

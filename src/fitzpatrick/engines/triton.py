@@ -279,6 +279,9 @@ def _plan(
         flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
         flags["ROUNDS"] = flags["REFINE"]
         flags["ROUGH"] = size == 2
+        if loss.endswith("entmax15") and size < 8:
+            # Newton's method on a smooth function: what is left is the square of the last step
+            numbers = newton[0], 1e-3 if size == 2 else 3e-5
         kernels, shape = (rows_in_registers, rows_wide), _rows_shape(loss, k, size, lanes)
     elif loss in _SPARSE:
         flags["SHARE"], flags["POWER"] = _SPARSE[loss]
@@ -327,19 +330,17 @@ def _sparse_shape(k: int, size: int, lanes: int) -> dict[str, int]:
 
 
 def _rows_shape(loss: str, k: int, size: int, lanes: int) -> dict[str, int]:
-    if loss == "fitzpatrick_logistic":
-        if k <= _MOMENTS_LIMIT:
-            shape = _block_shape(k)
+    heavy = loss in ("fitzpatrick_logistic", "fitzpatrick_entmax15")
+    if k <= (_MOMENTS_LIMIT if heavy else _ROWS_LIMIT):
+        shape = _block_shape(k)
+        if heavy:
             shape["ROWS"] = max(1, 256 // shape["BLOCK"])
-            shape["num_warps"] = max(1, shape["BLOCK"] // 256)
-            return shape
+        # scores and targets share registers
+        shape["num_warps"] = max(1, shape["BLOCK"] // (256 if heavy else 512))
+        return shape
+    warps = min(max(k // 1024, 1), 8 if size == 2 else 16)
+    if loss == "fitzpatrick_logistic":
         # 64 registers a thread: moments of four entries, and room for many warps
-        warps = min(max(k // 1024, 1), 8 if size == 2 else 16)
         groups = (128 if lanes == 1 else 32) * warps
         return {"GROUPS": groups, "num_warps": warps, "maxnreg": 64 if size < 8 else 128}
-    if k <= _ROWS_LIMIT:
-        shape = _block_shape(k)
-        shape["num_warps"] = max(1, shape["BLOCK"] // 512)  # scores and targets share registers
-        return shape
-    tile, warps = (2048, 8) if size == 2 or lanes == 1 else (8192, 16)
-    return {"GROUPS": tile // lanes, "num_warps": warps}
+    return {"GROUPS": 256 * warps // lanes, "num_warps": warps}

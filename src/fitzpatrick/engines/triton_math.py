@@ -19,6 +19,7 @@ __all__ = [
     "log",
     "log1p",
     "log2",
+    "lower_pairs",
     "reciprocal",
     "relu",
     "sigmoid",
@@ -35,6 +36,14 @@ LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
 def relu(x):
     """x where it is positive, else 0; NaN stays."""
     return tl.where(x < 0, 0.0, x)
+
+
+@triton.jit
+def lower_pairs(a, b):
+    """The lower of two pairs of bfloat16, each pair in a word; NaN is passed over."""
+    return tl.inline_asm_elementwise(
+        "min.bf16x2 $0, $1, $2;", "=r,r,r", [a, b], tl.int32, is_pure=True, pack=1
+    )
 
 
 @triton.jit

@@ -41,20 +41,18 @@ def newton_step(total, slope, LOSS: tl.constexpr):
 
 @triton.jit
 def moments(p, t, ROUGH: tl.constexpr):
-    """p T, entry by entry, for T_0 … T_4, T_4 T_1, T_4 T_2 and T_4 T_3 of 2t − 1.
-
-    Six of them are enough for ROUGH, where they are p T for T_0 … T_3, T_3 T_1 and T_3 T_2.
-    """
-    x = 2.0 * t - 1.0
-    twice = x + x
-    second = twice * x - 1.0
-    third = twice * second - x
+    """p tʲ, entry by entry, for j = 0 … 7, where t is less ½; four are enough for ROUGH."""
+    first = p * t
+    square = t * t
     if ROUGH:
-        last = p * third
         none = tl.zeros(p.shape, p.dtype)
-        return p, p * x, p * second, last, last * x, last * second, none, none
-    last = p * (2.0 * second * second - 1.0)
-    return p, p * x, p * second, p * third, last, last * x, last * second, last * third
+        return p, first, p * square, first * square, none, none, none, none
+    fourth = square * square
+    sixth = fourth * square
+    return (
+        p, first, p * square, first * square,
+        p * fourth, first * fourth, p * sixth, first * sixth,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -115,14 +113,15 @@ def step_from_moments(
     ACC: tl.constexpr,
 ):
     """The step of τ from the moments of the rows, shape (rows,) each."""
-    # 2 T_i T_j = T_{i + j} + T_{i − j}
-    if ROUGH:
-        m4 = 2.0 * m4 - m2
-        m5 = 2.0 * m5 - m1
-    else:
-        m5 = 2.0 * m5 - m3
-        m6 = 2.0 * m6 - m2
-        m7 = 2.0 * m7 - m1
+    # powers of t to Chebyshev's polynomials of 2t; t is less ½ here
+    if not ROUGH:
+        m7 = 8192.0 * m7 - 3584.0 * m5 + 448.0 * m3 - 14.0 * m1
+        m6 = 2048.0 * m6 - 768.0 * m4 + 72.0 * m2 - m0
+        m5 = 512.0 * m5 - 160.0 * m3 + 10.0 * m1
+        m4 = 128.0 * m4 - 32.0 * m2 + m0
+    m3 = 32.0 * m3 - 6.0 * m1
+    m2 = 8.0 * m2 - m0
+    m1 = 2.0 * m1
     x = _nodes(ACC)
     twice = 2.0 * x
     t2 = twice * x - 1.0

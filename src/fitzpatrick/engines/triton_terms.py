@@ -4,9 +4,11 @@ They restate the core's elementwise formulas: s = θ − τ ↦ the maximiser p 
 needs of its derivative, and the entry's term of the loss.
 
 The Fitzpatrick logistic loss has two ways to its ω(log y − s). The exact one works in logarithms
-and takes any score. The narrow one is for rows whose scores span less than 60, where ω = W(u) with
-:math:`u = y e^{-s}` in floating point: there p = y/ω, with a tiny number for y = 0, needs one
-exponential and one logarithm, and one logarithm more to be refined.
+and takes any score. The narrow one is for rows whose scores span less than 60, where
+:math:`q = e^s` is a floating-point number and ω = W(y/q). There
+:math:`p = (q + e\,y) / (e^{-\omega} + e\,\omega)`, and the fraction of the two is a rational
+function of :math:`\log_2(1 + e\,y/q)` to the precision in question: W branches at −1/e, which this
+logarithm takes to infinity. That is one exponential and one logarithm, and y = 0 is no exception.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
@@ -17,7 +19,16 @@ import triton.language as tl
 
 from .triton_math import LOG2_E, exp, exp2, expm1_minus_x, log, log2, reciprocal, relu
 
-__all__ = ["LOGISTIC", "LOSSES", "NARROW", "SPARSEMAX", "omega_point", "point", "terms"]
+__all__ = [
+    "LOGISTIC",
+    "LOSSES",
+    "NARROW",
+    "SPARSEMAX",
+    "entmax_point",
+    "omega_point",
+    "ramp",
+    "terms",
+]
 
 # names of the pairs, as numbers that a kernel can be specialised to
 LOSSES = {"logistic": 0, "sparsemax": 1, "entmax15": 2}
@@ -25,8 +36,7 @@ LOGISTIC: tl.constexpr = tl.constexpr(0)
 SPARSEMAX: tl.constexpr = tl.constexpr(1)
 # what λ − θ may be in a narrow row
 NARROW: tl.constexpr = tl.constexpr(60.0)
-# stands for y = 0 in a narrow row: e^60 times it is less than an ulp of one
-_NOTHING: tl.constexpr = tl.constexpr(1e-37)
+_E: tl.constexpr = tl.constexpr(2.718281828459045)
 
 
 @triton.jit
@@ -36,12 +46,15 @@ def _gap(y, depth):
 
 
 @triton.jit
-def _entmax_root(s, y):
-    """√p of the Fitzpatrick entmax15 loss: (s + √(s² + 12 y))/6, without cancellation."""
-    length = tl.where(tl.abs(s) > 1e9, tl.abs(s), tl.sqrt(s * s + 12.0 * y))
-    return tl.where(
-        s > 0, (s + length) * (1.0 / 6.0), tl.where(y > 0, 2.0 * y / (length - s), 0.0 * relu(s))
-    )
+def _entmax_parts(s, y, FAST: tl.constexpr):
+    """√p of the Fitzpatrick entmax15 loss, (s + √(s² + 12 y))/6, and the root's reciprocal."""
+    TINY: tl.constexpr = 1e-37 if s.dtype == tl.float32 else 1e-300
+    square = s * s + (12.0 * y + TINY)
+    inverse = tl.rsqrt(square)
+    length = tl.abs(s) + tl.where(tl.abs(s) > 1e9, tl.abs(s), square * inverse)
+    # for a negative s the two would cancel; their product is −12 y
+    both = tl.where(s > 0, length, 12.0 * y * reciprocal(length, FAST))
+    return both * (1.0 / 6.0), inverse
 
 
 @triton.jit
@@ -66,30 +79,24 @@ def _omega(s, y, REFINE: tl.constexpr, FLOOR: tl.constexpr, FAST: tl.constexpr):
 
 
 @triton.jit
-def _narrow_omega(x, tau, y, ROUGH: tl.constexpr, FAST: tl.constexpr):
-    """W(y e^{τ − x}) as a quotient, with a denominator of one unless it is ROUGH, and its y.
-
-    A rational function of log(1 + u) comes within 4e-5 (ROUGH), or within 2e-3 and is refined by a
-    third-order step.
-    """
-    y = tl.maximum(y, _NOTHING, propagate_nan=tl.PropagateNan.ALL)
-    u = y * exp2(tau * LOG2_E - x * LOG2_E, FAST)
-    bits = tl.where(u < 0.01, u * (LOG2_E - u * (0.5 * LOG2_E)), log2(1.0 + u, FAST))
+def _narrow_parts(x, tau, y, ROUGH: tl.constexpr, FAST: tl.constexpr):
+    """The maximiser as a quotient of two positive numbers, within 6e-5 (ROUGH) or 2e-7."""
+    shift = tau * LOG2_E
+    exponent = x * LOG2_E - shift
+    both = exp2(exponent, FAST) + y * _E
+    bits = log2(both, FAST) - exponent
     if ROUGH:
-        above = 0.08072798061 + bits * (0.01383291808 + bits * 0.0002715451831)
-        above = 0.6931210363 + bits * (0.5337805463 + bits * above)
-        below = 0.1921101471 + bits * (0.02288412743 + bits * 0.0003932388199)
-        return bits * above, 1.0 + bits * (1.115129113 + bits * below), y
-    above = bits * (0.6916649818 + bits * (0.258917001 + bits * 0.03726187361))
-    below = 1.0 + bits * (0.688348499 + bits * 0.0541728434)
-    omega = above * reciprocal(below, FAST)
-    shifted = 1.0 + omega
-    inverse = reciprocal(omega * shifted, FAST)
-    residual = log(u * (inverse * shifted), FAST) - omega
-    slope = omega * inverse
-    step = residual * slope
-    omega += omega * step * (1.0 + 0.5 * step * slope)
-    return omega, tl.full(omega.shape, 1.0, omega.dtype), y
+        above = 0.01909724403 + bits * 0.001179346263
+        above = 1.000060864 + bits * (0.09625097126 + bits * above)
+        below = 0.1346832406 + bits * (0.0191926537 + bits * 0.002201844416)
+    else:
+        above = 9.058047439e-05 + bits * (3.589807204e-06 - bits * 6.052537289e-11)
+        above = 0.01854049132 + bits * (0.001220327531 + bits * above)
+        above = 1.000000171 + bits * (0.07444390371 + bits * above)
+        below = 0.001819618324 + bits * (0.0001178727419 + bits * 6.695560201e-06)
+        below = 0.1237995713 + bits * (0.01830795651 + bits * below)
+    first: tl.constexpr = 0.5344152367 if ROUGH else 0.5125968818
+    return both * above, 1.0 + bits * (first + bits * below)
 
 
 @triton.jit
@@ -103,19 +110,19 @@ def omega_point(
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """The maximiser p of the Fitzpatrick logistic loss, and 1/(1 + ω)."""
+    """The maximiser p of the Fitzpatrick logistic loss, and 1/(1 + ω) − ½."""
     if IS_NARROW:
-        above, below, y = _narrow_omega(x, tau, y, ROUGH, FAST)
-        both = above + below
-        inverse = reciprocal(above * both, FAST) * below
-        return y * (inverse * both), above * inverse
+        above, below = _narrow_parts(x, tau, y, ROUGH, FAST)
+        sum_ = above + y * below
+        share = above * reciprocal(below * sum_, FAST)
+        return share * sum_, share * below - 0.5
     s = x - tau
     omega = _omega(s, y, REFINE, FLOOR, FAST)
     # s + ω has no digits left where ω is large
     small = omega < 0.5
     p = exp(tl.where(small, s + omega, 0.0), FAST)
     p = tl.where(small, p, y * reciprocal(tl.where(small, 1.0, omega), FAST))
-    return p, reciprocal(1.0 + omega, FAST)
+    return p, reciprocal(1.0 + omega, FAST) - 0.5
 
 
 @triton.jit
@@ -131,10 +138,10 @@ def _omega_terms(
 ):
     """p − y and p (1 − ω)², each in the form that keeps its digits."""
     if IS_NARROW:
-        above, below, y = _narrow_omega(x, tau, y, ROUGH, FAST)
-        rest = below - above
-        share = y * rest * reciprocal(above * below, FAST)
-        return share * below, share * rest
+        above, below = _narrow_parts(x, tau, y, ROUGH, FAST)
+        rest = above - y * below
+        share = rest * reciprocal(above * below, FAST)
+        return share * above, share * rest
     s = x - tau
     omega = _omega(s, y, REFINE, FLOOR, FAST)
     inverse = reciprocal(tl.where(omega < 0.5, 1.0, omega), FAST)
@@ -144,20 +151,27 @@ def _omega_terms(
 
 
 @triton.jit
-def point(s, y, LOSS: tl.constexpr, FITZPATRICK: tl.constexpr):
-    """The maximiser p of a sparse pair, and its derivative in s."""
+def ramp(s, LOSS: tl.constexpr, FITZPATRICK: tl.constexpr):
+    """The maximiser p of a sparse pair, and its derivative in s.
+
+    The proportion is part of s in Fitzpatrick sparsemax; in Fitzpatrick entmax15 this p is for a
+    proportion of 0, and a lower bound for others.
+    """
     if LOSS == SPARSEMAX:
-        if FITZPATRICK:
-            p = relu((y + s) * 0.5)
-            return p, tl.where(p > 0, 0.5, 0.0).to(s.dtype)
-        p = relu(s)
-        return p, tl.where(p > 0, 1.0, 0.0).to(s.dtype)
-    if FITZPATRICK:
-        root = _entmax_root(s, y)
-        p = root * root
-        return p, root * p / tl.where(p > 0, 1.5 * p + 0.5 * y, 1.0)
-    root = relu(s * 0.5)
-    return root * root, root
+        SHARE: tl.constexpr = 0.5 if FITZPATRICK else 1.0
+        p = relu(s * SHARE)
+        return p, tl.where(p > 0, SHARE, 0.0).to(s.dtype)
+    PART: tl.constexpr = 1.0 / 3.0 if FITZPATRICK else 0.5
+    root = relu(s * PART)
+    return root * root, root * (2.0 * PART)
+
+
+@triton.jit
+def entmax_point(s, y, FAST: tl.constexpr):
+    """The maximiser p of the Fitzpatrick entmax15 loss, and its derivative in s."""
+    root, inverse = _entmax_parts(s, y, FAST)
+    p = root * root
+    return p, 2.0 * p * inverse
 
 
 @triton.jit
@@ -190,10 +204,9 @@ def terms(
         difference = relu(s) - y
         return difference, 0.5 * difference * difference + _gap(y, -s)
     if FITZPATRICK:
-        root = _entmax_root(s, y)
-        p = root * root
-        curved = (p - y) * (p - y) / tl.where(p > 0, root, 1.0)
-        return p - y, tl.where(p > 0, curved, _gap(y, -s))
+        root, _ = _entmax_parts(s, y, FAST)
+        rest = s - 2.0 * root
+        return root * root - y, tl.where(root > 0, root * rest * rest, _gap(y, -s))
     root = relu(s * 0.5)
     a = tl.sqrt(y)
     cubic = (a - root) * (a - root) * (2.0 * a + root) * (2.0 / 3.0)

@@ -1,0 +1,479 @@
+"""Passes over a row of proportions that is too wide for registers, in blocks of groups.
+
+A group is what a thread loads at once, LANES entries. Eight of half precision come as four words,
+and are taken apart into four even and four odd ones; each half leaves registers for the sums of the
+other. Blocks are loaded one ahead of the arithmetic, and each pass goes over the row in the other
+direction than the one before, since the end of a pass is what the cache still holds.
+"""
+
+# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: RET505, SIM108, SIM300
+# Triton's own language, which is not Python to a type checker
+
+import triton
+import triton.language as tl
+
+from .triton_math import LOG2_E, exp, exp2, lower_pairs
+from .triton_root import add_moments, moments, newton_step, start, step_from_moments
+from .triton_terms import SPARSEMAX, entmax_point, omega_point, ramp, terms
+
+__all__ = ["log_sum_exp", "omega_step", "sparse_tau", "write_row"]
+
+# a score serves as the maximum of its row where Σ e^{θ − it} is less, or others are less above it
+_ENOUGH: tl.constexpr = tl.constexpr(1e8)
+_CLOSE: tl.constexpr = tl.constexpr(4.0)
+
+
+@triton.jit
+def _load(
+    source,
+    block,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
+    """A block as it is stored, 0 outside the row; the cache keeps it if it is read AGAIN."""
+    POLICY: tl.constexpr = "evict_last" if AGAIN else "evict_first"
+    KIND: tl.constexpr = source.dtype.element_ty
+    WORDS: tl.constexpr = LANES == 8 and (KIND == tl.bfloat16 or KIND == tl.float16)
+    WIDTH: tl.constexpr = 4 if WORDS else LANES
+    group = block * GROUPS + tl.arange(0, GROUPS)
+    cols = group[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+    if WORDS:
+        at = source.to(tl.pointer_type(tl.int32), bitcast=True) + cols
+    else:
+        at = source + cols
+    if EVEN:
+        return tl.load(at, eviction_policy=POLICY)
+    return tl.load(at, mask=(group < groups)[:, None], other=0, eviction_policy=POLICY)
+
+
+@triton.jit
+def _half(block, which: tl.constexpr, source, LANES: tl.constexpr, ACC: tl.constexpr):
+    """The even entries (0) of a block, or the odd ones (1); of fewer than 8 lanes, all are even."""
+    KIND: tl.constexpr = source.dtype.element_ty
+    if LANES != 8:
+        half = block
+    elif block.dtype != tl.int32:
+        half, odd = tl.split(tl.reshape(block, (block.shape[0], 4, 2)))
+        if which == 1:
+            half = odd
+    elif KIND == tl.bfloat16:
+        half = (block << 16 if which == 0 else block & -65536).to(tl.float32, bitcast=True)
+    else:
+        half = (block if which == 0 else block >> 16).to(tl.int16).to(KIND, bitcast=True)
+    return half.to(ACC)
+
+
+@triton.jit
+def _whole(even, odd, GROUPS: tl.constexpr, LANES: tl.constexpr):
+    """The two halves of a block together."""
+    if LANES == 8:
+        return tl.reshape(tl.join(even, odd), (GROUPS, LANES))
+    else:
+        return even
+
+
+@triton.jit
+def _inside(block, groups, GROUPS: tl.constexpr):
+    """Which groups of a block are in the row."""
+    return (block * GROUPS + tl.arange(0, GROUPS) < groups)[:, None]
+
+
+@triton.jit
+def _first_maximum(scores, groups, GROUPS: tl.constexpr, LANES: tl.constexpr, ACC: tl.constexpr):
+    """The highest score of the first block; 0 if that is −∞."""
+    group = tl.arange(0, GROUPS)
+    cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
+    x = tl.load(scores + cols, mask=(group < groups)[:, None], other=float("-inf"))
+    top = tl.max(tl.max(x.to(ACC), axis=1), axis=0)
+    return tl.where(top == float("-inf"), 0.0, top)
+
+
+@triton.jit
+def _glance(
+    scores,
+    groups,
+    top,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """Σ e^{θ − top}, and the lowest score."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    WIDTH: tl.constexpr = LANES // HALVES
+    PAIRS: tl.constexpr = FAST and EVEN and LANES == 8 and scores.dtype.element_ty == tl.bfloat16
+    shift = top * LOG2_E
+    totals = tl.zeros((GROUPS, WIDTH), ACC)
+    lows = tl.full((GROUPS, WIDTH), float("inf"), ACC)
+    pairs = tl.full((GROUPS, WIDTH), 0x7F807F80, tl.int32)  # ∞ twice
+    blocks = tl.cdiv(groups, GROUPS)
+    ahead = _load(scores, 0, groups, EVEN, GROUPS, LANES, True)
+    for block in range(blocks):
+        now = ahead
+        ahead = _load(scores, tl.minimum(block + 1, blocks - 1), groups, EVEN, GROUPS, LANES, True)
+        inside = _inside(block, groups, GROUPS)
+        for which in tl.static_range(HALVES):
+            x = _half(now, which, scores, LANES, ACC)
+            e = exp2(x * LOG2_E - shift, FAST)
+            if EVEN:
+                totals += e
+                if not PAIRS:
+                    lows = tl.minimum(lows, x)
+            else:
+                totals += tl.where(inside, e, 0.0)
+                lows = tl.minimum(lows, tl.where(inside, x, float("inf")))
+        if PAIRS:
+            pairs = lower_pairs(pairs, now)
+    if PAIRS:
+        lows = tl.minimum(_half(pairs, 0, scores, LANES, ACC), _half(pairs, 1, scores, LANES, ACC))
+    low = tl.min(tl.min(lows, axis=1), axis=0)
+    return tl.sum(tl.sum(totals, axis=1), axis=0), low
+
+
+@triton.jit
+def _careful_sum(
+    scores,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The highest score, and Σ e^{θ − it}, of any row."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    tops = tl.full((GROUPS,), float("-inf"), ACC)
+    totals = tl.zeros((GROUPS,), ACC)
+    for block in range(tl.cdiv(groups, GROUPS)):
+        now = _load(scores, block, groups, EVEN, GROUPS, LANES, True)
+        for which in tl.static_range(HALVES):
+            x = _half(now, which, scores, LANES, ACC)
+            if not EVEN:
+                x = tl.where(_inside(block, groups, GROUPS), x, float("-inf"))
+            higher = tl.maximum(tops, tl.max(x, axis=1))
+            base = tl.where(higher == float("-inf"), 0.0, higher)
+            fresh = tl.sum(exp(x - base[:, None], FAST), axis=1)
+            totals = totals * exp(tops - base, FAST) + fresh
+            tops = higher
+    top = tl.max(tops, axis=0)
+    base = tl.where(top == float("-inf"), 0.0, top)
+    return top, tl.sum(totals * tl.exp(tops - base), axis=0)
+
+
+@triton.jit
+def log_sum_exp(
+    scores,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """A score near the highest, and lse(θ) and the lowest score less that."""
+    top = _first_maximum(scores, groups, GROUPS, LANES, ACC)
+    total, low = _glance(scores, groups, top, EVEN, GROUPS, LANES, ACC, FAST)
+    if not (total < _ENOUGH):
+        top, total = _careful_sum(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
+    return top, tl.log(total), low - top
+
+
+@triton.jit
+def omega_step(
+    scores,
+    rates,
+    groups,
+    top,
+    tau,
+    IS_NARROW: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    ROUGH: tl.constexpr,
+    REFINE: tl.constexpr,
+    FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The step of τ of the Fitzpatrick logistic loss from one pass over the row, backwards."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    m0 = tl.zeros((GROUPS, LANES // HALVES), ACC)
+    m1, m2, m3, m4, m5, m6, m7 = m0, m0, m0, m0, m0, m0, m0
+    last = tl.cdiv(groups, GROUPS) - 1
+    next_x = _load(scores, last, groups, EVEN, GROUPS, LANES, True)
+    next_y = _load(rates, last, groups, EVEN, GROUPS, LANES, True)
+    for i in range(last + 1):
+        this_x, this_y = next_x, next_y
+        following = tl.maximum(last - 1 - i, 0)
+        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
+        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
+        for which in tl.static_range(HALVES):
+            x = _half(this_x, which, scores, LANES, ACC)
+            y = _half(this_y, which, rates, LANES, ACC)
+            if not EVEN:
+                inside = _inside(last - i, groups, GROUPS)
+                x = tl.where(inside, x, top)  # anything that has an exponential
+            if not (IS_NARROW and ROUGH):
+                x = x - top
+            p, t = omega_point(x, tau, y, IS_NARROW, ROUGH, REFINE, FLOOR, FAST)
+            if not EVEN:
+                p = tl.where(inside, p, 0.0)
+            a0, a1, a2, a3, a4, a5, a6, a7 = moments(p, t, ROUGH)
+            m0 += a0
+            m1 += a1
+            m2 += a2
+            m3 += a3
+            if not ROUGH:
+                m4 += a4
+                m5 += a5
+                m6 += a6
+                m7 += a7
+    m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce((m0, m1, m2, m3, m4, m5, m6, m7), 1, add_moments)
+    m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce(
+        (m0, m1, m2, m3, m4, m5, m6, m7), 0, add_moments, keep_dims=True
+    )
+    step = step_from_moments(m0, m1, m2, m3, m4, m5, m6, m7, ROUGH, REFINE, FAST, ACC)
+    return tl.sum(step, axis=0)
+
+
+@triton.jit
+def _maxima(
+    scores,
+    rates,
+    groups,
+    top,
+    WITH_RATES: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """The maxima of scores, or of scores and proportions, less top, over all blocks."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    evens = tl.full((GROUPS, LANES // HALVES), float("-inf"), ACC)
+    odds = evens
+    blocks = tl.cdiv(groups, GROUPS)
+    next_x = _load(scores, 0, groups, EVEN, GROUPS, LANES, True)
+    next_y = next_x
+    if WITH_RATES:
+        next_y = _load(rates, 0, groups, EVEN, GROUPS, LANES, True)
+    for block in range(blocks):
+        this_x, this_y = next_x, next_y
+        following = tl.minimum(block + 1, blocks - 1)
+        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
+        if WITH_RATES:
+            next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
+        for which in tl.static_range(HALVES):
+            v = _half(this_x, which, scores, LANES, ACC) - top
+            if WITH_RATES:
+                v += _half(this_y, which, rates, LANES, ACC)
+            if not EVEN:
+                v = tl.where(_inside(block, groups, GROUPS), v, float("-inf"))
+            if which == 0:
+                evens = tl.maximum(evens, v, propagate_nan=tl.PropagateNan.ALL)
+            else:
+                odds = tl.maximum(odds, v, propagate_nan=tl.PropagateNan.ALL)
+    return _whole(evens, odds, GROUPS, LANES)
+
+
+@triton.jit
+def _sparse_step(
+    scores,
+    rates,
+    groups,
+    top,
+    tau,
+    peaks,
+    LOSS: tl.constexpr,
+    FITZPATRICK: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """Newton's step of τ of a sparse pair from one pass over the groups that reach above τ."""
+    points = tl.zeros((GROUPS,), ACC)
+    slopes = tl.zeros((GROUPS,), ACC)
+    active = peaks > tau
+    for block in range(tl.cdiv(groups, GROUPS)):
+        group = block * GROUPS + tl.arange(0, GROUPS)
+        cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
+        mask = active
+        if not EVEN:
+            mask = mask & (group < groups)
+        s = tl.load(scores + cols, mask=mask[:, None], other=float("-inf")).to(ACC) - top
+        if FITZPATRICK:
+            s += tl.load(rates + cols, mask=mask[:, None], other=0.0).to(ACC)
+        p, d = ramp(s - tau, LOSS, FITZPATRICK)
+        points += tl.sum(p, axis=1)
+        slopes += tl.sum(d, axis=1)
+    return newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
+
+
+@triton.jit
+def _entmax_step(
+    scores,
+    rates,
+    groups,
+    top,
+    tau,
+    LOSS: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """Newton's step of τ of the Fitzpatrick entmax15 loss, where all proportions have a part."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    points = tl.zeros((GROUPS, LANES // HALVES), ACC)
+    slopes = tl.zeros((GROUPS, LANES // HALVES), ACC)
+    last = tl.cdiv(groups, GROUPS) - 1
+    next_x = _load(scores, last, groups, EVEN, GROUPS, LANES, True)
+    next_y = _load(rates, last, groups, EVEN, GROUPS, LANES, True)
+    for i in range(last + 1):
+        this_x, this_y = next_x, next_y
+        following = tl.maximum(last - 1 - i, 0)
+        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
+        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
+        for which in tl.static_range(HALVES):
+            s = (_half(this_x, which, scores, LANES, ACC) - top) - tau
+            if not EVEN:
+                s = tl.where(_inside(last - i, groups, GROUPS), s, float("-inf"))
+            p, d = entmax_point(s, _half(this_y, which, rates, LANES, ACC), FAST)
+            points += p
+            slopes += d
+    total = tl.sum(tl.sum(points, axis=1), axis=0)
+    return newton_step(total, tl.sum(tl.sum(slopes, axis=1), axis=0), LOSS)
+
+
+@triton.jit
+def sparse_tau(
+    scores,
+    rates,
+    groups,
+    max_steps,
+    tolerance,
+    LOSS: tl.constexpr,
+    FITZPATRICK: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """A score near the highest, and τ of a sparse pair less that.
+
+    The first pass keeps the maximum of each place in the block over all blocks. These maxima are
+    entries of the row, and their own τ, found in registers, is a lower bound of the row's that
+    leaves little to do.
+    """
+    WITH_RATES: tl.constexpr = LOSS == SPARSEMAX and FITZPATRICK
+    top = _first_maximum(scores, groups, GROUPS, LANES, ACC)
+    tops = _maxima(scores, rates, groups, top, WITH_RATES, EVEN, GROUPS, LANES, ACC)
+    peaks = tl.max(tops, axis=1)
+    highest = tl.max(peaks, axis=0)
+    if highest > _CLOSE:
+        top += highest
+        tops = _maxima(scores, rates, groups, top, WITH_RATES, EVEN, GROUPS, LANES, ACC)
+        peaks = tl.max(tops, axis=1)
+        highest = tl.max(peaks, axis=0)
+    tau = start(highest, highest, LOSS, FITZPATRICK)
+    # a group of NaN has no peak; it makes the first step NaN, and so everything
+    step = tl.full((), 1.0, ACC)
+    i = 0
+    while (i < max_steps) & (step > tolerance):
+        p, d = ramp(tops - tau, LOSS, FITZPATRICK)
+        points, slopes = tl.sum(p, axis=1), tl.sum(d, axis=1)
+        step = newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
+        tau = tau + step
+        i += 1
+    # rounding must not carry τ above the root: entries below it would be lost
+    tau = tau - (4e-6 if ACC == tl.float32 else 1e-14)
+    step = tl.full((), 1.0, ACC)
+    while (i < 2 * max_steps) & (step > tolerance):
+        if LOSS != SPARSEMAX and FITZPATRICK:
+            step = _entmax_step(
+                scores, rates, groups, top, tau, LOSS, EVEN, GROUPS, LANES, ACC, FAST
+            )
+        else:
+            step = _sparse_step(
+                scores, rates, groups, top, tau, peaks,
+                LOSS, FITZPATRICK, EVEN, GROUPS, LANES, ACC,
+            )  # fmt: skip
+        tau = tau + step
+        i += 1
+    return top, tau
+
+
+@triton.jit
+def write_row(
+    scores,
+    rates,
+    value,
+    out,
+    groups,
+    top,
+    tau,
+    weight,
+    LOSS: tl.constexpr,
+    FITZPATRICK: tl.constexpr,
+    WITH_VALUE: tl.constexpr,
+    WITH_GRADIENT: tl.constexpr,
+    IS_NARROW: tl.constexpr,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    ROUGH: tl.constexpr,
+    REFINE: tl.constexpr,
+    FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """Loss and gradient of a row whose τ is known."""
+    HALVES: tl.constexpr = 2 if LANES == 8 else 1
+    losses = tl.zeros((GROUPS, LANES // HALVES), ACC)
+    factor = tl.where(tau == tau, weight, tau)
+    blocks = tl.cdiv(groups, GROUPS)
+    next_x = _load(scores, 0, groups, EVEN, GROUPS, LANES, False)
+    next_y = _load(rates, 0, groups, EVEN, GROUPS, LANES, False)
+    for block in range(blocks):
+        this_x, this_y = next_x, next_y
+        following = tl.minimum(block + 1, blocks - 1)
+        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, False)
+        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, False)
+        group = block * GROUPS + tl.arange(0, GROUPS)
+        mask = (group < groups)[:, None]
+        for which in tl.static_range(HALVES):
+            x = _half(this_x, which, scores, LANES, ACC)
+            if not (IS_NARROW and ROUGH):
+                x = x - top
+            difference, loss = terms(
+                x,
+                tau,
+                _half(this_y, which, rates, LANES, ACC),
+                LOSS, FITZPATRICK, IS_NARROW, ROUGH, REFINE, FLOOR, FAST,
+            )  # fmt: skip
+            if WITH_VALUE:
+                if not EVEN:
+                    loss = tl.where(mask, loss, 0.0)
+                losses += loss
+            if which == 0:
+                evens = difference * factor
+                odds = evens
+            else:
+                odds = difference * factor
+        if WITH_GRADIENT:
+            cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
+            rows = _whole(evens, odds, GROUPS, LANES).to(out.dtype.element_ty)
+            if EVEN:
+                tl.store(out + cols, rows, cache_modifier=".cs")
+            else:
+                tl.store(out + cols, rows, mask=mask, cache_modifier=".cs")
+    if WITH_VALUE:
+        tl.store(value, tl.sum(tl.sum(losses, axis=1), axis=0) * factor)
