@@ -35,6 +35,8 @@ SHAPES = [
 ]
 SWEEP = [64, 256, 1000, 4096, 16384, 50257, 200003]
 SWEEP_ENTRIES = 2**28
+# images: classes in the second axis, one label a pixel
+IMAGES = (16, 32, 512, 512)
 SEED = 0
 OURS = [
     "logistic",
@@ -89,7 +91,7 @@ def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
     cross_entropy = torch.nn.functional.cross_entropy
     yield "cross_entropy", "torch", cross_entropy
-    if suite == "sweep":
+    if suite != "shapes":
         return
     loss = functional.fitzpatrick_logistic_loss
     yield "fitzpatrick_logistic", "fitzpatrick, torch.compile", torch.compile(loss)
@@ -220,15 +222,19 @@ def run(path: Path) -> None:
     generator = torch.Generator("cuda").manual_seed(SEED)
     cases = [("shapes", *shape) for shape in SHAPES]
     cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
+    pixels = IMAGES[0] * IMAGES[2] * IMAGES[3]
+    cases.append(("images", pixels, IMAGES[1], "float32"))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for suite, n, k, dtype in cases:
             kind = getattr(torch, dtype)
-            scores = torch.randn(n, k, device="cuda", generator=generator).to(kind)
+            shape: tuple[int, ...] = IMAGES if suite == "images" else (n, k)
+            scores = torch.randn(shape, device="cuda", generator=generator).to(kind)
             scores.requires_grad_()
-            labels = torch.randint(0, k, (n,), device="cuda", generator=generator)
+            shape = shape[:1] + shape[2:]
+            labels = torch.randint(0, k, shape, device="cuda", generator=generator)
             gradient = scores.numel() * scores.element_size()
             rows = [("labels", labels, *contender) for contender in (*ours(), *others(suite))]
             if suite == "shapes":

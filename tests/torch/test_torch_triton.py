@@ -282,3 +282,32 @@ def test_counting_labels(n, generator):
     labels = torch.randint(-2, 3, (n,), generator=generator).to(DEVICE)
     assert engine._count(labels, -2).sum() == (labels != -2).sum()
     assert engine._count(labels, 7).sum() == n
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("shape", [(2, 5, 4, 8), (1, 3, 33), (7, 40)], ids=str)
+def test_classes_beside_other_axes(name, shape, generator, monkeypatch):
+    axis = 1 if len(shape) > 2 else 0
+    x = torch.randn(shape, dtype=torch.float64, generator=generator).to(DEVICE)
+    k = shape[axis]
+    labels = torch.randint(0, k, x.movedim(axis, -1).shape[:-1], generator=generator).to(DEVICE)
+    labels.view(-1)[1::5] = -100
+    weight = torch.rand(k, dtype=torch.float64, generator=generator).to(DEVICE)
+    loss = getattr(F, f"{name}_loss")
+    seen = []
+    launch = engine._launch
+    monkeypatch.setattr(engine, "_launch", lambda x, *rest: seen.append(x) or launch(x, *rest))
+    for reduction in ("mean", "none"):
+        results = []
+        for which in ("triton", "reference"):
+            scores = x.clone().requires_grad_()
+            options = {"weight": weight, "dim": axis, "reduction": reduction, "engine": which}
+            out = loss(scores, labels, **options)
+            assert out.shape == (labels.shape if reduction == "none" else ())
+            total = (out * out).sum()
+            (gradient,) = torch.autograd.grad(total, scores, retain_graph=True, create_graph=True)
+            (second,) = torch.autograd.grad((gradient**2).sum(), scores, retain_graph=True)
+            total.backward()
+            results.append((out.detach(), gradient.detach(), second, scores.grad))
+        torch.testing.assert_close(results[0], results[1], rtol=1e-10, atol=1e-13)
+    assert seen[0].ndim == seen[-1].ndim == 3

@@ -36,6 +36,7 @@ __all__ = [
     "is_interpreted",
     "scale_rows_",
     "supports",
+    "takes_columns",
     "value",
     "value_and_gradient",
 ]
@@ -57,6 +58,7 @@ _LOGISTIC_LIMIT = 4096
 _SPARSE_LIMIT = 512
 _ROWS_LIMIT = 2048
 _MOMENTS_LIMIT = 512
+_COLUMNS_LIMIT = 512
 # Rows wider than this that do not start at multiples of 16 bytes are read as if they did.
 _PEEL_LIMIT = 4096
 # Earlier versions of Triton want other arguments where a compiled kernel is launched.
@@ -92,6 +94,8 @@ def value_and_gradient(
 
 def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     """Multiply the rows by their factors, or all by one, in place; cheap where all are one."""
+    if rows.ndim == 3:
+        rows = rows.flatten(1)  # all by one
     n, k = rows.shape
     if n == 0:
         return
@@ -177,17 +181,18 @@ def _launch(
     with_value: bool,
     with_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    n, k = theta.shape
+    n, k = target.shape[0], theta.shape[1]
     working = torch.float64 if theta.dtype == torch.float64 else torch.float32
     values = theta.new_empty(n if with_value else 0, dtype=working)
-    rows = theta.new_empty((n if with_gradient else 0, k))
+    rows = theta.new_empty(theta.shape if with_gradient else (0, k))
     if n == 0:
         return values, rows
-    if theta.stride(1) != 1:
-        theta = theta.contiguous()
     if target.ndim == 1 or target.stride(1) != 1:
         target = target.contiguous()
-    lanes, peel = _lanes(theta, target)
+    inner = theta.shape[2] if theta.ndim == 3 else 0
+    if inner or theta.stride(1) != 1:
+        theta = theta.contiguous()
+    lanes, peel = (1, False) if inner else _lanes(theta, target)
     unit = 1 if peel else lanes
     if scale is None:
         scale = _count(target, ignore_index)
@@ -198,13 +203,14 @@ def _launch(
     else:
         source, parts, shared = EACH.value, 1, (scale.stride(0), 1)
     plan, newton = _plan(
-        loss, target.ndim, n, k, theta.dtype, lanes, peel, with_value, with_gradient, source, parts
-    )
+        loss, target.ndim, n, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
+        source, parts,
+    )  # fmt: skip
     if target.ndim == 2:
         more = target.stride(0) // unit, *shared, *newton
     else:
         more = *shared, ignore_index, *newton
-    numbers = n, k // unit, theta.stride(0) // unit, *more
+    numbers = inner or n, k // unit, theta.stride(0) // unit, *more
     plan.launch((theta, target, scale, values, rows), numbers)
     return values, rows
 
@@ -253,6 +259,7 @@ def _plan(
     target_ndim: int,
     n: int,
     k: int,
+    inner: int,
     dtype: torch.dtype,
     lanes: int,
     peel: bool,
@@ -291,7 +298,13 @@ def _plan(
     else:
         numbers = ()
         kernels, shape = (logistic_labels, logistic_labels_wide), _logistic_shape(k, size, lanes)
+    if inner:
+        shape = _columns_shape(k, inner)
+        grid = n // inner * _ceil(inner, shape["ROWS"])
+        return _Plan(kernels[0], (grid,), {**flags, **shape}), numbers
     if "ROWS" in shape:
+        if not proportions:
+            shape["COLUMNS"] = False
         return _Plan(kernels[0], (_ceil(n, shape["ROWS"]),), {**flags, **shape}), numbers
     shape["EVEN"] = k % (lanes * shape["GROUPS"]) == 0
     if not proportions:
@@ -307,6 +320,26 @@ def _block_shape(k: int) -> dict[str, int]:
         "BLOCK": block,
         "EVEN": k == block,
         "num_warps": min(32, max(1, block // 1024)),
+    }
+
+
+def takes_columns(k: int, inner: int) -> bool:
+    """Whether class indices may come with scores of shape (outer, k, inner), which are not copied.
+
+    Their classes must fit into a program, and enough of them lie side by side.
+    """
+    return k <= _COLUMNS_LIMIT and inner >= 16
+
+
+def _columns_shape(k: int, inner: int) -> dict[str, int]:
+    block = max(triton.next_power_of_2(k), 2)
+    height = min(max(4096 // block, 16), triton.next_power_of_2(inner))
+    return {
+        "ROWS": height,
+        "BLOCK": block,
+        "EVEN": k == block,
+        "COLUMNS": True,
+        "num_warps": min(max(height * block // 512, 1), 16),
     }
 
 

@@ -46,6 +46,66 @@ def _gap(top, total, own):
     return tl.where(own == float("inf"), float("nan"), gap)
 
 
+@triton.jit
+def _read_block(
+    theta,
+    target,
+    scale,
+    n,
+    k,
+    stride,
+    scale_stride,
+    divisor,
+    ignore_index,
+    EVEN: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ACC: tl.constexpr,
+    SCALE: tl.constexpr,
+    PARTS: tl.constexpr,
+):
+    """ROWS rows of k scores, with −∞ at the label, and what goes with them.
+
+    These are the rows' numbers, which of them are there and count, their weights, where their
+    gradients go, a mask of that, the scores, those of the labels, and where the labels are.
+    With COLUMNS a row is a column of one of many matrices (k, n).
+    """
+    program = tl.program_id(0)
+    if COLUMNS:
+        matrix = (program // tl.cdiv(n, ROWS)).to(tl.int64)
+        program = program % tl.cdiv(n, ROWS)
+    row = program.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = row < n
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = inside[:, None]
+    if not EVEN:
+        mask = mask & (cols < k)
+    if COLUMNS:
+        start = matrix * k * n + row
+        offset = start[:, None] + cols.to(tl.int64) * n
+        at = offset
+        row = matrix * n + row
+    else:
+        start = row * stride
+        offset = start[:, None] + cols
+        at = row[:, None] * k + cols
+    label = tl.load(target + row, mask=inside, other=ignore_index)
+    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
+    counts = inside & (label != ignore_index)
+    if SCALE == EACH:
+        counts = counts & (weight != 0)
+    x = tl.load(theta + offset, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
+    valid = counts & (label >= 0) & (label < k)
+    if COLUMNS:
+        own = tl.load(theta + start + label * n, mask=valid, other=float("nan")).to(ACC)
+    else:
+        own = tl.load(theta + start + label, mask=valid, other=float("nan")).to(ACC)
+    at_label = cols == label.to(tl.int32)[:, None]
+    x = tl.where(at_label, float("-inf"), x)
+    return row, inside, counts, weight, at, mask, x, own, at_label
+
+
 @triton.jit(do_not_specialize=["divisor"])
 def logistic_labels(
     theta,
@@ -63,6 +123,7 @@ def logistic_labels(
     WITH_VALUE: tl.constexpr,
     WITH_GRADIENT: tl.constexpr,
     EVEN: tl.constexpr,
+    COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     LANES: tl.constexpr,
@@ -74,24 +135,10 @@ def logistic_labels(
     FAST: tl.constexpr,
 ):
     """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
-    k = groups * LANES
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    inside = row < n
-    label = tl.load(target + row, mask=inside, other=ignore_index)
-    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
-    valid = (label >= 0) & (label < k)
-    counts = inside & (label != ignore_index)
-    if SCALE == EACH:
-        counts = counts & (weight != 0)
-    cols = tl.arange(0, BLOCK)[None, :]
-    mask = inside[:, None]
-    if not EVEN:
-        mask = mask & (cols < k)
-    start = theta + row * (theta_groups * LANES)
-    x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
-    own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
-    at_label = cols == label.to(tl.int32)[:, None]
-    x = tl.where(at_label, float("-inf"), x)
+    row, inside, counts, weight, at, mask, x, own, at_label = _read_block(
+        theta, target, scale, n, groups * LANES, theta_groups * LANES, scale_stride, divisor,
+        ignore_index, EVEN, COLUMNS, ROWS, BLOCK, ACC, SCALE, PARTS,
+    )  # fmt: skip
     top = tl.max(x, axis=1)
     top = tl.where(top == float("-inf"), 0.0, top)
     e = exp(x - top[:, None], FAST)
@@ -104,8 +151,8 @@ def logistic_labels(
         share = mass / tl.where(total == 0, 1.0, total)
         out = tl.where(at_label, -mass[:, None], e * share[:, None])
         out = tl.where(counts[:, None], out, 0.0)
-        at = gradient + row[:, None] * k + cols
-        tl.store(at, out.to(gradient.dtype.element_ty), mask=mask, cache_modifier=".cs")
+        out = out.to(gradient.dtype.element_ty)
+        tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
 
 
 @triton.jit
@@ -338,6 +385,7 @@ def sparse_labels(
     WITH_VALUE: tl.constexpr,
     WITH_GRADIENT: tl.constexpr,
     EVEN: tl.constexpr,
+    COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     LANES: tl.constexpr,
@@ -346,25 +394,11 @@ def sparse_labels(
     PARTS: tl.constexpr,
 ):
     """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
-    k = groups * LANES
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    inside = row < n
-    label = tl.load(target + row, mask=inside, other=ignore_index)
-    weight = row_weight(scale, row, inside, scale_stride, divisor, SCALE, PARTS, ACC)
-    valid = (label >= 0) & (label < k)
-    counts = inside & (label != ignore_index)
-    if SCALE == EACH:
-        counts = counts & (weight != 0)
-    cols = tl.arange(0, BLOCK)[None, :]
-    mask = inside[:, None]
-    if not EVEN:
-        mask = mask & (cols < k)
-    start = theta + row * (theta_groups * LANES)
-    x = tl.load(start[:, None] + cols, mask=mask & counts[:, None], other=float("-inf")).to(ACC)
-    own = tl.load(start + label, mask=counts & valid, other=float("nan")).to(ACC)
+    row, inside, counts, weight, at, mask, x, own, at_label = _read_block(
+        theta, target, scale, n, groups * LANES, theta_groups * LANES, scale_stride, divisor,
+        ignore_index, EVEN, COLUMNS, ROWS, BLOCK, ACC, SCALE, PARTS,
+    )  # fmt: skip
     own = tl.where(counts, own, 0.0)
-    at_label = cols == label.to(tl.int32)[:, None]
-    x = tl.where(at_label, float("-inf"), x)
     highest = tl.max(x, axis=1)
     top = tl.maximum(highest, own)
     x = x - top[:, None]
@@ -391,8 +425,8 @@ def sparse_labels(
         out = tl.where(at_label, -mass[:, None], p) * weight[:, None]
         out = tl.where((tau == tau)[:, None], out, float("nan"))
         out = tl.where(counts[:, None], out, 0.0)
-        at = gradient + row[:, None] * k + cols
-        tl.store(at, out.to(gradient.dtype.element_ty), mask=mask, cache_modifier=".cs")
+        out = out.to(gradient.dtype.element_ty)
+        tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
 
 
 @triton.jit

@@ -18,6 +18,7 @@ __all__ = [
     "check_target",
     "check_weight",
     "class_dim",
+    "columns_along",
     "is_plain",
     "looks_at_values",
     "output_dtype",
@@ -167,3 +168,10 @@ def rows_along(x: Tensor, axis: int) -> Tensor:
         return x
     moved = x.movedim(axis, -1)
     return moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+
+
+def columns_along(x: Tensor, axis: int) -> Tensor:
+    """The vectors along ``axis`` as rows, or, where they are, columns of (outer, k, inner)."""
+    if axis == x.ndim - 1 or not x.is_contiguous():
+        return rows_along(x, axis)
+    return x.reshape(math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))

@@ -20,13 +20,15 @@ from torch import Tensor
 from torch.autograd import Function
 
 from . import _operators as operators
-from ._arguments import is_plain
+from ._arguments import is_plain, rows_along
 from ._engine import engine_module
 from ._reference import any_target
 from ._scale import Scale, as_tensor
+from ._smoothing import Smoothed
 
-__all__ = ["link_rows", "loss_rows"]
+__all__ = ["Target", "link_rows", "loss_rows"]
 
+Target = Tensor | Smoothed
 Gradients = tuple[Tensor | None, ...]
 
 
@@ -214,6 +216,10 @@ class _NoDerivative(Function):
         _no_third_derivative()
 
 
+def _as_rows(target: Target, theta: Tensor) -> Tensor:
+    return target.rows(theta.shape[1]) if isinstance(target, Smoothed) else target
+
+
 class _Plain(Function):
     """:class:`_Value` of plain tensors, or its sum, by an engine that is called directly.
 
@@ -226,14 +232,14 @@ class _Plain(Function):
     def forward(
         ctx: Any,
         theta: Tensor,
-        target: Tensor,
+        target: Target,
         scale: Scale,
         options: tuple[str, str, int],
         summed: bool,
         fused: bool,
     ) -> Tensor:
         loss, engine, ignore_index = ctx.options = options
-        ctx.save_for_backward(theta, target)
+        ctx.save_for_backward(theta, *(target if isinstance(target, Smoothed) else (target,)))
         ctx.scale = scale
         call = engine_module(engine)
         value: Tensor
@@ -252,12 +258,16 @@ class _Plain(Function):
         if plain and rows is not None:
             engine_module(engine).scale_rows_(rows, upstream)
             return rows, None, None, None, None, None
-        theta, target = ctx.saved_tensors
-        scale = as_tensor(ctx.scale, theta, target, ignore_index) * upstream
+        theta, *parts = ctx.saved_tensors
+        target = Smoothed(*parts) if len(parts) > 1 else parts[0]
+        scale = as_tensor(ctx.scale, theta, parts[0], ignore_index) * upstream
         if plain:
             rows = engine_module(engine).gradient(theta, target, scale, loss, ignore_index)
         else:
-            rows = _apply(_Gradient, theta, target, scale, *ctx.options)
+            flat = theta if theta.ndim == 2 else rows_along(theta, 1)
+            rows = _apply(_Gradient, flat, _as_rows(target, theta), scale, *ctx.options)
+            if theta.ndim == 3:
+                rows = rows.unflatten(0, (theta.shape[0], theta.shape[2])).movedim(-1, 1)
         return rows, None, None, None, None, None
 
 
@@ -314,7 +324,7 @@ def _differentiable_link(theta: Tensor, loss: str) -> Tensor:
 
 def loss_rows(
     theta: Tensor,
-    target: Tensor,
+    target: Target,
     scale: Scale,
     loss: str,
     engine: str,
@@ -322,23 +332,33 @@ def loss_rows(
     *,
     summed: bool,
 ) -> Tensor:
-    """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ."""
+    """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
+
+    Labels may come with scores of shape (outer, k, inner), whose columns are the rows.
+    """
     options = loss, engine, ignore_index
+    parts = target if isinstance(target, Smoothed) else (target,)
     weights = scale if isinstance(scale, Tensor) else theta
-    out: Tensor
-    if torch.compiler.is_compiling() or not is_plain(theta, target, weights):
+    plain = not torch.compiler.is_compiling() and is_plain(theta, weights, *parts)
+    columns = plain and engine == "triton" and isinstance(target, Tensor) and theta.ndim == 3
+    if theta.ndim == 3 and not (columns and engine_module(engine).takes_columns(*theta.shape[1:])):
+        theta = rows_along(theta, 1)
+    target = _as_rows(target, theta)
+    if not plain or engine == "reference":
         scale = as_tensor(scale, theta, target, ignore_index)
+    out: Tensor
+    if not plain:
         out = _differentiable_rows(theta, target, scale, *options)
         return out.sum() if summed else out
-    if engine == "reference":
-        scale = as_tensor(scale, theta, target, ignore_index)
-    wanted = theta.requires_grad or weights.requires_grad or target.requires_grad
-    if not (wanted and torch.is_grad_enabled()):
+    given = any(part.requires_grad for part in parts)
+    if not torch.is_grad_enabled() or not (theta.requires_grad or weights.requires_grad or given):
         out = engine_module(engine).value(theta, target, scale, loss, ignore_index)
-    elif target.requires_grad:
+    elif given:
         _no_target_derivative()
     elif isinstance(scale, Tensor) and scale.requires_grad:
-        out = _differentiable_rows(theta, target, scale, *options)
+        if theta.ndim == 3:
+            theta = rows_along(theta, 1)
+        out = _differentiable_rows(theta, _as_rows(target, theta), scale, *options)
     else:
         fused = theta.dtype != torch.float16 and (summed or engine == "reference")
         out = _apply(_Plain, theta, target, scale, options, summed, fused)

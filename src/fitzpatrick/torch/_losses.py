@@ -27,14 +27,16 @@ from ._arguments import (
     check_target,
     check_weight,
     class_dim,
+    columns_along,
     looks_at_values,
     output_dtype,
     rows_along,
 )
-from ._autograd import loss_rows
+from ._autograd import Target, loss_rows
 from ._engine import choose_engine
 from ._handles import loss_of
 from ._scale import Scale, working_dtype
+from ._smoothing import smooth
 
 __all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
 
@@ -72,7 +74,7 @@ def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  #
 
 
 def _reduce(
-    rows: tuple[Tensor, Tensor, Scale, str, str, int],
+    rows: tuple[Tensor, Target, Scale, str, str, int],
     reduction: str,
     shape: torch.Size,
     dtype: torch.dtype,
@@ -81,7 +83,7 @@ def _reduce(
     out = loss_rows(*rows, summed=reduction != "none")
     if reduction == "none":
         out = out.reshape(shape)
-    if reduction == "mean" and rows[0].shape[0] == 0:
+    if reduction == "mean" and rows[0].numel() == 0:
         out = out * math.nan  # the mean of nothing, as PyTorch has it
     return out if out.dtype == dtype else out.to(dtype)
 
@@ -116,8 +118,10 @@ def class_loss(
         _check_class_weight(weight, input, k, look and label_smoothing > 0)
     engine = choose_engine(engine, input, handle)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
-    theta = rows_along(input, axis)
+    theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
     nothing = None
+    y: Target
+    scale: Scale
     if target.is_floating_point():
         _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
         if ignore_index >= 0:
@@ -182,7 +186,7 @@ def _weighted(
     ignore_index: int,
     reduction: str,
     label_smoothing: float,
-) -> tuple[Tensor, Tensor, Tensor | None]:
+) -> tuple[Target, Tensor, Tensor | None]:
     """Labels, or their smoothed distribution, and their scale; the mean is over total weight.
 
     The last result is to be added to the loss: NaN where the mean is over nothing, else zero. As a
@@ -195,33 +199,14 @@ def _weighted(
     index = labels.masked_fill(~inside, 0)
     weights = torch.ones_like(labels, dtype=dtype) if weight is None else weight.to(dtype)[index]
     total = weights.masked_fill(~counts, 0.0).sum()
-    y = labels
+    y: Target = labels
     if label_smoothing > 0:
-        y, weights = _smooth(theta, index, weight, label_smoothing)
+        y, weights = smooth(index, k, weight, label_smoothing, dtype)
         weights = weights.masked_fill(~inside, torch.nan)
     if reduction != "mean":
         return y, weights.masked_fill(~counts, 0.0), None
     nothing = total / total - 1
     return y, (weights / total + nothing).masked_fill(~counts, 0.0), nothing.detach()
-
-
-def _smooth(
-    theta: Tensor, index: Tensor, weight: Tensor | None, label_smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Smoothed labels; with class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩.
-
-    That is how ``cross_entropy`` weighs them: Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the
-    cross-entropy of that distribution.
-    """
-    k = theta.shape[-1]
-    dtype = working_dtype(theta)
-    q = torch.full(theta.shape, label_smoothing / k, dtype=dtype, device=theta.device)
-    q = q.scatter_add(-1, index[:, None], torch.full_like(q[:, :1], 1 - label_smoothing))
-    if weight is None:
-        return q, torch.ones_like(q[:, 0])
-    q = q * weight.to(dtype)
-    total = q.sum(-1)
-    return q / total[:, None], total
 
 
 def entry_loss(

@@ -22,7 +22,7 @@ def as_tensor(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) ->
     """The scale of each row, shape (n,)."""
     if isinstance(scale, Tensor):
         return scale
-    n, dtype = theta.shape[0], working_dtype(theta)
+    n, dtype = target.shape[0], working_dtype(theta)
     if scale is None:
         # infinite where nothing counts: 0 · ∞ makes the loss NaN, as in PyTorch
         return (target != ignore_index).sum(dtype=dtype).reciprocal().expand(n)

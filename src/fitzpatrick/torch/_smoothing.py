@@ -1,0 +1,45 @@
+"""Smoothed labels without their rows, which would be as large as the scores."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Smoothed", "smooth"]
+
+
+class Smoothed(NamedTuple):
+    """Rows of targets: the vector ``base`` times the row's share, and its own at the label.
+
+    ``labels``, ``share`` and ``own`` have shape (n,); ``base`` has shape (k,), or (1,) where it is
+    the same for all classes.
+    """
+
+    labels: Tensor
+    base: Tensor
+    share: Tensor
+    own: Tensor
+
+    def rows(self, k: int) -> Tensor:
+        """The targets, shape (n, k)."""
+        even = (self.base * self.share[:, None]).expand(-1, k)
+        return even.scatter_add(-1, self.labels[:, None], self.own[:, None])
+
+
+def smooth(
+    labels: Tensor, k: int, weight: Tensor | None, label_smoothing: float, dtype: torch.dtype
+) -> tuple[Smoothed, Tensor]:
+    """Smoothed labels, and their weights.
+
+    With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩. That is how
+    ``cross_entropy`` weighs them: Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that
+    distribution.
+    """
+    rest = label_smoothing / k
+    if weight is None:
+        ones = torch.ones_like(labels, dtype=dtype)
+        return Smoothed(labels, ones.new_full((1,), rest), ones, (1 - label_smoothing) * ones), ones
+    base = weight.to(dtype) * rest
+    own = weight.to(dtype)[labels] * (1 - label_smoothing)
+    total = base.sum() + own
+    return Smoothed(labels, base, 1 / total, own / total), total
