@@ -50,6 +50,11 @@ def entmax_sparsemax(theta: FloatArray, labels: FloatArray) -> Run:
     return _torch(theta, labels, entmax.sparsemax_loss)
 
 
+def entmax_entmax15(theta: FloatArray, labels: FloatArray) -> Run:
+    """Forward and backward of entmax.entmax15_loss."""
+    return _torch(theta, labels, entmax.entmax15_loss)
+
+
 def _optax(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> Run:
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # JAX's own
     scores, target = jnp.asarray(theta), jnp.asarray(labels)

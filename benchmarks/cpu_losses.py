@@ -114,11 +114,17 @@ def main_size(n: int, k: int, repeats: int) -> list[Row]:
         ),
         Contender("sparsemax, labels", problem.ours("sparsemax", labels)),
         Contender("Fitzpatrick sparsemax, labels", problem.ours("fitzpatrick_sparsemax", labels)),
+        Contender("entmax15, labels", problem.ours("entmax15", labels)),
+        Contender("Fitzpatrick entmax15, labels", problem.ours("fitzpatrick_entmax15", labels)),
+        Contender(
+            "Fitzpatrick entmax15, dense", problem.ours("fitzpatrick_entmax15", problem.dense)
+        ),
         Contender("scikit-learn multinomial", peers.scikit_learn(theta, labels, 1)),
         Contender("torch cross_entropy", peers.torch_cross_entropy(theta, labels)),
         Contender("optax cross_entropy", peers.optax_cross_entropy(theta, labels)),
         Contender("sort-based sparsemax", peers.sorting_sparsemax(theta, labels), repeats=3),
         Contender("entmax sparsemax_loss", peers.entmax_sparsemax(theta, labels), repeats=2),
+        Contender("entmax entmax15_loss", peers.entmax_entmax15(theta, labels), repeats=2),
         Contender(
             "paper's bisection, dense",
             peers.paper_bisection(theta[part], problem.dense[part]),
@@ -139,6 +145,10 @@ def main_size(n: int, k: int, repeats: int) -> list[Row]:
         ("torch cross_entropy", BASE, ""),
         ("optax cross_entropy", BASE, ""),
         ("entmax sparsemax_loss", "sparsemax, labels", ""),
+        ("entmax15, labels", BASE, ""),
+        ("Fitzpatrick entmax15, labels", BASE, ""),
+        ("Fitzpatrick entmax15, dense", BASE, ""),
+        ("entmax entmax15_loss", "entmax15, labels", ""),
     ]
     return compare(timings, lines, f"{n} x {k}")
 
@@ -215,6 +225,11 @@ def losses_of(problem: Problem) -> list[tuple[str, str, Any]]:
         ("Fitzpatrick sparsemax, labels", "fitzpatrick_sparsemax", problem.labels),
         ("Fitzpatrick sparsemax, CSR", "fitzpatrick_sparsemax", problem.csr),
         ("Fitzpatrick sparsemax, dense", "fitzpatrick_sparsemax", problem.dense),
+        ("entmax15, labels", "entmax15", problem.labels),
+        ("entmax15, dense", "entmax15", problem.dense),
+        ("Fitzpatrick entmax15, labels", "fitzpatrick_entmax15", problem.labels),
+        ("Fitzpatrick entmax15, CSR", "fitzpatrick_entmax15", problem.csr),
+        ("Fitzpatrick entmax15, dense", "fitzpatrick_entmax15", problem.dense),
     ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
-from ._jit import loop
+from ._jit import loop, part
 from ._lists import drop, put, support_lists, take
 from ._reduce import highest
 from ._rows import CompiledRows
@@ -26,11 +26,11 @@ from ._what import CURVATURE, GRADIENT
 _LEAST_STEP = 1e-15
 
 
-@loop
-def _norm_of_others(x: Any, tau: float) -> tuple[float, float]:
+@part
+def _norm_of_others(x: Any, size: int, tau: float) -> tuple[float, float]:
     """Sums of a² and of a da/ds over a = (x − τ)₊."""
     squares, slope = 0.0, 0.0
-    for j in range(len(x)):
+    for j in range(size):
         above = x[j] - tau
         above = above if above > 0 else 0.0
         squares += above * above
@@ -38,16 +38,16 @@ def _norm_of_others(x: Any, tau: float) -> tuple[float, float]:
     return squares, slope
 
 
-@loop
-def _norm_of_support(x: Any, y: Any, tau: float) -> tuple[float, float]:
+@part
+def _norm_of_support(x: Any, targets: Any, begin: int, end: int, tau: float) -> tuple[float, float]:
     """The same over the twin's entries with y > 0; da/ds = a/√(s² + 12 y)."""
     squares, slope = 0.0, 0.0
-    for m in range(len(x)):
-        s = x[m] - tau
-        root = math.sqrt(s * s + 12 * y[m])
+    for m in range(begin, end):
+        y, s = targets[m], x[m - begin] - tau
+        root = math.sqrt(s * s + 12 * y)
         larger = (abs(s) + root) / 2
         inverse = 1 / (larger * root)
-        a = larger if s > 0 else 3 * y[m] * root * inverse  # without cancellation
+        a = larger if s > 0 else 3 * y * root * inverse  # without cancellation
         squares += a * a
         slope += a * a * larger * inverse
     return squares, slope
@@ -55,7 +55,15 @@ def _norm_of_support(x: Any, y: Any, tau: float) -> tuple[float, float]:
 
 @loop
 def threshold(
-    x: Any, own: Any, y: Any, lower: float, reach: float, tolerance: float
+    x: Any,
+    size: int,
+    own: Any,
+    targets: Any,
+    begin: int,
+    end: int,
+    lower: float,
+    reach: float,
+    tolerance: float,
 ) -> tuple[float, float]:
     """τ such that the norm of all a is R; NaN where an entry makes no sense.
 
@@ -63,16 +71,19 @@ def threshold(
 
     Args:
         x: entries with a = (x − τ)₊.
+        size: how many.
         own: the twin's entries with y > 0.
-        y: targets of those.
+        targets: y.
+        begin: where the targets of those begin.
+        end: where they end.
         lower: a lower bound of τ.
         reach: R.
         tolerance: the error that τ may have.
     """
     tau, before = lower, 0.0
     while True:
-        squares, slope = _norm_of_others(x, tau)
-        own_squares, own_slope = _norm_of_support(own, y, tau)
+        squares, slope = _norm_of_others(x, size, tau)
+        own_squares, own_slope = _norm_of_support(own, targets, begin, end, tau)
         squares += own_squares
         norm = math.sqrt(squares)
         excess = (squares - reach * reach) / (norm + reach)  # of the norm, with its digits
@@ -98,7 +109,6 @@ def entmax15(
     out: Any,
     x: Any,
     own: Any,
-    p: Any,
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
@@ -114,13 +124,11 @@ def entmax15(
         out: (n, k).
         x: buffer of k.
         own: buffer of k.
-        p: buffer of k.
     """
     n, k = theta.shape
     reach = 3.0 if is_fitzpatrick else 2.0
     for i in range(n):
-        at, y = columns[starts[i] : starts[i + 1]], targets[starts[i] : starts[i + 1]]
-        own_x, own_p = own[: len(y)], p[: len(y)]
+        begin, end = starts[i], starts[i + 1]
         top, total = highest(theta[i]), 0.0
         for j in range(k):
             x[j] = theta[i, j] - top
@@ -129,65 +137,71 @@ def entmax15(
             value[i] = np.nan
             continue
         lower = max(-reach, total / k - reach / math.sqrt(k))
-        take(x, at, own_x)
+        take(x, columns, begin, end, own)
         if is_fitzpatrick:
-            others = drop(x, at)
-            tau = threshold(others, own_x, y, lower, reach, tolerance)
-            loss = _write_others(others, tau, reach, what, out[i])
-            loss += _fitzpatrick(own_x, y, tau, what, own_p)
+            size = drop(x, columns, begin, end)
+            tau = threshold(x, size, own, targets, begin, end, lower, reach, tolerance)
+            loss = _write_others(x, size, tau, reach, what, i, out)
+            loss += _fitzpatrick(own, targets, begin, end, tau, what)
         else:
-            tau = threshold(x, own_x[:0], y[:0], lower, reach, tolerance)
-            loss = _write_others(drop(x, at), tau, reach, what, out[i]) * (2 / 3)
-            loss += _fenchel_young(own_x, y, tau, what, own_p)
+            tau = threshold(x, k, own, targets, begin, begin, lower, reach, tolerance)
+            size = drop(x, columns, begin, end)
+            loss = _write_others(x, size, tau, reach, what, i, out) * (2 / 3)
+            loss += _fenchel_young(own, targets, begin, end, tau, what)
         value[i] = loss
-        put(out[i], at, own_p)
+        put(own, columns, begin, end, i, out)
 
 
-@loop
-def _write_others(x: Any, tau: tuple[float, float], reach: float, what: int, out: Any) -> float:
-    """Write what is asked for at the entries with y = 0, and return Σ q³."""
+@part
+def _write_others(
+    x: Any, size: int, tau: tuple[float, float], reach: float, what: int, i: int, out: Any
+) -> float:
+    """Write what is asked for at the entries with y = 0 of row i, and return Σ q³."""
     cubes = 0.0
     inverse = 1 / reach
-    if what == CURVATURE:
-        for j in range(len(x)):
-            q = (x[j] - tau[0] - tau[1]) * inverse
-            out[j] = (q if q > 0 else 0.0) * 2 * inverse
-        return cubes
-    for j in range(len(x)):
+    for j in range(size):
         q = (x[j] - tau[0] - tau[1]) * inverse
         q = q if q > 0 else 0.0
         cubes += q * q * q
-        out[j] = q * q
+        out[i, j] = q * q
+    if what == CURVATURE:
+        for j in range(size):
+            q = (x[j] - tau[0] - tau[1]) * inverse
+            out[i, j] = (q if q > 0 else 0.0) * 2 * inverse
     return cubes
 
 
-@loop
-def _fenchel_young(x: Any, y: Any, tau: tuple[float, float], what: int, out: Any) -> float:
-    """The same at the entries with y > 0: their loss."""
+@part
+def _fenchel_young(
+    x: Any, targets: Any, begin: int, end: int, tau: tuple[float, float], what: int
+) -> float:
+    """The same at the entries with y > 0, in place of x: their loss."""
     loss = 0.0
-    for m in range(len(x)):
-        s, root = x[m] - tau[0] - tau[1], math.sqrt(y[m])
-        q = (s if s > 0 else 0.0) / 2
+    for m in range(begin, end):
+        y, s = targets[m], x[m - begin] - tau[0] - tau[1]
+        root, q = math.sqrt(y), (s if s > 0 else 0.0) / 2
         below = s if s < 0 else 0.0
-        loss += (root - q) * (root - q) * (2 * root + q) * (2 / 3) - y[m] * below
+        loss += (root - q) * (root - q) * (2 * root + q) * (2 / 3) - y * below
         p = q * q
-        out[m] = p - y[m] if what == GRADIENT else (q if what == CURVATURE else p)
+        x[m - begin] = p - y if what == GRADIENT else (q if what == CURVATURE else p)
     return loss
 
 
-@loop
-def _fitzpatrick(x: Any, y: Any, tau: tuple[float, float], what: int, out: Any) -> float:
+@part
+def _fitzpatrick(
+    x: Any, targets: Any, begin: int, end: int, tau: tuple[float, float], what: int
+) -> float:
     """The same for the twin; for s < 0 the loss is (y − p)(2q − s), by the equation of q."""
     loss = 0.0
-    for m in range(len(x)):
-        s = x[m] - tau[0] - tau[1]
-        larger = (abs(s) + math.sqrt(s * s + 12 * y[m])) / 6
-        q = larger if s > 0 else y[m] / (3 * larger)
+    for m in range(begin, end):
+        y, s = targets[m], x[m - begin] - tau[0] - tau[1]
+        larger = (abs(s) + math.sqrt(s * s + 12 * y)) / 6
+        q = larger if s > 0 else y / (3 * larger)
         p = q * q
-        rising = (p - y[m]) * (p - y[m]) / q
-        loss += (y[m] - p) * (2 * q - s) if s < 0 else rising
-        curvature = 2 * q * p / (3 * p + y[m])
-        out[m] = p - y[m] if what == GRADIENT else (curvature if what == CURVATURE else p)
+        rising = (p - y) * (p - y) / q
+        loss += (y - p) * (2 * q - s) if s < 0 else rising
+        curvature = 2 * q * p / (3 * p + y)
+        x[m - begin] = p - y if what == GRADIENT else (curvature if what == CURVATURE else p)
     return loss
 
 
@@ -207,5 +221,5 @@ class Entmax15Rows(CompiledRows):
         lists = support_lists(self.targets, rows, scratch)
         is_fitzpatrick = bool(self.loss.is_fitzpatrick)
         tolerance = float(np.finfo(theta.dtype).eps) / 16
-        buffers = scratch.stack("rows", 3, theta.shape[1:], np.float64)
+        buffers = scratch.stack("rows", 2, theta.shape[1:], np.float64)
         entmax15(theta, *lists, is_fitzpatrick, tolerance, what, value, out, *buffers)

@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 from .._blocks import Scratch
 from .._targets import Labels, SparseTargets, TargetForm
-from ._jit import loop
+from ._jit import loop, part
 
 # Where the entries of each row begin, their columns, and y. An index that is known not to be
 # negative lets LLVM vectorise: hence unsigned numbers.
@@ -65,31 +65,48 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
     return size
 
 
-@loop
-def take(x: Any, columns: Any, own: Any) -> None:
+# A slice costs as much as a short row: the functions below get an array and where to look in it.
+
+
+@part
+def take(x: Any, columns: Any, begin: int, end: int, own: Any) -> None:
     """Write the entries of a row at its support; all of them are in order."""
-    if len(columns) == len(x):
-        own[:] = x
+    if end - begin == len(x):
+        for m in range(len(x)):
+            own[m] = x[m]
         return
-    for m in range(len(columns)):
-        own[m] = x[columns[m]]
+    for m in range(begin, end):
+        own[m - begin] = x[columns[m]]
 
 
-@loop
-def drop(x: Any, columns: Any) -> Any:
-    """The entries of a row besides its support, where −∞ is put; none where it is everywhere."""
-    if len(columns) == len(x):
-        return x[:0]
-    for m in range(len(columns)):
+@part
+def give(own: Any, columns: Any, begin: int, end: int, x: Any) -> None:
+    """Write them back."""
+    if end - begin == len(x):
+        for m in range(len(x)):
+            x[m] = own[m]
+        return
+    for m in range(begin, end):
+        x[columns[m]] = own[m - begin]
+
+
+@part
+def drop(x: Any, columns: Any, begin: int, end: int) -> int:
+    """Put −∞ at the support of a row, and return how many of its entries count: all, or none."""
+    if end - begin == len(x):
+        return 0
+    for m in range(begin, end):
         x[columns[m]] = -np.inf
-    return x
+    return len(x)
 
 
-@loop
-def put(x: Any, columns: Any, values: Any) -> None:
-    """Write the entries of a row at its support."""
-    if len(columns) == len(x):
-        x[:] = values
+@part
+def put(own: Any, columns: Any, begin: int, end: int, i: int, out: Any) -> None:
+    """Write the entries of row i at its support."""
+    k = out.shape[1]
+    if end - begin == k:
+        for m in range(k):
+            out[i, m] = own[m]
         return
-    for m in range(len(columns)):
-        x[columns[m]] = values[m]
+    for m in range(begin, end):
+        out[i, columns[m]] = own[m - begin]

@@ -11,16 +11,19 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
-from ._jit import loop
-from ._lists import drop, put, support_lists, take
+from ._jit import loop, part
+from ._lists import drop, give, put, support_lists, take
 from ._reduce import highest
 from ._rows import CompiledRows
 from ._what import CURVATURE, GRADIENT
 
+# Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
+_FEW = 64
+
 
 @loop
-def threshold(x: Any, top: float, total: float) -> float:
-    """τ such that Σ (x − τ)₊ = T, for x whose largest entry is ``top``; NaN where one is NaN.
+def threshold(x: Any, lower: float, total: float) -> float:
+    """τ such that Σ (x − τ)₊ = T, from a lower bound; NaN where an entry is NaN.
 
     Newton's method increases to τ from any lower bound, and drops entries as it goes; once it
     drops none it is there.
@@ -31,7 +34,7 @@ def threshold(x: Any, top: float, total: float) -> float:
         sum_of_all += x[j]
     if np.isnan(sum_of_all):
         return np.nan
-    tau = max(top - total, (sum_of_all - total) / k)
+    tau = max(lower, (sum_of_all - total) / k)
     count_before = k + 1.0
     while True:
         excess, count = -total, 0.0
@@ -75,49 +78,57 @@ def sparsemax(
         own: buffer of k.
     """
     n, k = theta.shape
-    shift = 1.0 if total == 2.0 else 0.0
+    shift = total == 2.0
     for i in range(n):
-        at, y = columns[starts[i] : starts[i + 1]], targets[starts[i] : starts[i + 1]]
-        own_x = own[: len(y)]
-        top = highest(theta[i])
+        begin, end = starts[i], starts[i + 1]
+        top, own_top = highest(theta[i]), 0.0
         for j in range(k):
             x[j] = theta[i, j] - top
-        take(x, at, own_x)
-        for m in range(len(y)):
-            own_x[m] += shift * y[m]  # after the highest is taken off, which may be huge
-        put(x, at, own_x)
-        tau = threshold(x, max(highest(own_x), 0.0), total)
-        loss = total / 2 * _write_others(drop(x, at), tau, total, what, out[i])
-        loss += _write_support(own_x, y, tau, total, what)
+        take(x, columns, begin, end, own)
+        if shift:
+            for m in range(begin, end):  # after the highest is taken off, which may be huge
+                own[m - begin] += targets[m]
+            if end - begin < _FEW:
+                for m in range(end - begin):
+                    own_top = max(own_top, own[m])
+            give(own, columns, begin, end, x)
+        tau = threshold(x, own_top - total, total)
+        others = drop(x, columns, begin, end)
+        loss = total / 2 * _write_others(x, others, tau, total, what, i, out)
+        loss += _write_support(own, targets, begin, end, tau, total, what)
         value[i] = loss if tau == tau else np.nan
-        put(out[i], at, own_x)
+        put(own, columns, begin, end, i, out)
 
 
-@loop
-def _write_others(x: Any, tau: float, total: float, what: int, out: Any) -> float:
-    """Write what is asked for at the entries with y = 0, and return Σ p²."""
+@part
+def _write_others(
+    x: Any, size: int, tau: float, total: float, what: int, i: int, out: Any
+) -> float:
+    """Write what is asked for at the entries with y = 0 of row i, and return Σ p²."""
     squares = 0.0
-    for j in range(len(x)):
+    for j in range(size):
         gap = x[j] - tau
         p = (gap if gap > 0 else 0.0) / total
         squares += p * p
-        out[j] = p
+        out[i, j] = p
     if what == CURVATURE:
-        for j in range(len(x)):
-            out[j] = (1.0 if x[j] > tau else 0.0) / total
+        for j in range(size):
+            out[i, j] = (1.0 if x[j] > tau else 0.0) / total
     return squares
 
 
-@loop
-def _write_support(x: Any, y: Any, tau: float, total: float, what: int) -> float:
+@part
+def _write_support(
+    x: Any, targets: Any, begin: int, end: int, tau: float, total: float, what: int
+) -> float:
     """The same at the entries with y > 0, in place of x: their loss."""
     loss = 0.0
-    for m in range(len(x)):
-        gap = x[m] - tau
+    for m in range(begin, end):
+        y, gap = targets[m], x[m - begin] - tau
         p = (gap if gap > 0 else 0.0) / total
-        loss += total / 2 * (y[m] - p) * (y[m] - p) - y[m] * (gap if gap < 0 else 0.0)
+        loss += total / 2 * (y - p) * (y - p) - y * (gap if gap < 0 else 0.0)
         curvature = (1.0 if gap > 0 else 0.0) / total
-        x[m] = p - y[m] if what == GRADIENT else (curvature if what == CURVATURE else p)
+        x[m - begin] = p - y if what == GRADIENT else (curvature if what == CURVATURE else p)
     return loss
 
 
