@@ -44,8 +44,20 @@ def test_modules_are_their_functions(name, scores, generator):
     module = getattr(ft, module_name(name))(reduction="sum")
     expected = getattr(F, f"{name}_loss")(scores, target, reduction="sum")
     assert torch.equal(module(scores, target), expected)
-    assert [*inspect.signature(type(module)).parameters][:1] in (["weight"], ["reduction"])
     assert "reduction='sum'" in repr(module)
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_signatures_name_every_option(name):
+    module, function = getattr(ft, module_name(name)), getattr(F, f"{name}_loss")
+    options = [*inspect.signature(function).parameters.values()][2:]
+    assert {"reduction", "engine", "validate"} <= {option.name for option in options}
+    assert [*inspect.signature(module).parameters.values()] == options
+    assert [*inspect.signature(module.__init__).parameters][1:] == [o.name for o in options]
+    for doc in (module.__doc__, function.__doc__):
+        arguments = doc[doc.index("Args:") : doc.index("Example:")]
+        assert all(f"    {option.name}: " in arguments for option in options)
+        assert ">>>" in doc
 
 
 def test_options_follow_cross_entropy(scores):
@@ -64,7 +76,9 @@ def test_options_follow_cross_entropy(scores):
 
 
 def test_unknown_options_raise():
-    with pytest.raises(TypeError, match="label_smoothing"):
+    with pytest.raises(
+        TypeError, match=r"SigmoidLoss: .*'label_smoothing'; its options are weight"
+    ):
         ft.SigmoidLoss(label_smoothing=0.1)
     with pytest.raises(TypeError, match=r"has no option 'pos_weight'; its options are weight"):
         ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(), pos_weight=torch.ones(1))

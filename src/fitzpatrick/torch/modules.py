@@ -19,6 +19,7 @@ from .. import losses as core
 from ..regularizers import Regularizer
 from . import functional
 from ._arguments import check_options, class_dim
+from ._docs import describe_module
 from ._engine import check_engine
 from ._handles import handle_of, restore
 from ._losses import kind_of
@@ -141,22 +142,28 @@ def module_name(name: str) -> str:
 
 
 def _module_class(name: str) -> type[LossModule]:
-    loss = core.get_loss(name)
-    signature = inspect.signature(functional.loss_function(loss))
-    options = [*signature.parameters.values()][2:]
+    loss, own_name = core.get_loss(name), module_name(name)
+    options = [*inspect.signature(functional.loss_function(loss)).parameters.values()][2:]
+    constructor = inspect.Signature(options)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
     def __init__(self: LossModule, *args: Any, **options: Any) -> None:  # noqa: N807
-        bound = constructor.bind(*args, **options)
+        try:
+            bound = constructor.bind(*args, **options)
+        except TypeError as error:
+            known = ", ".join(constructor.parameters)
+            raise TypeError(f"{own_name}: {error}; its options are {known}") from None
         LossModule.__init__(self, loss, **bound.arguments)
 
-    constructor = inspect.Signature(options, return_annotation=None)
+    # what help() and inspect.signature() show
+    __init__.__signature__ = inspect.Signature([me, *options], return_annotation=None)  # type: ignore[attr-defined]  # functions may have one
+    __init__.__qualname__ = f"{own_name}.__init__"
     members = {
         "__init__": __init__,
-        "__doc__": functional.describe(loss, name),
-        "__signature__": constructor,
+        "__doc__": describe_module(loss, own_name),
         "__module__": __name__,
     }
-    return type(module_name(name), (LossModule,), members)
+    return type(own_name, (LossModule,), members)
 
 
 _GENERATED = {module_name(name): _module_class(name) for name in core.loss_names()}
