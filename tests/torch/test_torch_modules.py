@@ -99,6 +99,29 @@ def test_bad_options_raise_when_a_module_is_made(options, message):
         ft.FitzpatrickLogisticLoss(**options)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ft.FitzpatrickLoss("negentropy"), "regularizer must be .* got 'negentropy'"),
+        (lambda: ft.FenchelYoungLoss(fp.get_loss("logistic")), "use LossModule"),
+        (lambda: ft.LossModule("logistics"), "did you mean 'logistic'"),
+        (lambda: F.loss_function("logistics"), "did you mean 'logistic'"),
+        (lambda: ft.LogisticLoss(weight=[1.0, 2.0]), "weight must be a tensor, got list"),
+    ],
+)
+def test_what_is_no_loss_raises(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+
+
+def test_losses_by_name(scores):
+    labels = torch.tensor([0, 3, 1, 2, 2])
+    expected = F.fitzpatrick_sparsemax_loss(scores, labels)
+    assert torch.equal(ft.LossModule("fitzpatrick_sparsemax")(scores, labels), expected)
+    assert torch.equal(F.loss_function("fitzpatrick_sparsemax")(scores, labels), expected)
+    assert torch.equal(F.link_function("fitzpatrick_sparsemax")(scores), F.sparsemax(scores))
+
+
 def test_options_are_attributes(scores):
     labels = torch.tensor([0, 3, 1, 2, 2])
     criterion = ft.FitzpatrickLogisticLoss()

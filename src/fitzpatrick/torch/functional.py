@@ -43,8 +43,8 @@ def apply_loss(handle: str, kind: Kind, input: Tensor, target: Tensor, **options
     return row_loss(handle, input, target, **options)
 
 
-def loss_function(loss: Loss) -> LossFunction:
-    """The function (input, target, …) ↦ loss of any loss of the core.
+def loss_function(loss: Loss | str) -> LossFunction:
+    """The function (input, target, …) ↦ loss of any loss of the core, or of a registry name.
 
     Example:
         >>> import torch, fitzpatrick as fp
@@ -53,6 +53,7 @@ def loss_function(loss: Loss) -> LossFunction:
         >>> function(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
         1.236...
     """
+    loss = get_loss(loss)
     handle, kind = handle_of(loss), kind_of(loss)
     if kind is Kind.CLASSES:
 
@@ -124,8 +125,8 @@ def loss_function(loss: Loss) -> LossFunction:
     return entries
 
 
-def link_function(loss: Loss) -> LinkFunction:
-    """The function input ↦ ŷ(input), the predictions that belong to a loss of the core.
+def link_function(loss: Loss | str) -> LinkFunction:
+    """The function input ↦ ŷ(input), the predictions that belong to a loss, or to its name.
 
     Example:
         >>> import torch, fitzpatrick as fp
@@ -133,7 +134,7 @@ def link_function(loss: Loss) -> LinkFunction:
         >>> entmax(torch.tensor([1.0, 1.0, -9.0]))
         tensor([0.5000, 0.5000, 0.0000])
     """
-    handle = handle_of(FenchelYoungLoss(loss.regularizer))
+    handle = handle_of(FenchelYoungLoss(get_loss(loss).regularizer))
 
     def link(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
         check_scores(input)

@@ -34,12 +34,17 @@ class LossModule(nn.Module):
     the module.
 
     Args:
-        loss: a loss of the core.
+        loss: a loss of the core, or its registry name.
         **options: keyword arguments of ``functional.loss_function(loss)``.
+
+    Example:
+        >>> LossModule("sparsemax", reduction="sum")
+        LossModule(SquaredNorm(domain=Simplex()), reduction='sum')
     """
 
-    def __init__(self, loss: core.Loss, **options: Any) -> None:
+    def __init__(self, loss: core.Loss | str, **options: Any) -> None:
         super().__init__()
+        loss = core.get_loss(loss)
         known = dict([*inspect.signature(functional.loss_function(loss)).parameters.items()][2:])
         for option in options:
             if option not in known:
@@ -54,7 +59,13 @@ class LossModule(nn.Module):
             setattr(self, name, options.get(name, default))
         for name in _BUFFERS:
             if name in known:
-                self.register_buffer(name, options.get(name))
+                weights = options.get(name)
+                if not (weights is None or isinstance(weights, Tensor)):
+                    raise TypeError(
+                        f"{name} must be a tensor, got {type(weights).__name__}; "
+                        "convert it with torch.tensor()"
+                    )
+                self.register_buffer(name, weights)
         chosen = self._options()
         check_engine(chosen.pop("engine"))
         chosen.pop("dim", None)
@@ -90,6 +101,15 @@ class LossModule(nn.Module):
         return ", ".join(regularizer + changed)
 
 
+def _check_regularizer(regularizer: Regularizer) -> Regularizer:
+    if not isinstance(regularizer, Regularizer):
+        raise TypeError(
+            f"regularizer must be a fitzpatrick.regularizers.Regularizer, such as Negentropy(), "
+            f"got {regularizer!r}; for a loss, or the name of one, use LossModule"
+        )
+    return regularizer
+
+
 class FenchelYoungLoss(LossModule):
     r"""Fenchel-Young loss of any regulariser: Ω(y) + Ω*(θ) − ⟨y, θ⟩.
 
@@ -107,7 +127,7 @@ class FenchelYoungLoss(LossModule):
     """
 
     def __init__(self, regularizer: Regularizer, **options: Any) -> None:
-        super().__init__(core.FenchelYoungLoss(regularizer), **options)
+        super().__init__(core.FenchelYoungLoss(_check_regularizer(regularizer)), **options)
 
 
 class FitzpatrickLoss(LossModule):
@@ -125,7 +145,7 @@ class FitzpatrickLoss(LossModule):
     """
 
     def __init__(self, regularizer: Regularizer, **options: Any) -> None:
-        super().__init__(core.FitzpatrickLoss(regularizer), **options)
+        super().__init__(core.FitzpatrickLoss(_check_regularizer(regularizer)), **options)
 
 
 _ANY_REGULARIZER = (LossModule, FenchelYoungLoss, FitzpatrickLoss)
