@@ -121,6 +121,26 @@ def test_proportions_in_whole_groups(name, dtype, generator, monkeypatch):
     engine._plan.cache_clear()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_guesses_from_samples(dtype, generator, monkeypatch):
+    for limit in ("_MOMENTS_LIMIT", "_GUESS_LIMIT"):
+        monkeypatch.setattr(engine, limit, 0)
+    engine._plan.cache_clear()
+    k = 2080
+    x, y, _, scale = draw(k, torch.float64, generator)
+    scale += 0.1
+    x /= 2  # a smooth row has a guess that is right
+    x[0] -= torch.linspace(-3, 3, k)  # a slope as well
+    x[2, -1] = 40  # a single score that no sample has
+    x[3] = 0
+    x[3, -9] = -200  # nor this one, which makes the row wide
+    x[4] = 0.01 * x[4]
+    y[4] = torch.nn.functional.one_hot(torch.tensor(7), k)
+    x[5] = y[5].log()
+    assert_parity("fitzpatrick_logistic", x.to(dtype), y, scale)
+    engine._plan.cache_clear()
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_scores_too_far_apart_for_an_exponential(dtype, path, generator):
     x, y, labels, scale = draw(9, dtype, generator)

@@ -59,6 +59,8 @@ _SPARSE_LIMIT = 512
 _ROWS_LIMIT = 2048
 _MOMENTS_LIMIT = 512
 _COLUMNS_LIMIT = 512
+# From here on the lse of proportions' scores is guessed from a sample.
+_GUESS_LIMIT = 16384
 # Rows wider than this that do not start at multiples of 16 bytes are read as if they did.
 _PEEL_LIMIT = 4096
 # Earlier versions of Triton want other arguments where a compiled kernel is launched.
@@ -307,7 +309,9 @@ def _plan(
             shape["COLUMNS"] = False
         return _Plan(kernels[0], (_ceil(n, shape["ROWS"]),), {**flags, **shape}), numbers
     shape["EVEN"] = k % (lanes * shape["GROUPS"]) == 0
-    if not proportions:
+    if proportions:
+        shape["GUESS"] = loss == "fitzpatrick_logistic" and size < 8 and k >= _GUESS_LIMIT
+    else:
         shape["PEEL"] = peel
     return _Plan(kernels[1], (n,), {**flags, **shape}), numbers
 

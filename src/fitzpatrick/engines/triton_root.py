@@ -130,9 +130,10 @@ def step_from_moments(
     t5 = twice * t4 - t3
     t6 = twice * t5 - t4
     t7 = twice * t6 - t5
-    odd = m1[:, None] * x + m3[:, None] * t3 + m5[:, None] * t5 + m7[:, None] * t7
-    even = m2[:, None] * t2 + m4[:, None] * t4 + m6[:, None] * t6
-    weight = 0.125 * m0[:, None] + 0.25 * (odd + even)
+    others = m1[:, None] * x + m2[:, None] * t2 + m3[:, None] * t3
+    if not ROUGH:
+        others += m4[:, None] * t4 + m5[:, None] * t5 + m6[:, None] * t6 + m7[:, None] * t7
+    weight = 0.125 * m0[:, None] + 0.25 * others
     t = 0.5 + 0.5 * x
     first = (0.5 - 0.5 * x) * reciprocal(t, FAST)  # ω of the stand-ins
     step = _halley_step(weight, t + 0.0 * weight, FAST)

@@ -15,7 +15,7 @@ from .triton_math import exp, write_zeros
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
 from .triton_scale import row_weight
 from .triton_terms import LOGISTIC, NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
-from .triton_wide import log_sum_exp, omega_step, sparse_tau, write_row
+from .triton_wide import guess, load_both, log_sum_exp, omega_step, sparse_tau, write_row
 
 __all__ = ["rows_in_registers", "rows_wide"]
 
@@ -150,6 +150,92 @@ def rows_in_registers(
         tl.store(gradient + row[:, None] * k + cols, out, mask=mask, cache_modifier=".cs")
 
 
+@triton.jit
+def _guessed_tau(
+    scores,
+    rates,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    ROUGH: tl.constexpr,
+    REFINE: tl.constexpr,
+    FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The same as :func:`_measured_tau` from a sample of a narrow row, which saves a pass.
+
+    The step and the lowest score, which come with it, tell whether the guess was near enough, and
+    the row narrow; if not, τ is of no use.
+    """
+    last = tl.cdiv(groups, GROUPS) - 1
+    x, y = load_both(scores, rates, last, groups, EVEN, GROUPS, LANES, True)
+    top, lse, found = guess(scores, groups, GROUPS, LANES, ACC, FAST)
+    tau = lse + 0.75  # more often right than ½
+    if ROUGH:
+        found = found & (tl.abs(top) < _NEAR)
+        tau += top
+    if found:
+        step, low, x, y = omega_step(
+            scores, rates, groups, top, tau, x, y, True, True,
+            EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
+        )  # fmt: skip
+        tau += step
+        if not ROUGH:
+            low -= top
+        found = (tl.abs(step) <= 0.5) & (tau - low < NARROW)
+    return top, tau, found, x, y
+
+
+@triton.jit
+def _measured_tau(
+    scores,
+    rates,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    ROUNDS: tl.constexpr,
+    ROUGH: tl.constexpr,
+    REFINE: tl.constexpr,
+    FLOOR: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """A score near the highest, τ less that, whether the row is narrow, and its first block.
+
+    In a narrow row of half precision scores are taken as they are, and nothing is taken off τ.
+    """
+    last = tl.cdiv(groups, GROUPS) - 1
+    x, y = load_both(scores, rates, last, groups, EVEN, GROUPS, LANES, True)
+    top, lse, low = log_sum_exp(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
+    tau = start(lse, lse, LOGISTIC, True)
+    narrow = lse != lse
+    if ACC == tl.float32:
+        narrow = lse + 1.0 - low < NARROW
+        if ROUGH:
+            narrow = narrow & (tl.abs(top) < _NEAR)
+    if narrow:
+        if ROUGH:
+            tau += top
+        step, _, x, y = omega_step(
+            scores, rates, groups, top, tau, x, y, True, False,
+            EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
+        )  # fmt: skip
+        tau += step
+    else:
+        for i in tl.static_range(ROUNDS):
+            if i > 0:
+                x, y = load_both(scores, rates, last, groups, EVEN, GROUPS, LANES, True)
+            step, _, x, y = omega_step(
+                scores, rates, groups, top, tau, x, y, False, False,
+                EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
+            )  # fmt: skip
+            tau += step
+    return top, tau, narrow, x, y
+
+
 @triton.jit(do_not_specialize=["divisor"])
 def rows_wide(
     theta,
@@ -169,6 +255,7 @@ def rows_wide(
     FITZPATRICK: tl.constexpr,
     WITH_VALUE: tl.constexpr,
     WITH_GRADIENT: tl.constexpr,
+    GUESS: tl.constexpr,
     EVEN: tl.constexpr,
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
@@ -188,47 +275,45 @@ def rows_wide(
     rates = target + row * target_groups * LANES
     out = gradient + row * groups * LANES
     if weight != 0:
-        if LOSS == LOGISTIC:
-            top, lse, low = log_sum_exp(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
-            tau = start(lse, lse, LOSS, FITZPATRICK)
-        else:
-            top, tau = sparse_tau(
-                scores, rates, groups, max_steps, tolerance,
-                LOSS, FITZPATRICK, EVEN, GROUPS, LANES, ACC, FAST,
-            )  # fmt: skip
         if LOSS == LOGISTIC and FITZPATRICK:
-            narrow = False
-            if ACC == tl.float32:
-                narrow = lse + 1.0 - low < NARROW
-                if ROUGH:
-                    narrow = narrow & (tl.abs(top) < _NEAR)
-            if narrow:
-                if ROUGH:  # scores are taken as they are
-                    tau += top
-                for _ in tl.static_range(ROUNDS):
-                    tau += omega_step(
-                        scores, rates, groups, top, tau, True,
-                        EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
+            if GUESS:
+                top, tau, narrow, x, y = _guessed_tau(
+                    scores, rates, groups,
+                    EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
+                )  # fmt: skip
+                if not narrow:
+                    top, tau, narrow, x, y = _measured_tau(
+                        scores, rates, groups,
+                        EVEN, GROUPS, LANES, ACC, ROUNDS, ROUGH, REFINE, FLOOR, FAST,
                     )  # fmt: skip
+            else:
+                top, tau, narrow, x, y = _measured_tau(
+                    scores, rates, groups,
+                    EVEN, GROUPS, LANES, ACC, ROUNDS, ROUGH, REFINE, FLOOR, FAST,
+                )  # fmt: skip
+            if narrow:
                 write_row(
-                    scores, rates, value + row, out, groups, top, tau, weight,
+                    scores, rates, value + row, out, groups, top, tau, weight, x, y,
                     LOSS, True, WITH_VALUE, WITH_GRADIENT, True,
                     EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
                 )  # fmt: skip
             else:
-                for _ in tl.static_range(ROUNDS):
-                    tau += omega_step(
-                        scores, rates, groups, top, tau, False,
-                        EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
-                    )  # fmt: skip
                 write_row(
-                    scores, rates, value + row, out, groups, top, tau, weight,
+                    scores, rates, value + row, out, groups, top, tau, weight, x, y,
                     LOSS, True, WITH_VALUE, WITH_GRADIENT, False,
                     EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
                 )  # fmt: skip
         else:
+            if LOSS == LOGISTIC:
+                top, tau, _ = log_sum_exp(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
+            else:
+                top, tau = sparse_tau(
+                    scores, rates, groups, max_steps, tolerance,
+                    LOSS, FITZPATRICK, EVEN, GROUPS, LANES, ACC, FAST,
+                )  # fmt: skip
+            x, y = load_both(scores, rates, 0, groups, EVEN, GROUPS, LANES, False)
             write_row(
-                scores, rates, value + row, out, groups, top, tau, weight,
+                scores, rates, value + row, out, groups, top, tau, weight, x, y,
                 LOSS, FITZPATRICK, WITH_VALUE, WITH_GRADIENT, False,
                 EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
             )  # fmt: skip

@@ -161,9 +161,9 @@ def ramp(s, LOSS: tl.constexpr, FITZPATRICK: tl.constexpr):
         SHARE: tl.constexpr = 0.5 if FITZPATRICK else 1.0
         p = relu(s * SHARE)
         return p, tl.where(p > 0, SHARE, 0.0).to(s.dtype)
-    PART: tl.constexpr = 1.0 / 3.0 if FITZPATRICK else 0.5
-    root = relu(s * PART)
-    return root * root, root * (2.0 * PART)
+    SQUARE: tl.constexpr = 1.0 / 9.0 if FITZPATRICK else 0.25
+    above = relu(s)
+    return above * (above * SQUARE), above * (2.0 * SQUARE)
 
 
 @triton.jit

@@ -15,9 +15,9 @@ import triton.language as tl
 
 from .triton_math import LOG2_E, exp, exp2, lower_pairs
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
-from .triton_terms import SPARSEMAX, entmax_point, omega_point, ramp, terms
+from .triton_terms import NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
 
-__all__ = ["log_sum_exp", "omega_step", "sparse_tau", "write_row"]
+__all__ = ["guess", "load_both", "log_sum_exp", "omega_step", "sparse_tau", "write_row"]
 
 # a score serves as the maximum of its row where Σ e^{θ − it} is less, or others are less above it
 _ENOUGH: tl.constexpr = tl.constexpr(1e8)
@@ -48,6 +48,22 @@ def _load(
     if EVEN:
         return tl.load(at, eviction_policy=POLICY)
     return tl.load(at, mask=(group < groups)[:, None], other=0, eviction_policy=POLICY)
+
+
+@triton.jit
+def load_both(
+    scores,
+    rates,
+    block,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
+    """A block of scores and proportions."""
+    x = _load(scores, block, groups, EVEN, GROUPS, LANES, AGAIN)
+    return x, _load(rates, block, groups, EVEN, GROUPS, LANES, AGAIN)
 
 
 @triton.jit
@@ -93,6 +109,53 @@ def _first_maximum(scores, groups, GROUPS: tl.constexpr, LANES: tl.constexpr, AC
 
 
 @triton.jit
+def _lower(
+    lows,
+    block,
+    inside,
+    source,
+    EVEN: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """The lower of earlier scores and those of a block, in pairs if :func:`_no_lows` says so."""
+    if lows.dtype == tl.int32:
+        lows = lower_pairs(lows, block)
+    else:
+        for which in tl.static_range(2 if LANES == 8 else 1):
+            x = _half(block, which, source, LANES, ACC)
+            if not EVEN:
+                x = tl.where(inside, x, float("inf"))
+            lows = tl.minimum(lows, x)
+    return lows
+
+
+@triton.jit
+def _no_lows(
+    source,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The lowest of no scores, for each place in a block."""
+    if FAST and EVEN and LANES == 8 and source.dtype.element_ty == tl.bfloat16:
+        return tl.full((GROUPS, 4), 0x7F807F80, tl.int32)  # ∞ twice
+    else:
+        return tl.full((GROUPS, 4 if LANES == 8 else LANES), float("inf"), ACC)
+
+
+@triton.jit
+def _lows_of_places(lows, source, LANES: tl.constexpr, ACC: tl.constexpr):
+    """The same as numbers."""
+    if lows.dtype == tl.int32:
+        return tl.minimum(_half(lows, 0, source, LANES, ACC), _half(lows, 1, source, LANES, ACC))
+    else:
+        return lows
+
+
+@triton.jit
 def _glance(
     scores,
     groups,
@@ -104,34 +167,22 @@ def _glance(
     FAST: tl.constexpr,
 ):
     """Σ e^{θ − top}, and the lowest score."""
-    HALVES: tl.constexpr = 2 if LANES == 8 else 1
-    WIDTH: tl.constexpr = LANES // HALVES
-    PAIRS: tl.constexpr = FAST and EVEN and LANES == 8 and scores.dtype.element_ty == tl.bfloat16
     shift = top * LOG2_E
-    totals = tl.zeros((GROUPS, WIDTH), ACC)
-    lows = tl.full((GROUPS, WIDTH), float("inf"), ACC)
-    pairs = tl.full((GROUPS, WIDTH), 0x7F807F80, tl.int32)  # ∞ twice
+    totals = tl.zeros((GROUPS, 4 if LANES == 8 else LANES), ACC)
+    lows = _no_lows(scores, EVEN, GROUPS, LANES, ACC, FAST)
     blocks = tl.cdiv(groups, GROUPS)
     ahead = _load(scores, 0, groups, EVEN, GROUPS, LANES, True)
     for block in range(blocks):
         now = ahead
         ahead = _load(scores, tl.minimum(block + 1, blocks - 1), groups, EVEN, GROUPS, LANES, True)
         inside = _inside(block, groups, GROUPS)
-        for which in tl.static_range(HALVES):
-            x = _half(now, which, scores, LANES, ACC)
-            e = exp2(x * LOG2_E - shift, FAST)
-            if EVEN:
-                totals += e
-                if not PAIRS:
-                    lows = tl.minimum(lows, x)
-            else:
-                totals += tl.where(inside, e, 0.0)
-                lows = tl.minimum(lows, tl.where(inside, x, float("inf")))
-        if PAIRS:
-            pairs = lower_pairs(pairs, now)
-    if PAIRS:
-        lows = tl.minimum(_half(pairs, 0, scores, LANES, ACC), _half(pairs, 1, scores, LANES, ACC))
-    low = tl.min(tl.min(lows, axis=1), axis=0)
+        for which in tl.static_range(2 if LANES == 8 else 1):
+            e = exp2(_half(now, which, scores, LANES, ACC) * LOG2_E - shift, FAST)
+            if not EVEN:
+                e = tl.where(inside, e, 0.0)
+            totals += e
+        lows = _lower(lows, now, inside, scores, EVEN, LANES, ACC)
+    low = tl.min(tl.min(_lows_of_places(lows, scores, LANES, ACC), axis=1), axis=0)
     return tl.sum(tl.sum(totals, axis=1), axis=0), low
 
 
@@ -184,13 +235,59 @@ def log_sum_exp(
 
 
 @triton.jit
+def guess(
+    scores,
+    groups,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The highest score of a sample, lse(θ) less that, and whether that is to be relied on.
+
+    Its standard error is 5% or less then, and the sample has no score that makes the row wide.
+    """
+    SAMPLE: tl.constexpr = 2 * GROUPS
+    group = tl.arange(0, SAMPLE) * (groups // SAMPLE)
+    cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
+    x = tl.load(scores + cols, eviction_policy="evict_last").to(ACC)
+    top = tl.max(tl.max(x, axis=1), axis=0)
+    e = exp(x - top, FAST)
+    total = tl.sum(tl.sum(e, axis=1), axis=0)
+    squares = tl.sum(tl.sum(e * e, axis=1), axis=0)
+    lse = tl.log(total * (groups * (1.0 / SAMPLE)))
+    low = tl.min(tl.min(x - top, axis=1), axis=0)
+    return top, lse, (squares < 0.0025 * total * total) & (lse + 1.0 - low < NARROW)
+
+
+@triton.jit
+def _add_few(a0, a1, a2, a3, low, b0, b1, b2, b3, lower):
+    """Four moments and the lowest score of two parts of a row, together."""
+    return a0 + b0, a1 + b1, a2 + b2, a3 + b3, tl.minimum(low, lower)
+
+
+@triton.jit
+def _add_all(
+    a0, a1, a2, a3, a4, a5, a6, a7, low, b0, b1, b2, b3, b4, b5, b6, b7, lower
+):  # fmt: skip
+    """Eight of them."""
+    a0, a1, a2, a3, a4, a5, a6, a7 = add_moments(
+        a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7
+    )
+    return a0, a1, a2, a3, a4, a5, a6, a7, tl.minimum(low, lower)
+
+
+@triton.jit
 def omega_step(
     scores,
     rates,
     groups,
     top,
     tau,
+    next_x,
+    next_y,
     IS_NARROW: tl.constexpr,
+    WITH_LOWEST: tl.constexpr,
     EVEN: tl.constexpr,
     GROUPS: tl.constexpr,
     LANES: tl.constexpr,
@@ -200,23 +297,26 @@ def omega_step(
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """The step of τ of the Fitzpatrick logistic loss from one pass over the row, backwards."""
-    HALVES: tl.constexpr = 2 if LANES == 8 else 1
-    m0 = tl.zeros((GROUPS, LANES // HALVES), ACC)
+    """The step of τ of the Fitzpatrick logistic loss from one pass over the row, backwards.
+
+    Also the lowest score, or ∞ if nobody asks for it. The pass is given the last block and leaves
+    the first one.
+    """
+    m0 = tl.zeros((GROUPS, 4 if LANES == 8 else LANES), ACC)
     m1, m2, m3, m4, m5, m6, m7 = m0, m0, m0, m0, m0, m0, m0
+    lows = _no_lows(scores, EVEN, GROUPS, LANES, ACC, FAST)
     last = tl.cdiv(groups, GROUPS) - 1
-    next_x = _load(scores, last, groups, EVEN, GROUPS, LANES, True)
-    next_y = _load(rates, last, groups, EVEN, GROUPS, LANES, True)
     for i in range(last + 1):
         this_x, this_y = next_x, next_y
         following = tl.maximum(last - 1 - i, 0)
-        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
-        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
-        for which in tl.static_range(HALVES):
+        next_x, next_y = load_both(scores, rates, following, groups, EVEN, GROUPS, LANES, True)
+        inside = _inside(last - i, groups, GROUPS)
+        if WITH_LOWEST:
+            lows = _lower(lows, this_x, inside, scores, EVEN, LANES, ACC)
+        for which in tl.static_range(2 if LANES == 8 else 1):
             x = _half(this_x, which, scores, LANES, ACC)
             y = _half(this_y, which, rates, LANES, ACC)
             if not EVEN:
-                inside = _inside(last - i, groups, GROUPS)
                 x = tl.where(inside, x, top)  # anything that has an exponential
             if not (IS_NARROW and ROUGH):
                 x = x - top
@@ -233,12 +333,20 @@ def omega_step(
                 m5 += a5
                 m6 += a6
                 m7 += a7
-    m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce((m0, m1, m2, m3, m4, m5, m6, m7), 1, add_moments)
-    m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce(
-        (m0, m1, m2, m3, m4, m5, m6, m7), 0, add_moments, keep_dims=True
-    )
+    low = _lows_of_places(lows, scores, LANES, ACC)
+    if ROUGH:
+        m0, m1, m2, m3, low = tl.reduce((m0, m1, m2, m3, low), 1, _add_few)
+        m0, m1, m2, m3, low = tl.reduce((m0, m1, m2, m3, low), 0, _add_few, keep_dims=True)
+        m4, m5, m6, m7 = m0, m0, m0, m0  # not used
+    else:
+        m0, m1, m2, m3, m4, m5, m6, m7, low = tl.reduce(
+            (m0, m1, m2, m3, m4, m5, m6, m7, low), 1, _add_all
+        )
+        m0, m1, m2, m3, m4, m5, m6, m7, low = tl.reduce(
+            (m0, m1, m2, m3, m4, m5, m6, m7, low), 0, _add_all, keep_dims=True
+        )
     step = step_from_moments(m0, m1, m2, m3, m4, m5, m6, m7, ROUGH, REFINE, FAST, ACC)
-    return tl.sum(step, axis=0)
+    return tl.sum(step, axis=0), tl.min(low, axis=0), next_x, next_y
 
 
 @triton.jit
@@ -334,13 +442,11 @@ def _entmax_step(
     points = tl.zeros((GROUPS, LANES // HALVES), ACC)
     slopes = tl.zeros((GROUPS, LANES // HALVES), ACC)
     last = tl.cdiv(groups, GROUPS) - 1
-    next_x = _load(scores, last, groups, EVEN, GROUPS, LANES, True)
-    next_y = _load(rates, last, groups, EVEN, GROUPS, LANES, True)
+    next_x, next_y = load_both(scores, rates, last, groups, EVEN, GROUPS, LANES, True)
     for i in range(last + 1):
         this_x, this_y = next_x, next_y
         following = tl.maximum(last - 1 - i, 0)
-        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
-        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
+        next_x, next_y = load_both(scores, rates, following, groups, EVEN, GROUPS, LANES, True)
         for which in tl.static_range(HALVES):
             s = (_half(this_x, which, scores, LANES, ACC) - top) - tau
             if not EVEN:
@@ -421,6 +527,8 @@ def write_row(
     top,
     tau,
     weight,
+    next_x,
+    next_y,
     LOSS: tl.constexpr,
     FITZPATRICK: tl.constexpr,
     WITH_VALUE: tl.constexpr,
@@ -435,18 +543,15 @@ def write_row(
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """Loss and gradient of a row whose τ is known."""
+    """Loss and gradient of a row whose τ is known, and its first block."""
     HALVES: tl.constexpr = 2 if LANES == 8 else 1
     losses = tl.zeros((GROUPS, LANES // HALVES), ACC)
     factor = tl.where(tau == tau, weight, tau)
     blocks = tl.cdiv(groups, GROUPS)
-    next_x = _load(scores, 0, groups, EVEN, GROUPS, LANES, False)
-    next_y = _load(rates, 0, groups, EVEN, GROUPS, LANES, False)
     for block in range(blocks):
         this_x, this_y = next_x, next_y
         following = tl.minimum(block + 1, blocks - 1)
-        next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, False)
-        next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, False)
+        next_x, next_y = load_both(scores, rates, following, groups, EVEN, GROUPS, LANES, False)
         group = block * GROUPS + tl.arange(0, GROUPS)
         mask = (group < groups)[:, None]
         for which in tl.static_range(HALVES):
