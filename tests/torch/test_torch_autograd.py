@@ -39,6 +39,30 @@ def test_gradcheck_and_gradgradcheck(name, scores, generator):
             assert gradgradcheck(loss, x, fast_mode=True)
 
 
+OPTIONS = [
+    {"weight": torch.tensor([0.5, 2.0, 1.0, 0.1]).double(), "ignore_index": 1},
+    {"label_smoothing": 0.2},
+    {"weight": torch.tensor([0.5, 2.0, 1.0, 0.1]).double(), "label_smoothing": 0.2},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options))
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_options_have_both_derivatives(name, options, generator):
+    """Images of class indices, and of proportions."""
+    x = torch.randn(2, 4, 3, dtype=torch.float64, generator=generator).requires_grad_()
+    labels = torch.randint(0, 4, (2, 3), generator=generator)
+    rows = torch.softmax(torch.randn(x.shape, dtype=torch.float64, generator=generator), 1)
+    for target in (labels, rows):
+        chosen = {k: v for k, v in options.items() if target is labels or k != "ignore_index"}
+
+        def loss(x, target=target, chosen=chosen):
+            return loss_of(name)(x, target, **chosen)
+
+        assert gradcheck(loss, x, check_forward_ad=True, fast_mode=True)
+        assert gradgradcheck(loss, x, fast_mode=True)
+
+
 @pytest.mark.parametrize("name", [n for n in fp.loss_names() if not n.startswith("fitzpatrick_")])
 def test_links_have_a_gradient_in_both_modes(name, scores):
     assert gradcheck(getattr(F, name), scores.requires_grad_(), check_forward_ad=True)

@@ -250,14 +250,20 @@ def test_ignored_rows_count_for_nothing(name, smoothing, scores):
     assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
 
 
-def test_the_mean_over_nothing_is_nan_as_in_pytorch(scores):
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_the_mean_over_nothing_is_nan_as_in_pytorch(name, weight, smoothing, scores):
     ignored = torch.full((5,), -100)
-    value, gradient = value_and_gradient(F.fitzpatrick_logistic_loss, scores, ignored)
-    expected, expected_gradient = value_and_gradient(nn.cross_entropy, scores, ignored)
+    options = {"weight": WEIGHTS[weight], "label_smoothing": smoothing}
+    value, gradient = value_and_gradient(loss_of(name), scores, ignored, **options)
+    expected, expected_gradient = value_and_gradient(nn.cross_entropy, scores, ignored, **options)
     assert math.isnan(value.item())
     assert math.isnan(expected.item())
     assert torch.equal(gradient, expected_gradient)
-    assert F.sparsemax_loss(scores, ignored, reduction="sum").item() == 0
+    total, gradient = value_and_gradient(loss_of(name), scores, ignored, reduction="sum", **options)
+    assert total.item() == 0
+    assert torch.equal(gradient, torch.zeros_like(gradient))
 
 
 @pytest.mark.parametrize("name", fp.loss_names())

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as distributed
 import torch.multiprocessing as multiprocessing
+import torch.utils.checkpoint
 from conftest import CLASS_LOSSES, targets_like
 from torch.nn.parallel import DistributedDataParallel
 
@@ -226,6 +227,31 @@ def test_a_regularizer_of_the_users_own(pair, scores):
     torch.testing.assert_close(criterion.link(scores), reference.link(scores / 2))
 
 
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "fitzpatrick_sigmoid"])
+def test_modules_can_be_exported(name, scores, generator):
+    target = targets_like(name, scores, generator)
+    module = getattr(ft, module_name(name))(reduction="none")
+    program = torch.export.export(module, (scores, target))
+    x = 2 * scores
+    torch.testing.assert_close(program.module()(x, target), module(x, target), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", CLASS_LOSSES)
+def test_gradients_may_be_recomputed_or_kept_elsewhere(name, scores):
+    criterion, labels = getattr(ft, module_name(name))(), torch.tensor([0, 3, -100, 2, 2])
+    layer = torch.nn.Linear(4, 4).double()
+
+    def loss():
+        return criterion(layer(scores), labels)
+
+    (expected,) = torch.autograd.grad(loss(), layer.weight)
+    again = torch.utils.checkpoint.checkpoint(loss, use_reentrant=False)
+    assert torch.equal(torch.autograd.grad(again, layer.weight)[0], expected)
+    with torch.autograd.graph.save_on_cpu():
+        kept = loss()
+    assert torch.equal(torch.autograd.grad(kept, layer.weight)[0], expected)
+
+
 def test_vectors_of_any_set(scores):
     omega = fp.regularizers.SquaredNorm(fp.sets.L2Ball())
     criterion = ft.FitzpatrickLoss(omega, dim=0, reduction="none")
@@ -237,15 +263,25 @@ def test_vectors_of_any_set(scores):
         criterion(scores, 10 * torch.ones_like(scores))
 
 
+LABELS = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
+HALF_IGNORED = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # one of two processes has none
+
+
+def _losses(model, inputs, rows, share):
+    """Means, and a sum whose gradients DDP divides by the number of processes."""
+    yield ft.FitzpatrickLogisticLoss()(model(inputs[rows]), LABELS[rows])
+    yield ft.SparsemaxLoss()(model(inputs[rows]), LABELS[rows])
+    total = ft.FitzpatrickEntmax15Loss(reduction="sum")
+    yield total(model(inputs[rows]), HALF_IGNORED[rows]) * share
+
+
 def _train(rank, address, folder):
     distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     torch.manual_seed(0)
     model = DistributedDataParallel(torch.nn.Linear(3, 4).double())
     inputs = torch.randn(8, 3, dtype=torch.float64)
-    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
-    mine = slice(4 * rank, 4 * rank + 4)
-    for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
-        criterion(model(inputs[mine]), labels[mine]).backward()
+    for loss in _losses(model, inputs, slice(4 * rank, 4 * rank + 4), 2.0):
+        loss.backward()
     torch.save(model.module.weight.grad, folder / f"{rank}.pt")
     distributed.barrier()
     # taking DDP apart can wait for ever: it joins gloo's threads, which may wait for the GIL
@@ -260,9 +296,8 @@ def test_distributed_data_parallel(tmp_path):
     torch.manual_seed(0)
     model = torch.nn.Linear(3, 4).double()
     inputs = torch.randn(8, 3, dtype=torch.float64)
-    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
-    for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
-        criterion(model(inputs), labels).backward()
+    for loss in _losses(model, inputs, slice(8), 1.0):
+        loss.backward()
     assert torch.equal(first, second)
     torch.testing.assert_close(first, model.weight.grad, rtol=1e-12, atol=1e-14)
 
