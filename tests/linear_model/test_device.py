@@ -1,16 +1,30 @@
 """The same problem on a PyTorch device, here the CPU, against NumPy."""
 
+import math
+
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
+from fitzpatrick.linear_model import _device
 from fitzpatrick.linear_model._base import Data
 from fitzpatrick.linear_model._device import device_problem, find_device
+from fitzpatrick.linear_model._device_rows import DeviceRows
 from fitzpatrick.linear_model._fitting import Settings
 from fitzpatrick.losses import get_loss
 
 LOSSES = ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax", "entmax15")
 OTHERS = ("fitzpatrick_entmax15", "perceptron", "squared", "sigmoid")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Several are slower on arrays like these, the more so on a machine that is busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def problems(name, k, *, intercept=True, standardize=True, make=np.asarray, tol=1e-10):
@@ -34,15 +48,15 @@ def test_value_gradient_and_curvature(name, k):
     points = []
     parameters, direction = np.random.default_rng(1).normal(size=(2, 7, k))
     for problem in problems(name, k):
-        objective = problem.objective.with_alpha(0.3)
-        point = objective.evaluate(parameters)
+        objective, design = problem.objective.with_alpha(0.3), problem.design
+        point = objective.evaluate(design.place(parameters))
         product, precondition = objective.curvature(point)
         points.append(
             (
                 np.asarray(point.value),
-                point.gradient,
-                product(direction),
-                precondition(direction),
+                design.fetch(point.gradient),
+                design.fetch(product(design.place(direction))),
+                design.fetch(precondition(design.place(direction))),
                 objective.scales(point),
             )
         )
@@ -65,10 +79,100 @@ def test_optimum(name, intercept, standardize, make):
         start = expected.coef, expected.intercept
 
 
+@pytest.fixture
+def cheap_blocks(monkeypatch):
+    """Blocks of the preconditioner from the second Newton step on, and how often they are made."""
+    made = []
+    whole = _device.DeviceDesign.block_inverse
+
+    def counted(self, curvature, ridge):
+        made.append(curvature.shape)
+        return whole(self, curvature, ridge)
+
+    monkeypatch.setattr(_device.DeviceDesign, "block_cost", 0.0)
+    monkeypatch.setattr(_device.DeviceDesign, "block_inverse", counted)
+    monkeypatch.setattr(_device, "_BLOCK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
+    return made
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", [*LOSSES, "sigmoid"])
+def test_blocks_lead_to_the_same_optimum(name, intercept, cheap_blocks):
+    by_numpy, by_torch = problems(name, 5, intercept=intercept, tol=1e-10)
+    expected, found = by_numpy.fit(0.01), by_torch.fit(0.01)
+    assert cheap_blocks or found.result.n_iter == 1
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-8)
+    np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-8)
+    assert found.result.status.converged
+
+
+def block_preconditioner(name, alpha):
+    """Hessian products and the inverse of the blocks at some point, on NumPy arrays."""
+    problem = problems(name, 5)[1]
+    place, fetch = problem.design.place, problem.design.fetch
+    objective = problem.objective.with_alpha(alpha)
+    point = objective.evaluate(place(np.random.default_rng(3).normal(size=(7, 5))))
+    product, _ = objective.curvature(point)
+    product(point.gradient)  # which is worth the price of the blocks
+    product, inverse = objective.curvature(point)
+    objective._memory = objective._empty_memory()
+    inverse = objective._inverse()
+    return lambda v: fetch(product(place(v))), lambda r: fetch(inverse(place(r)))
+
+
+def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks):
+    product, inverse = block_preconditioner("sigmoid", 0.1)
+    v = np.random.default_rng(1).normal(size=(7, 5))
+    np.testing.assert_allclose(inverse(product(v)), v, rtol=1e-5, atol=1e-5)
+    assert cheap_blocks
+
+
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax"])
+def test_blocks_of_coupled_classes(name, cheap_blocks):
+    product, inverse = block_preconditioner(name, 0.1)
+    assert cheap_blocks
+    a, b = np.random.default_rng(1).normal(size=(2, 7, 5))
+    assert np.vdot(a, inverse(b)) == pytest.approx(np.vdot(inverse(a), b))
+    assert np.vdot(a, inverse(a)) > 0
+    common = np.ones((7, 5))  # the same for all classes: the penalty alone
+    common[-1] = 0  # which leaves out the intercept
+    np.testing.assert_allclose(product(common), 0.1 * common, atol=1e-12)
+    np.testing.assert_allclose(inverse(common), 10 * common, atol=1e-9)
+
+
+def test_blocks_save_products(monkeypatch):
+    """Features of a weak penalty whose curvature differs from class to class."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
+    Y = np.eye(6)[np.argmax(X @ generator.normal(size=(20, 6)), axis=1)]
+    settings = Settings(get_loss("logistic"), False, False, "auto", 1e-8, 1000, 0, 1)
+    products = []
+    for cost in (math.inf, 0.0):
+        monkeypatch.setattr(_device.DeviceDesign, "block_cost", cost)
+        problem = device_problem(X, Y, settings, find_device("cpu"))
+        products.append(0)
+        scores = problem.design.scores
+
+        def counted(parameters, out, scores=scores):
+            products[-1] += 1
+            return scores(parameters, out)
+
+        problem.design.scores = counted
+        assert problem.fit(0.01).result.status.converged
+    assert products[1] < 0.7 * products[0]
+
+
+def test_scores_that_were_written_to_are_solved_anew():
+    y = torch.eye(3, dtype=torch.float64)
+    theta = torch.zeros((3, 3), dtype=torch.float64)
+    rows = DeviceRows(get_loss("logistic"), y)
+    before = rows.hessian_operator(theta).d
+    theta += torch.eye(3)
+    assert not torch.equal(rows.hessian_operator(theta).d, before)
+
+
 @pytest.mark.parametrize("name", ["cuda", "meta", "abacus"])
 def test_device_that_cannot_be_used(name):
-    import torch
-
     if name == "cuda" and torch.cuda.is_available():
         pytest.skip("there is a GPU here")
     with pytest.raises(ValueError, match=f"PyTorch cannot use the device '{name}' here: "):

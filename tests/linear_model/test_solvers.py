@@ -15,6 +15,7 @@ from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Memory
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model._walk import Forecast
+from fitzpatrick.linear_model.solvers import _newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
@@ -61,7 +62,7 @@ def test_stronger_penalties_lead_around_kinks(capsys: pytest.CaptureFixture[str]
 
 
 def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fitting, "_PATIENCE_AT_KINKS", 1)
+    monkeypatch.setattr(_newton_cg, "_SHORTEST", 1.0)  # no step may be shortened
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 60))
     Y = np.eye(5)[rng.integers(0, 5, 150)]
@@ -71,6 +72,18 @@ def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     expected = ProportionRegressor("sparsemax", 0.05).fit(X, Y).objective_
     assert model.objective_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_newton_goes_on_while_the_objective_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rare features without an intercept: the gradient grows for a while on the way down."""
+    monkeypatch.setattr(_fitting, "_PATIENCE", 2)
+    rng = np.random.default_rng(4)
+    X = (rng.random((1000, 30)) < np.geomspace(0.002, 0.3, 30)).astype(float)
+    X = X[:, np.ptp(X, axis=0) > 0]
+    Y = np.eye(5)[rng.choice(5, 1000, p=[0.7, 0.075, 0.075, 0.075, 0.075])]
+    model = ProportionRegressor("logistic", 1e-3, fit_intercept=False)
+    model.fit((X - X.mean(axis=0)) / X.std(axis=0), Y)
+    assert model.status_ is Status.CONVERGED  # and not switched to L-BFGS
 
 
 def test_cold_and_warm_agree_with_an_intercept() -> None:

@@ -169,7 +169,8 @@ class _Model:
 
     def predict(self, X: Matrix, fitted: Fitted) -> np.ndarray:
         scores = np.asarray(X @ fitted.coef.T) + fitted.intercept
-        return np.asarray(self.settings.loss.link(scores))
+        design = self.problem.design
+        return np.asarray(design.fetch(self.settings.loss.link(design.place(scores))))
 
     def fit(self, alpha: float, start: State | None) -> tuple[Record, State]:
         """The record of one α, and the coefficients to start the next one from."""

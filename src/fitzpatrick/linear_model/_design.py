@@ -18,6 +18,7 @@ A dense X is also rotated to its principal directions where that pays, :math:`X 
 solvers precondition with, and with fewer samples than features the parameters shrink to the former.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array
+from ._preconditioner import Map
 from ._rotation import principal_directions, rotation_pays
 
 
@@ -146,15 +148,28 @@ class Design(ABC):
         """The transposed map: (n, k) → (p, k)."""
 
     def place(self, array: Array) -> Array:
-        """A NumPy array where scores are computed, as ``scores`` and ``adjoint`` take it."""
+        """A NumPy array where parameters and scores are, as ``scores`` and ``adjoint`` take it."""
         return array
 
     def fetch(self, array: Array) -> Array:
         """The inverse of :meth:`place`."""
         return np.asarray(array)
 
+    @property
+    def block_cost(self) -> float:
+        """What :meth:`block_inverse` costs in Hessian products."""
+        return math.inf
+
+    def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:
+        """R ↦ A_c⁻¹ r_c for each class c, A_c = Σ_i curvature_ic x_i x_iᵀ + diag(ridge).
+
+        None where rounding errors leave an A_c without an inverse.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no blocks of finite cost")
+
     def to_original(self, parameters: Array) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) for the X that the user has."""
+        parameters = self.fetch(parameters)
         coef = self._to_features(parameters[: self.n_penalized]).T / self.scaling.scale
         intercept = parameters[-1] if self.fit_intercept else np.zeros(coef.shape[0])
         return coef, intercept - coef @ self.scaling.shift
@@ -165,7 +180,7 @@ class Design(ABC):
         parameters[: self.n_penalized] = self._from_features((coef * self.scaling.scale).T)
         if self.fit_intercept:
             parameters[-1] = intercept + coef @ self.scaling.shift
-        return parameters
+        return self.place(parameters)
 
     def _to_features(self, parameters: Array) -> Array:
         """From penalised parameters to coefficients of the scaled features, (d, k)."""

@@ -1,7 +1,7 @@
-"""A problem whose large arrays live on a PyTorch device: the features, and all of shape (n, k).
+"""A problem on a PyTorch device: features, scores and parameters are there from start to end.
 
-The solvers stay where they are. What travels is one array of parameters, (p, k), each way and
-product. Losses are the core's, which takes PyTorch arrays as they are.
+The solvers and the losses take PyTorch arrays as they are; what comes back while a fit runs is
+numbers, and in the end the coefficients.
 """
 
 import functools
@@ -12,11 +12,17 @@ import torch
 from scipy import sparse
 
 from .._array import Array
-from ..losses import Loss
-from ..regularizers._base import SeparableSolution
 from ._design import Design
+from ._device_rows import bind_rows
 from ._fitting import Problem, Settings
-from ._rows import EntryHessian, Product
+from ._preconditioner import Map
+
+# What the blocks of a preconditioner cost in Hessian products, from times on an H200: their
+# operations are done twice as fast, a product also waits as long as these operations take, and
+# even the smallest blocks cost some products.
+_WAIT = 1.6e10
+_FEWEST = 10
+_BLOCK_BYTES = 1 << 30  # of the largest array while blocks are made
 
 
 def find_device(name: str) -> torch.device:
@@ -40,10 +46,11 @@ def device_name(device: torch.device) -> str:
 class DeviceDesign(Design):
     """A dense design with its matrix on a device."""
 
-    def __init__(self, design: Design, device: torch.device) -> None:
+    def __init__(self, design: Design, n_scores: int, device: torch.device) -> None:
         super().__init__(design.scaling, design.fit_intercept)
         self.n_penalized = design.n_penalized
         self._design = design
+        self._n_scores = n_scores
         self._device = device
         self._matrix = self.place(design.matrix)
 
@@ -60,14 +67,39 @@ class DeviceDesign(Design):
         return self._design.spectrum
 
     def scores(self, parameters: Array, out: Array) -> Array:
-        placed = self.place(parameters.astype(self.dtype, copy=False))
-        return torch.matmul(self._matrix, placed, out=out)
+        return torch.matmul(self._matrix, parameters.to(self._matrix.dtype), out=out)
 
     def adjoint(self, gradient: Array) -> Array:
-        return self.fetch(self._matrix.T @ gradient).astype(np.float64, copy=False)
+        return (self._matrix.T @ gradient).to(torch.float64)
+
+    @property
+    def block_cost(self) -> float:
+        n, p, k = self.n_samples, self.n_parameters, self._n_scores
+        return _FEWEST + 2 * n * p * p * k / (8 * n * p * k + _WAIT)
+
+    def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:
+        inverses = torch.empty(
+            (curvature.shape[1], *ridge.shape, *ridge.shape),
+            dtype=torch.float64,
+            device=self._device,
+        )
+        matrix = self._matrix.to(torch.float64)
+        identity = torch.eye(ridge.shape[0], dtype=torch.float64, device=self._device)
+        step = max(1, _BLOCK_BYTES // (8 * matrix.numel()))
+        for start in range(0, curvature.shape[1], step):
+            weights = curvature[:, start : start + step].T.to(torch.float64)
+            weighted = weights.unsqueeze(1) * matrix.T
+            blocks = (weighted.flatten(0, 1) @ matrix).unflatten(0, (-1, ridge.shape[0]))
+            blocks.diagonal(dim1=1, dim2=2).add_(ridge)
+            factors, failed = torch.linalg.cholesky_ex(blocks)
+            if bool(failed.any()):
+                return None
+            half = torch.linalg.solve_triangular(factors, identity.expand_as(blocks), upper=False)
+            torch.bmm(half.mT, half, out=inverses[start : start + step])
+        return lambda residual: torch.bmm(inverses, residual.T.unsqueeze(2)).squeeze(2).T
 
     def place(self, array: Array) -> Array:
-        return torch.as_tensor(array, device=self._device)
+        return torch.as_tensor(np.ascontiguousarray(array), device=self._device)
 
     def fetch(self, array: Array) -> Array:
         return array.numpy(force=True)
@@ -79,42 +111,9 @@ class DeviceDesign(Design):
         return self._design._from_features(parameters)
 
 
-class DeviceRows:
-    """A loss bound to dense targets on a device."""
-
-    def __init__(self, loss: Loss, targets: Array, dtype: Any, device: torch.device) -> None:
-        self._loss = loss
-        self._y = torch.as_tensor(targets.astype(dtype, copy=False), device=device)
-
-    def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
-        solution = self._loss.solve(self._y, theta)
-        return solution.value(), torch.sub(solution.y_star, self._y, out=out[1])
-
-    def hessian_operator(self, theta: Array) -> Product:
-        solution = self._loss.solve(self._y, theta)
-        if not isinstance(solution, SeparableSolution):
-            return lambda v, out: out.copy_(solution.hessian_product(v))
-        return DeviceHessian(solution.kernel.point(solution.s)[1], solution.coupled)
-
-
-class DeviceHessian(EntryHessian):
-    """The solution's own product, with what does not depend on v computed once."""
-
-    def __init__(self, d: Array, coupled: bool) -> None:
-        self.d = d
-        self.total = d.sum(dim=1) if coupled else None
-        self._mean = None if self.total is None else d / self.total.unsqueeze(1)
-
-    def __call__(self, v: Array, out: Array) -> Array:
-        if self._mean is None:
-            return torch.mul(self.d, v, out=out)
-        shift = torch.linalg.vecdot(self._mean, v).unsqueeze(1)
-        return torch.sub(v, shift, out=out).mul_(self.d)
-
-
 def device_problem(X: Array, targets: Array, settings: Settings, device: torch.device) -> Problem:
     """Features, which become dense, and targets (n, k) on a device."""
     features = X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
-    rows = DeviceRows(settings.loss, targets, features.dtype, device)
-    place = functools.partial(DeviceDesign, device=device)
+    rows = bind_rows(settings.loss, targets, features.dtype, device)
+    place = functools.partial(DeviceDesign, n_scores=targets.shape[1], device=device)
     return Problem(features, rows, targets.shape[1], None, settings, place)

@@ -19,7 +19,7 @@ from ._walk import SOLVERS as SOLVERS
 from ._walk import Walk
 from .solvers import Outcome, Result, Stopping
 
-# Iterations without a smaller gradient norm; at kinks it goes up and down.
+# Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
 _PATIENCE, _PATIENCE_AT_KINKS = 20, 200
 
 
@@ -119,7 +119,14 @@ class Problem:
     @functools.cached_property
     def objective(self) -> Objective:
         """The objective without a penalty."""
-        return Objective(self.design, self.rows, self.weights, 0.0, self.n_scores)
+        return Objective(
+            self.design,
+            self.rows,
+            self.weights,
+            0.0,
+            self.n_scores,
+            has_kinks=self.settings.has_kinks,
+        )
 
     @functools.cached_property
     def at_zero(self) -> Point:

@@ -16,14 +16,17 @@ import numpy as np
 
 from .._array import Array, namespace
 from ._design import Design
-from ._preconditioner import Map, Memory, Spectral
+from ._preconditioner import Blocks, Map, Memory, Spectral
 from ._rows import Entrywise, Product, Rows
+from ._vectors import copy as copied
+from ._vectors import inner, norm
 
 # Classes up to which the curvature of all rows is computed in full: from the curvatures of the
 # entries where the rows have them, else by one product with the rows for each class.
 _MAX_FULL, _MAX_PRODUCTS = 64, 8
 _FEW = 32
 _FLAT = 1e-8  # mean curvature below this is none
+_SHARE_AT_KINKS = 0.1  # of the mean curvature, added to that of each class
 _PAIRS, _PAIRS_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
 
 
@@ -38,7 +41,7 @@ class Point:
 
     @functools.cached_property
     def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
+        return norm(self.gradient)
 
 
 class _Workspace:
@@ -62,11 +65,20 @@ class Objective:
         weights: w, or None for ones.
         alpha: strength of the penalty.
         n_scores: k.
+        has_kinks: whether the Hessian may jump.
     """
 
     def __init__(
-        self, design: Design, rows: Rows, weights: Array | None, alpha: float, n_scores: int
+        self,
+        design: Design,
+        rows: Rows,
+        weights: Array | None,
+        alpha: float,
+        n_scores: int,
+        *,
+        has_kinks: bool = False,
     ) -> None:
+        self.has_kinks = has_kinks
         self.design = design
         self.rows = rows
         self.weights = weights
@@ -81,6 +93,7 @@ class Objective:
         self._workspace = _Workspace(design, n_scores, self._order)
         self._memory = self._empty_memory()
         self._spectral: list[Spectral] = []  # the latest one
+        self._blocks = Blocks()
 
     def with_alpha(self, alpha: float) -> Self:
         """The same with another penalty; both share their buffers and what they learn."""
@@ -93,16 +106,18 @@ class Objective:
         other = copy.copy(self)
         other._memory = self._empty_memory()
         other._spectral = []
+        other._blocks = Blocks()
         return other
 
     def _empty_memory(self) -> Memory:
         pair_bytes = 16 * self.design.n_parameters * self.n_scores
         size = min(_PAIRS, max(1, _PAIRS_BYTES // pair_bytes))
-        return Memory(size, self.design.n_penalized)
+        return Memory(size, self.design.n_penalized, self.design.place)
 
     def zero(self) -> Array:
         """The start of a fit."""
-        return np.zeros((self.design.n_parameters, self.n_scores), order=self._order)
+        shape = (self.design.n_parameters, self.n_scores)
+        return self.design.place(np.zeros(shape, order=self._order))
 
     @property
     def total_weight(self) -> float:
@@ -117,13 +132,14 @@ class Objective:
         values, residual = self.rows.value_and_gradient(theta, (space.values, space.residual))
         total = float(self._sum(values))
         if not math.isfinite(total):
-            return Point(parameters, math.inf, np.full_like(parameters, math.nan), self.alpha)
+            nowhere = namespace(parameters).full_like(parameters, math.nan)
+            return Point(parameters, math.inf, nowhere, self.alpha)
         if self._column is not None:
             residual *= self._column
         gradient = self.design.adjoint(residual)
         penalized = parameters[: self.design.n_penalized]
         gradient[: self.design.n_penalized] += self.alpha * penalized
-        value = total + self.alpha / 2 * float(np.vdot(penalized, penalized))
+        value = total + self.alpha / 2 * inner(penalized, penalized)
         return Point(parameters, value, gradient, self.alpha)
 
     def move(self, point: Point) -> Point:
@@ -132,16 +148,16 @@ class Objective:
         if more == 0:
             return point
         penalized = point.parameters[: self.design.n_penalized]
-        gradient = point.gradient.copy()
+        gradient = copied(point.gradient)
         gradient[: self.design.n_penalized] += more * penalized
-        value = point.value + more / 2 * float(np.vdot(penalized, penalized))
+        value = point.value + more / 2 * inner(penalized, penalized)
         return Point(point.parameters, value, gradient, self.alpha)
 
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""
         if not self._spectral:
             self._learn(self._row_curvature(point))
-        return np.asarray(point.parameters - self._inverse()(point.gradient))
+        return point.parameters - self._inverse()(point.gradient)
 
     def curvature(self, point: Point) -> tuple[Map, Map]:
         """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
@@ -150,6 +166,7 @@ class Objective:
         buffer = self._workspace.tangent
 
         def product(direction: Array) -> Array:
+            self._blocks.products += 1
             tangent = self.design.scores(direction, out=buffer)
             tangent = rows(tangent, tangent)
             if self._column is not None:
@@ -160,6 +177,9 @@ class Objective:
             return out
 
         self._learn(rows)
+        if self._blocks.products > self.design.block_cost and isinstance(rows, Entrywise):
+            self._blocks.set(None, self.alpha)  # their memory is needed
+            self._blocks.set(self._block_inverse(rows), self.alpha)
         return product, self._inverse()
 
     def _row_curvature(self, point: Point) -> Product:
@@ -176,18 +196,59 @@ class Objective:
         if curvature.max() <= _FLAT * self.total_weight:  # on the flat part of a loss
             curvature, vectors = np.full(self.n_scores, self.total_weight), None
         # directions without curvature, as on the simplex, hold nothing but rounding errors
-        least = math.sqrt(np.finfo(self.design.dtype).eps) * curvature.max()
+        least = self._negligible * curvature.max()
         self._spectral[:] = [
             Spectral(
-                self.design.spectrum,
+                self.design.place(self.design.spectrum),
                 self.design.n_penalized,
-                np.maximum(curvature, least),
-                vectors,
+                self.design.place(np.maximum(curvature, least)),
+                None if vectors is None else self.design.place(vectors),
             )
         ]
 
+    @property
+    def _negligible(self) -> float:
+        """Curvature relative to the largest, below which it may be rounding errors."""
+        return math.sqrt(np.finfo(self.design.dtype).eps)
+
     def _inverse(self) -> Map:
-        return self._memory.inverse(self._spectral[0].inverse(self.alpha), self.alpha)
+        base = self._blocks.inverse
+        if base is None or self._blocks.alpha != self.alpha:
+            base = self._spectral[0].inverse(self.alpha)
+        return self._memory.inverse(base, self.alpha)
+
+    def _block_inverse(self, rows: Entrywise) -> Map | None:
+        """M₀⁻¹ from the exact blocks of the classes.
+
+        Where the entries of a row are coupled, what is the same for all classes changes nothing
+        but the penalty, and is kept apart.
+        """
+        d, weights = self.design.n_penalized, self._column
+        curvature = self._diagonal(rows)
+        if weights is not None:
+            curvature = curvature * weights
+        # Directions without curvature are as in the spectral M₀; where there are kinks, curvature
+        # may be beyond the next one, so that M would call steps short that are not.
+        spectral = self._spectral[0]
+        if self.has_kinks:
+            least = _SHARE_AT_KINKS * float(spectral.curvature.mean())
+        else:
+            least = self._negligible * float(spectral.curvature.max())
+        ridge = spectral.spectrum * least
+        ridge[:d] += self.alpha
+        inverse = self.design.block_inverse(curvature, ridge)
+        if inverse is None or rows.total is None:
+            return inverse
+        common = self.design.place(np.full((self.design.n_parameters, 1), self.total_weight))
+        if self.alpha > 0:
+            common[:d] = self.alpha
+
+        def apply(residual: Array) -> Array:
+            mean = residual.mean(axis=1)[:, None]
+            z = inverse(residual - mean)
+            return z - z.mean(axis=1)[:, None] + mean / common
+
+        return apply
 
     def _row_spectrum(self, rows: Product) -> tuple[Array, Array | None]:
         """Eigenvalues and eigenvectors of C, or with many classes something simpler like C."""
@@ -211,10 +272,13 @@ class Objective:
 
     def _class_curvatures(self, rows: Entrywise) -> Array:
         """The diagonal of C."""
-        d = rows.d
-        if rows.total is not None:
-            d = d - d * d * self._share(rows.total, weighted=False)
-        return self._sum(d)
+        return self._sum(self._diagonal(rows))
+
+    def _diagonal(self, rows: Entrywise) -> Array:
+        """The diagonals of the rows' Hessians, (n, k)."""
+        if rows.total is None:
+            return rows.d
+        return rows.d - rows.d * rows.d * self._share(rows.total, weighted=False)
 
     def _share(self, total: Array, *, weighted: bool = True) -> Array:
         """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
@@ -258,6 +322,6 @@ class Objective:
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
         self._learn(self._row_curvature(point))
-        mean = self._spectral[0].curvature.mean(keepdims=True)
+        mean = self.design.fetch(self._spectral[0].curvature).mean(keepdims=True)
         spectral = Spectral(self.design.spectrum, self.design.n_penalized, mean)
         return 1 / np.sqrt(spectral.diagonal(self.alpha))

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._array import Array
+from .._array import Array, namespace
+from ._vectors import inner
 
 Map = Callable[[Array], Array]
 
@@ -39,10 +40,12 @@ class Spectral:
 
     def diagonal(self, alpha: float) -> Array:
         """spectrum × curvature + alpha, shape (p, k), kept above zero."""
-        diagonal = np.outer(self.spectrum, self.curvature)
+        diagonal = self.spectrum[:, None] * self.curvature
         diagonal[: self.n_penalized] += alpha
-        largest = diagonal.max()
-        return np.maximum(diagonal, _SMALLEST * largest) if largest > 0 else diagonal + 1.0
+        largest = float(diagonal.max())
+        if largest <= 0:
+            return diagonal + 1.0
+        return namespace(diagonal).clip(diagonal, min=_SMALLEST * largest)
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M₀⁻¹ R."""
@@ -53,21 +56,42 @@ class Spectral:
         return lambda residual: (residual @ vectors / diagonal) @ vectors.T
 
 
+@dataclass
+class Blocks:
+    """M₀ from exact blocks, one per class, where it was worth its price.
+
+    Attributes:
+        products: Hessian products since they were made.
+        alpha: the penalty that they are for.
+        inverse: R ↦ M₀⁻¹ R, or None.
+    """
+
+    products: int = 0
+    alpha: float = 0.0
+    inverse: Map | None = None
+
+    def set(self, inverse: Map | None, alpha: float) -> None:
+        """Use these from now on."""
+        self.products, self.alpha, self.inverse = 0, alpha, inverse
+
+
 class Memory:
     """The latest pairs (s, H s), for any alpha.
 
     Args:
         size: how many pairs are kept.
         n_penalized: how many rows of a parameter array alpha falls on.
+        place: takes a NumPy array to where parameters are.
     """
 
-    def __init__(self, size: int, n_penalized: int) -> None:
+    def __init__(self, size: int, n_penalized: int, place: Map = lambda array: array) -> None:
+        self._place = place
         self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=size)
         self._n_penalized = n_penalized
 
     def add(self, direction: Array, product: Array, alpha: float) -> None:
         """Keep a direction and its product with the Hessian at alpha, for inverses to come."""
-        if float(np.vdot(direction, product)) > 0:
+        if inner(direction, product) > 0:
             self._pairs.append((direction, product, alpha))
 
     def inverse(self, base: Map, alpha: float) -> Map:
@@ -82,9 +106,10 @@ class Memory:
         if not self._pairs:
             return base
         s, y = self._rows(alpha)
-        triangle = np.triu(s @ y.T)
-        diagonal = triangle.diagonal()
-        inverse = np.linalg.inv(triangle)
+        xp = namespace(s)
+        triangle = xp.triu(s @ y.T)
+        diagonal = xp.linalg.diagonal(triangle)
+        inverse = xp.linalg.inv(triangle)
 
         def apply(residual: Array) -> Array:
             flat = residual.reshape(-1)
@@ -98,9 +123,10 @@ class Memory:
     def _rows(self, alpha: float) -> tuple[Array, Array]:
         """S and Y at alpha, one pair a row, the oldest first."""
         directions, products, alphas = zip(*self._pairs, strict=True)
+        xp = namespace(*directions)
         s, y = (
-            np.stack([array.reshape(-1) for array in arrays]) for arrays in (directions, products)
+            xp.stack([array.reshape(-1) for array in arrays]) for arrays in (directions, products)
         )
         end = self._n_penalized * directions[0].shape[1]
-        y[:, :end] += (alpha - np.asarray(alphas))[:, None] * s[:, :end]
+        y[:, :end] += self._place(alpha - np.asarray(alphas))[:, None] * s[:, :end]
         return s, y

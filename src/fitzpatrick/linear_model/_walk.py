@@ -13,6 +13,7 @@ import numpy as np
 
 from .._array import Array
 from ._objective import Objective, Point
+from ._vectors import norm
 from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
 
 Solver = Callable[[Objective, Point, Stopping, Report], Result]
@@ -127,7 +128,7 @@ class Forecast:
 
     def __init__(self, objective: Objective) -> None:
         # a change of the parameters counts by what it does to the scores
-        self._lengths = np.sqrt(objective.design.spectrum)[:, None]
+        self._lengths = objective.design.place(np.sqrt(objective.design.spectrum)[:, None])
         self._minima: list[Point] = []
         self._candidates: list[Array] = []
         self._best = 0
@@ -150,7 +151,7 @@ class Forecast:
         if not 0 < alpha < last.alpha < before.alpha:
             return None
         part = math.log(alpha / last.alpha) / math.log(last.alpha / before.alpha)
-        return np.asarray(last.parameters + part * (last.parameters - before.parameters))
+        return last.parameters + part * (last.parameters - before.parameters)
 
     def learn(self, minimum: Point) -> None:
         """Keep a minimum, and see which way led nearer to it."""
@@ -158,7 +159,7 @@ class Forecast:
             self._minima.pop()
         if len(self._candidates) > 1:
             misses = [
-                float(np.linalg.norm(self._lengths * (candidate - minimum.parameters)))
+                norm(self._lengths * (candidate - minimum.parameters))
                 for candidate in self._candidates
             ]
             self._best = int(np.argmin(misses))

@@ -21,13 +21,14 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
     point = start
     scales = objective.scales(point)
     n_iter = 0
+    fetch = objective.design.fetch  # SciPy works on NumPy arrays
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         nonlocal point
         parameters = scales * flat.reshape(start.parameters.shape)
-        if not np.array_equal(parameters, point.parameters):
-            point = objective.evaluate(parameters)
-        return point.value, (scales * point.gradient).ravel()
+        if not np.array_equal(parameters, fetch(point.parameters)):
+            point = objective.evaluate(objective.design.place(parameters))
+        return point.value, (scales * fetch(point.gradient)).ravel()
 
     def after_iteration(intermediate_result: OptimizeResult) -> None:  # noqa: ARG001  # SciPy looks for this name
         nonlocal n_iter
@@ -49,7 +50,7 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
         }
         outcome = minimize(
             evaluate,
-            (start.parameters / scales).ravel(),
+            (fetch(start.parameters) / scales).ravel(),
             method="L-BFGS-B",
             jac=True,
             callback=after_iteration,

@@ -10,11 +10,10 @@ products, and the region shrinks to the step that worked.
 import math
 from collections import deque
 
-import numpy as np
-
-from ..._array import Array
+from ..._array import Array, namespace
 from .._objective import Objective, Point
 from .._preconditioner import Map
+from .._vectors import copy, inner
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
@@ -34,7 +33,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
     radius = math.inf
     previous = None
     noise = math.sqrt(stopping.eps) / 16
-    best, best_iteration = start, 0
+    best, lowest, progress = start, start.value, 0  # the last iteration that got nearer
     shortened: deque[bool] = deque(maxlen=_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
@@ -44,15 +43,17 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             status = Status.MAX_ITER
         if status is not None:
             return Result(point, iteration, status)
+        if point.value < lowest - noise * abs(lowest):
+            lowest, progress = point.value, iteration
         if norm < best.gradient_norm:
-            best, best_iteration = point, iteration
+            best, progress = point, iteration
         at_kinks = stopping.avoids_kinks and sum(shortened) >= _PATIENCE
-        if at_kinks or iteration - best_iteration >= stopping.patience:
+        if at_kinks or iteration - progress >= stopping.patience:
             break
         step, length, at_boundary, predicted = steihaug(
             point.gradient, *objective.curvature(point), radius, _forcing(point, previous, stopping)
         )
-        slope = float(np.vdot(point.gradient, step))
+        slope = inner(point.gradient, step)
         part = 1.0
         while part >= _SHORTEST:
             trial = objective.evaluate(point.parameters + part * step)
@@ -98,7 +99,7 @@ def decrease(before: Point, after: Point, step: Array, noise: float) -> float:
         return -math.inf
     if abs(difference) > noise * abs(before.value):
         return difference
-    return -0.5 * float(np.vdot(before.gradient + after.gradient, step))
+    return -0.5 * inner(before.gradient + after.gradient, step)
 
 
 def _shortening(slope: float, increase: float) -> float:
@@ -113,20 +114,20 @@ def steihaug(
     gradient: Array, hessian: Map, precondition: Map, radius: float, target: float
 ) -> tuple[Array, float, bool, float]:
     """Step, its M-norm, whether it ends at the boundary, and the decrease the model predicts."""
-    step = np.zeros_like(gradient)
-    residual = gradient.copy()
+    step = namespace(gradient).zeros_like(gradient)
+    residual = copy(gradient)
     z = precondition(residual)
-    residual_z = float(np.vdot(residual, z))
+    residual_z = inner(residual, z)
     if not residual_z > 0:  # rounding errors rule M, as with features of very different scales
-        z, precondition = residual, np.copy
-        residual_z = float(np.vdot(residual, residual))
+        z, precondition = residual, copy
+        residual_z = inner(residual, residual)
     direction = -z
     goal = target**2 * residual_z
     step_m, step_direction_m, direction_m = 0.0, 0.0, residual_z
     predicted = 0.0
     for _ in range(_MAX_CG):
         product = hessian(direction)
-        curvature = float(np.vdot(direction, product))
+        curvature = inner(direction, product)
         a = residual_z / curvature if curvature > _FLAT * direction_m else math.inf
         # each step is longer than the one before, but for rounding errors
         added = 2 * a * step_direction_m + a * a * direction_m if a < math.inf else math.inf
@@ -143,7 +144,7 @@ def steihaug(
         residual += a * product
         predicted += a * residual_z / 2
         z = precondition(residual)
-        residual_z, previous = float(np.vdot(residual, z)), residual_z
+        residual_z, previous = inner(residual, z), residual_z
         step_m = longer
         if residual_z <= goal:
             break

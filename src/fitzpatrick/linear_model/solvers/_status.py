@@ -41,7 +41,7 @@ class Stopping:
         max_iter: most iterations.
         eps: spacing of the floating-point numbers that the objective is computed in, at 1.
         alpha: strength of the penalty.
-        patience: iterations without a smaller gradient norm that end a solver.
+        patience: iterations without a smaller gradient norm or objective that end a solver.
         avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
     """
 
