@@ -5,7 +5,8 @@ lse(θ) + 1, and one pass over the row finds it: with :math:`t = 1/(1 + \omega)`
 that interval, an entry is :math:`p\,F(\Delta, t)` at a distance Δ from it, where F is smooth. The
 row is replaced by eight stand-ins at the Chebyshev nodes of [0, 1] that have its moments
 :math:`\sum p\,T_j(2t - 1)`, j < 8, and the equation is solved for these. For \|Δ\| ≤ ½ that leaves
-an error of 1e-6; a second round, where float64 asks for it, leaves none.
+an error of 1e-6; a second round, where float64 asks for it, leaves none. Four moments leave 4e-4,
+which half precision does not see: the loss does not change with τ to first order.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
