@@ -329,3 +329,42 @@ def test_classes_beside_other_axes(name, shape, generator, monkeypatch):
             results.append((out.detach(), gradient.detach(), second, scores.grad))
         torch.testing.assert_close(results[0], results[1], rtol=1e-10, atol=1e-13)
     assert seen[0].ndim == seen[-1].ndim == 3
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smoothed_labels(name, weighted, path, generator):
+    x, _, labels, _ = draw(33, torch.float64, generator)
+    x[1] = x[0] + 1  # a masked class has a target now, and so an infinite loss
+    labels[4] = -100
+    weight = torch.rand(33, dtype=torch.float64, generator=generator).to(DEVICE)
+    options = {"weight": weight if weighted else None, "label_smoothing": 0.1}
+    loss = getattr(F, f"{name}_loss")
+    for reduction in ("mean", "none"):
+        results = []
+        for which in ("triton", "reference"):
+            scores = x.clone().requires_grad_()
+            out = loss(scores, labels, engine=which, reduction=reduction, **options)
+            (out * out).sum().backward(retain_graph=True)
+            first = scores.grad.clone()
+            (second,) = torch.autograd.grad((out * out).sum(), scores, create_graph=True)
+            torch.testing.assert_close(second.detach(), first, rtol=1e-10, atol=1e-14)
+            results.append((out.detach(), first))
+        torch.testing.assert_close(results[0], results[1], rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+def test_smoothed_labels_in_other_dtypes(name, dtype, path, generator):
+    x, _, labels, _ = draw(64, dtype, generator)
+    x[1] = x[0]
+    weight = torch.rand(64, generator=generator).to(DEVICE)
+    loss = getattr(F, f"{name}_loss")
+    for weights in (None, weight):
+        scores, wide = x.clone().requires_grad_(), x.double().requires_grad_()
+        options = {"label_smoothing": 0.1, "reduction": "sum"}
+        loss(scores, labels, weights, engine="triton", **options).backward()
+        wider = None if weights is None else weights.double()
+        loss(wide, labels, wider, engine="reference", **options).backward()
+        error = (scores.grad.double() - wide.grad).norm(dim=-1)
+        assert torch.all(error <= TOLERANCE[dtype] * (wide.grad.norm(dim=-1) + 0.1))

@@ -12,7 +12,7 @@ divided, or None for one over the number of labels that are not ``ignore_index``
 
 import functools
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 import triton
@@ -30,8 +30,12 @@ from .triton_rows import rows_in_registers, rows_wide
 from .triton_scale import COUNTED, EACH, SHARED, count_labels, scale_rows
 from .triton_terms import LOSSES
 
+if TYPE_CHECKING:
+    from ..torch._smoothing import Smoothed
+
 __all__ = [
     "Scale",
+    "Target",
     "gradient",
     "is_interpreted",
     "scale_rows_",
@@ -42,6 +46,7 @@ __all__ = [
 ]
 
 Scale = Tensor | int | None
+Target: TypeAlias = "Tensor | Smoothed"
 
 _PREFIX = "fitzpatrick_"
 # c and P of the sparse pairs: the others are ((c (θ − τ))₊)^P
@@ -77,18 +82,18 @@ def supports(loss: str) -> bool:
     return loss in _NAMES
 
 
-def value(theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int) -> Tensor:
+def value(theta: Tensor, target: Target, scale: Scale, loss: str, ignore_index: int) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
     return _launch(theta, target, scale, loss, ignore_index, True, False)[0]
 
 
-def gradient(theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int) -> Tensor:
+def gradient(theta: Tensor, target: Target, scale: Scale, loss: str, ignore_index: int) -> Tensor:
     """Gradients of the rows in θ, shape (n, k), in the dtype of θ."""
     return _launch(theta, target, scale, loss, ignore_index, False, True)[1]
 
 
 def value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Scale, loss: str, ignore_index: int
+    theta: Tensor, target: Target, scale: Scale, loss: str, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, in one kernel."""
     return _launch(theta, target, scale, loss, ignore_index, True, True)
@@ -176,13 +181,16 @@ def _precision(k: int, dtype: torch.dtype) -> tuple[dict[str, Any], tuple[int, f
 
 def _launch(
     theta: Tensor,
-    target: Tensor,
+    target: Target,
     scale: Scale,
     loss: str,
     ignore_index: int,
     with_value: bool,
     with_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
+    smooth, labels, mix = 0, theta, theta  # the latter two are not read
+    if not isinstance(target, Tensor):
+        smooth, target, labels, mix = _smoothed(target, theta)
     n, k = target.shape[0], theta.shape[1]
     working = torch.float64 if theta.dtype == torch.float64 else torch.float32
     values = theta.new_empty(n if with_value else 0, dtype=working)
@@ -206,15 +214,25 @@ def _launch(
         source, parts, shared = EACH.value, 1, (scale.stride(0), 1)
     plan, newton = _plan(
         loss, target.ndim, n, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-        source, parts,
+        source, parts, smooth,
     )  # fmt: skip
     if target.ndim == 2:
         more = target.stride(0) // unit, *shared, *newton
     else:
         more = *shared, ignore_index, *newton
     numbers = inner or n, k // unit, theta.stride(0) // unit, *more
-    plan.launch((theta, target, scale, values, rows), numbers)
+    targets = (target,) if target.ndim == 1 else (target, labels, mix)
+    plan.launch((theta, *targets, scale, values, rows), numbers)
     return values, rows
+
+
+def _smoothed(target: "Smoothed", theta: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
+    """Where the kernels find smoothed labels: the weights of classes, labels, and their mixture."""
+    if len(target.base) == 1:
+        mix = torch.stack((target.base * target.share, target.own), 1)
+        return 1, theta, target.labels, mix  # without weights
+    mix = torch.stack((target.share, target.own), 1)
+    return 2, target.base.contiguous().expand(theta.shape), target.labels, mix
 
 
 def _count(labels: Tensor, ignore_index: int) -> Tensor:
@@ -269,6 +287,7 @@ def _plan(
     with_gradient: bool,
     source: int,
     parts: int,
+    smooth: int,
 ) -> tuple[_Plan, tuple[Any, ...]]:
     """How to compute rows like these, and the numbers that Newton's method needs."""
     proportions = target_ndim == 2
@@ -288,6 +307,7 @@ def _plan(
         flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
         flags["ROUNDS"] = flags["REFINE"]
         flags["ROUGH"] = size == 2
+        flags["SMOOTH"] = smooth
         if loss.endswith("entmax15") and size < 8:
             # Newton's method on a smooth function: what is left is the square of the last step
             numbers = newton[0], 1e-3 if size == 2 else 3e-5

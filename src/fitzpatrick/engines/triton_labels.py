@@ -4,7 +4,7 @@ The entry of the label is set apart, and the losses are functions of the other e
 
 - Logistic pair. With d = lse over the others − θ_j, the loss is softplus(d) (logistic) or ω(d − 1)
   (Fitzpatrick), and the others share the mass σ(d) or ω/(1 + ω) as their soft argmax says.
-- Sparse pairs. The others are :math:`p = r^P` with :math:`r = (c(\theta - \tau))_+`: c = 1 and
+- Sparse pairs. The others are :math:`p = (c\,r)^P` with :math:`r = (\theta - \tau)_+`: c = 1 and
   P = 1 (sparsemax), c = ½ and P = 1 (its Fitzpatrick twin), c = ½ and P = 2 (entmax15), c = ⅓ and
   P = 2 (its twin). Newton's method finds τ, where they and the label's own p sum to one.
 
@@ -297,9 +297,9 @@ def logistic_labels_wide(
 
 
 @triton.jit
-def _others(x, tau, SHARE: tl.constexpr):
-    """r = (c (θ − τ))₊ of the classes other than the label."""
-    return relu((x - tau) * SHARE)
+def _others(x, tau):
+    """r = (θ − τ)₊ of the classes other than the label."""
+    return relu(x - tau)
 
 
 @triton.jit
@@ -407,21 +407,20 @@ def sparse_labels(
     step = tl.full((ROWS,), 1.0, ACC)
     i = 0
     while (i < max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
-        r = _others(x, tau[:, None], SHARE)
-        mass, slope = _mass(r, POWER), _slope(r, SHARE, POWER)
+        r = _others(x, tau[:, None])
+        mass, slope = _mass(r, SHARE, POWER), _slope(r, SHARE, POWER)
         step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
         tau = tau + step
         i += 1
-    r = _others(x, tau[:, None], SHARE)
-    mass, terms = _mass(r, POWER), _term(r, POWER)
+    r = _others(x, tau[:, None])
+    mass, terms = _mass(r, SHARE, POWER), _term(r, SHARE, POWER)
     if WITH_VALUE:
         loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
         loss = tl.where(tau == tau, loss, tau)
         tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
     if WITH_GRADIENT:
-        p = r
-        if POWER == 2:
-            p = r * r
+        FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
+        p = _power(r, POWER) * FACTOR
         out = tl.where(at_label, -mass[:, None], p) * weight[:, None]
         out = tl.where((tau == tau)[:, None], out, float("nan"))
         out = tl.where(counts[:, None], out, 0.0)
@@ -446,8 +445,8 @@ def _tile_sums(
     ACC: tl.constexpr,
 ):
     """Σp, and the slope or the terms, over the groups whose peak is above τ."""
-    masses = tl.zeros((GROUPS,), ACC)
-    seconds = tl.zeros((GROUPS,), ACC)
+    masses = tl.zeros((GROUPS, LANES), ACC)
+    seconds = tl.zeros((GROUPS, LANES), ACC)
     active = peaks > tau
     for block in range(tl.cdiv(groups, GROUPS)):
         group = block * GROUPS + tl.arange(0, GROUPS)
@@ -458,21 +457,33 @@ def _tile_sums(
         x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
         if block == label // (GROUPS * LANES):
             x = tl.where(cols == label, float("-inf"), x)
-        r = _others(x - top, tau, SHARE)
-        masses += _mass(r, POWER)
+        r = _others(x - top, tau)
+        masses += _power(r, POWER)
         if WITH_TERMS:
-            seconds += _term(r, POWER)
+            seconds += r * _power(r, POWER)
+        elif POWER == 1:
+            seconds += tl.where(r > 0, 1.0, 0.0).to(ACC)
         else:
-            seconds += _slope(r, SHARE, POWER)
-    return tl.sum(masses, axis=0), tl.sum(seconds, axis=0)
+            seconds += r
+    FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
+    SECOND: tl.constexpr = FACTOR * SHARE if WITH_TERMS else FACTOR * POWER
+    masses, seconds = tl.sum(masses, axis=1), tl.sum(seconds, axis=1)
+    return FACTOR * tl.sum(masses, axis=0), SECOND * tl.sum(seconds, axis=0)
 
 
 @triton.jit
-def _mass(r, POWER: tl.constexpr):
-    """Σp over the last axis."""
+def _power(r, POWER: tl.constexpr):
+    """r^P, which is p without its factor."""
     if POWER == 1:
-        return tl.sum(r, axis=1)
-    return tl.sum(r * r, axis=1)
+        return r
+    return r * r
+
+
+@triton.jit
+def _mass(r, SHARE: tl.constexpr, POWER: tl.constexpr):
+    """Σp over the last axis."""
+    FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
+    return FACTOR * tl.sum(_power(r, POWER), axis=1)
 
 
 @triton.jit
@@ -480,15 +491,15 @@ def _slope(r, SHARE: tl.constexpr, POWER: tl.constexpr):
     """Σ ∂p/∂θ over the last axis."""
     if POWER == 1:
         return SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(r.dtype), axis=1)
-    return 2.0 * SHARE * tl.sum(r, axis=1)
+    return 2.0 * SHARE * SHARE * tl.sum(r, axis=1)
 
 
 @triton.jit
-def _term(r, POWER: tl.constexpr):
+def _term(r, SHARE: tl.constexpr, POWER: tl.constexpr):
     """Σp² (P = 1) or Σp^1.5 (P = 2) over the last axis."""
     if POWER == 1:
-        return tl.sum(r * r, axis=1)
-    return tl.sum(r * r * r, axis=1)
+        return SHARE * SHARE * tl.sum(r * r, axis=1)
+    return SHARE * SHARE * SHARE * tl.sum(r * r * r, axis=1)
 
 
 @triton.jit(do_not_specialize=["divisor"])
@@ -578,12 +589,12 @@ def sparse_labels_wide(
         step = tl.full((), 1.0, ACC)
         i = 0
         while (i < max_steps) & (step > tolerance):
-            r = _others(tops, tau, SHARE)
-            mass = tl.sum(_mass(r, POWER), axis=0)
+            r = _others(tops, tau)
+            mass = tl.sum(_mass(r, SHARE, POWER), axis=0)
             slope = tl.sum(_slope(r, SHARE, POWER), axis=0)
             if PEEL:
-                few = _others(beside, tau, SHARE)
-                mass += tl.sum(_mass(few, POWER), axis=0)
+                few = _others(beside, tau)
+                mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
                 slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
@@ -597,8 +608,8 @@ def sparse_labels_wide(
                 SHARE, POWER, False, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
             if PEEL:
-                few = _others(beside, tau, SHARE)
-                mass += tl.sum(_mass(few, POWER), axis=0)
+                few = _others(beside, tau)
+                mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
                 slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
             step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
             tau = tau + step
@@ -608,18 +619,19 @@ def sparse_labels_wide(
             SHARE, POWER, True, EVEN, GROUPS, LANES, ACC,
         )  # fmt: skip
         if PEEL:
-            few = _others(beside, tau, SHARE)
-            mass += tl.sum(_mass(few, POWER), axis=0)
-            terms += tl.sum(_term(few, POWER), axis=0)
+            few = _others(beside, tau)
+            mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
+            terms += tl.sum(_term(few, SHARE, POWER), axis=0)
         if WITH_VALUE:
             loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
             tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
         if WITH_GRADIENT:
             active = peaks > tau
             mass = tl.where(tau == tau, mass, tau)
-            base = tl.where(tau == tau, weight, tau)
+            FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
+            base = tl.where(tau == tau, weight * FACTOR, tau)
             if PEEL:
-                few = few * base if POWER == 1 else few * few * base
+                few = _power(few, POWER) * base
                 few = tl.where(edges[None, :] == label, -mass * weight, few)
                 few = few.to(gradient.dtype.element_ty)
                 tl.store(out + edges[None, :], few, mask=there[None, :])
@@ -631,10 +643,8 @@ def sparse_labels_wide(
                 if not EVEN:
                     mask = mask & inside
                 x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
-                r = _others(x - top, tau, SHARE)
-                p = r * base
-                if POWER == 2:
-                    p = r * p
+                r = _others(x - top, tau)
+                p = _power(r, POWER) * base
                 if block == label_block:
                     p = tl.where(cols == label, -mass * weight, p)
                 p = p.to(gradient.dtype.element_ty)

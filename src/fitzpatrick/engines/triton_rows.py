@@ -4,7 +4,7 @@ every entry has its difference p − y and its term of the loss.
 Rows that fit stay in registers; wider ones are read again in each pass.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# mypy: disable-error-code="assignment,misc,no-untyped-def,no-any-return"
 # ruff: noqa: SIM300
 # Triton's own language, which is not Python to a type checker
 
@@ -15,7 +15,15 @@ from .triton_math import exp, write_zeros
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
 from .triton_scale import row_weight
 from .triton_terms import LOGISTIC, NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
-from .triton_wide import guess, load_both, log_sum_exp, omega_step, sparse_tau, write_row
+from .triton_wide import (
+    guess,
+    load_both,
+    log_sum_exp,
+    omega_step,
+    rates_at,
+    sparse_tau,
+    write_row,
+)
 
 __all__ = ["rows_in_registers", "rows_wide"]
 
@@ -54,6 +62,8 @@ def _fitzpatrick_logistic(
 def rows_in_registers(
     theta,
     target,
+    labels,
+    mix,
     scale,
     value,
     gradient,
@@ -76,6 +86,7 @@ def rows_in_registers(
     ACC: tl.constexpr,
     SCALE: tl.constexpr,
     PARTS: tl.constexpr,
+    SMOOTH: tl.constexpr,
     ROUNDS: tl.constexpr,
     ROUGH: tl.constexpr,
     REFINE: tl.constexpr,
@@ -95,9 +106,14 @@ def rows_in_registers(
     read = mask & counts[:, None]
     at = row[:, None] * (theta_groups * LANES) + cols
     x = tl.load(theta + at, mask=read, other=float("-inf")).to(ACC)
-    y = tl.load(target + row[:, None] * (target_groups * LANES) + cols, mask=read, other=0.0).to(
-        ACC
-    )
+    if SMOOTH:
+        label = tl.load(labels + row, mask=inside, other=-1)[:, None]
+        share = tl.load(mix + 2 * row, mask=inside, other=0.0)[:, None]
+        own = tl.load(mix + 2 * row + 1, mask=inside, other=0.0)[:, None]
+        rates = (label, share, own, target) if SMOOTH == 2 else (label, share, own)
+    else:
+        rates = (target + row[:, None] * (target_groups * LANES),)
+    y = rates_at(rates, cols, read, ACC)
     top = tl.max(x, axis=1)
     x = x - top[:, None]
     v = x
@@ -240,6 +256,8 @@ def _measured_tau(
 def rows_wide(
     theta,
     target,
+    labels,
+    mix,
     scale,
     value,
     gradient,
@@ -262,6 +280,7 @@ def rows_wide(
     ACC: tl.constexpr,
     SCALE: tl.constexpr,
     PARTS: tl.constexpr,
+    SMOOTH: tl.constexpr,
     ROUNDS: tl.constexpr,
     ROUGH: tl.constexpr,
     REFINE: tl.constexpr,
@@ -272,7 +291,12 @@ def rows_wide(
     row = tl.program_id(0).to(tl.int64)
     weight = row_weight(scale, row, row < n, scale_stride, divisor, SCALE, PARTS, ACC)
     scores = theta + row * theta_groups * LANES
-    rates = target + row * target_groups * LANES
+    if SMOOTH:
+        label = tl.load(labels + row).to(tl.int32)
+        share, own = tl.load(mix + 2 * row), tl.load(mix + 2 * row + 1)
+        rates = (label, share, own, target) if SMOOTH == 2 else (label, share, own)
+    else:
+        rates = (target + row * target_groups * LANES,)
     out = gradient + row * groups * LANES
     if weight != 0:
         if LOSS == LOGISTIC and FITZPATRICK:

@@ -4,6 +4,10 @@ A group is what a thread loads at once, LANES entries. Eight of half precision c
 and are taken apart into four even and four odd ones; each half leaves registers for the sums of the
 other. Blocks are loaded one ahead of the arithmetic, and each pass goes over the row in the other
 direction than the one before, since the end of a pass is what the cache still holds.
+
+``rates`` is a tuple: where the row's proportions are. Smoothed labels instead have the label, what
+each class has, and what the label has of its own; and where classes are weighted, where these
+weights are.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
@@ -17,7 +21,15 @@ from .triton_math import LOG2_E, exp, exp2, lower_pairs
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
 from .triton_terms import NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
 
-__all__ = ["guess", "load_both", "log_sum_exp", "omega_step", "sparse_tau", "write_row"]
+__all__ = [
+    "guess",
+    "load_both",
+    "log_sum_exp",
+    "omega_step",
+    "rates_at",
+    "sparse_tau",
+    "write_row",
+]
 
 # a score serves as the maximum of its row where Σ e^{θ − it} is less, or others are less above it
 _ENOUGH: tl.constexpr = tl.constexpr(1e8)
@@ -63,7 +75,7 @@ def load_both(
 ):
     """A block of scores and proportions."""
     x = _load(scores, block, groups, EVEN, GROUPS, LANES, AGAIN)
-    return x, _load(rates, block, groups, EVEN, GROUPS, LANES, AGAIN)
+    return x, _load_rates(rates, block, groups, EVEN, GROUPS, LANES, AGAIN)
 
 
 @triton.jit
@@ -81,6 +93,60 @@ def _half(block, which: tl.constexpr, source, LANES: tl.constexpr, ACC: tl.const
     else:
         half = (block if which == 0 else block >> 16).to(tl.int16).to(KIND, bitcast=True)
     return half.to(ACC)
+
+
+@triton.jit
+def rates_at(rates, cols, mask, ACC: tl.constexpr):
+    """The proportions in some columns, 0 where masked."""
+    if len(rates) == 1:
+        return tl.load(rates[0] + cols, mask=mask, other=0.0).to(ACC)
+    else:
+        y = rates[1]
+        if len(rates) == 4:
+            y = y * tl.load(rates[3] + cols, mask=mask, other=0.0).to(ACC)
+        return tl.where(mask, y + tl.where(cols == rates[0], rates[2], 0.0), 0.0).to(ACC)
+
+
+@triton.jit
+def _load_rates(
+    rates,
+    block,
+    groups,
+    EVEN: tl.constexpr,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
+    """A block of what is stored of the proportions."""
+    if len(rates) == 3:
+        return tl.zeros((GROUPS, 1), tl.int32)
+    elif len(rates) == 4:
+        return _load(rates[3], block, groups, EVEN, GROUPS, LANES, AGAIN)
+    else:
+        return _load(rates[0], block, groups, EVEN, GROUPS, LANES, AGAIN)
+
+
+@triton.jit
+def _rates(
+    stored,
+    which: tl.constexpr,
+    rates,
+    block,
+    GROUPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """The proportions of half a block."""
+    if len(rates) == 1:
+        return _half(stored, which, rates[0], LANES, ACC)
+    else:
+        HALVES: tl.constexpr = 2 if LANES == 8 else 1
+        group = block * GROUPS + tl.arange(0, GROUPS)
+        cols = group[:, None] * LANES + tl.arange(0, LANES // HALVES)[None, :] * HALVES + which
+        y = rates[1]
+        if len(rates) == 4:
+            y = y * _half(stored, which, rates[3], LANES, ACC)
+        return (y + tl.where(cols == rates[0], rates[2], 0.0)).to(ACC)
 
 
 @triton.jit
@@ -315,7 +381,7 @@ def omega_step(
             lows = _lower(lows, this_x, inside, scores, EVEN, LANES, ACC)
         for which in tl.static_range(2 if LANES == 8 else 1):
             x = _half(this_x, which, scores, LANES, ACC)
-            y = _half(this_y, which, rates, LANES, ACC)
+            y = _rates(this_y, which, rates, last - i, GROUPS, LANES, ACC)
             if not EVEN:
                 x = tl.where(inside, x, top)  # anything that has an exponential
             if not (IS_NARROW and ROUGH):
@@ -369,17 +435,17 @@ def _maxima(
     next_x = _load(scores, 0, groups, EVEN, GROUPS, LANES, True)
     next_y = next_x
     if WITH_RATES:
-        next_y = _load(rates, 0, groups, EVEN, GROUPS, LANES, True)
+        next_y = _load_rates(rates, 0, groups, EVEN, GROUPS, LANES, True)
     for block in range(blocks):
         this_x, this_y = next_x, next_y
         following = tl.minimum(block + 1, blocks - 1)
         next_x = _load(scores, following, groups, EVEN, GROUPS, LANES, True)
         if WITH_RATES:
-            next_y = _load(rates, following, groups, EVEN, GROUPS, LANES, True)
+            next_y = _load_rates(rates, following, groups, EVEN, GROUPS, LANES, True)
         for which in tl.static_range(HALVES):
             v = _half(this_x, which, scores, LANES, ACC) - top
             if WITH_RATES:
-                v += _half(this_y, which, rates, LANES, ACC)
+                v += _rates(this_y, which, rates, block, GROUPS, LANES, ACC)
             if not EVEN:
                 v = tl.where(_inside(block, groups, GROUPS), v, float("-inf"))
             if which == 0:
@@ -416,7 +482,7 @@ def _sparse_step(
             mask = mask & (group < groups)
         s = tl.load(scores + cols, mask=mask[:, None], other=float("-inf")).to(ACC) - top
         if FITZPATRICK:
-            s += tl.load(rates + cols, mask=mask[:, None], other=0.0).to(ACC)
+            s += rates_at(rates, cols, mask[:, None], ACC)
         p, d = ramp(s - tau, LOSS, FITZPATRICK)
         points += tl.sum(p, axis=1)
         slopes += tl.sum(d, axis=1)
@@ -451,7 +517,8 @@ def _entmax_step(
             s = (_half(this_x, which, scores, LANES, ACC) - top) - tau
             if not EVEN:
                 s = tl.where(_inside(last - i, groups, GROUPS), s, float("-inf"))
-            p, d = entmax_point(s, _half(this_y, which, rates, LANES, ACC), FAST)
+            y = _rates(this_y, which, rates, last - i, GROUPS, LANES, ACC)
+            p, d = entmax_point(s, y, FAST)
             points += p
             slopes += d
     total = tl.sum(tl.sum(points, axis=1), axis=0)
@@ -558,12 +625,10 @@ def write_row(
             x = _half(this_x, which, scores, LANES, ACC)
             if not (IS_NARROW and ROUGH):
                 x = x - top
+            y = _rates(this_y, which, rates, block, GROUPS, LANES, ACC)
             difference, loss = terms(
-                x,
-                tau,
-                _half(this_y, which, rates, LANES, ACC),
-                LOSS, FITZPATRICK, IS_NARROW, ROUGH, REFINE, FLOOR, FAST,
-            )  # fmt: skip
+                x, tau, y, LOSS, FITZPATRICK, IS_NARROW, ROUGH, REFINE, FLOOR, FAST
+            )
             if WITH_VALUE:
                 if not EVEN:
                     loss = tl.where(mask, loss, 0.0)

@@ -343,8 +343,8 @@ def loss_rows(
     columns = plain and engine == "triton" and isinstance(target, Tensor) and theta.ndim == 3
     if theta.ndim == 3 and not (columns and engine_module(engine).takes_columns(*theta.shape[1:])):
         theta = rows_along(theta, 1)
-    target = _as_rows(target, theta)
     if not plain or engine == "reference":
+        target = _as_rows(target, theta)
         scale = as_tensor(scale, theta, target, ignore_index)
     out: Tensor
     if not plain:
