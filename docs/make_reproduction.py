@@ -365,6 +365,32 @@ def runs_table(results: Results) -> str:
     return table(head, merged(body))
 
 
+def convergence(results: Results) -> str:
+    """Whether every model that is tested converged, and how far the others are from the choice."""
+    tested, margins = [], []
+    for row in results.rows():
+        for intercept in (False, True):
+            for loss in PAPER_LOSSES:
+                for chosen in results.chosen(row, intercept, loss):
+                    tested.append(chosen)
+                    grid = results.grid(row, intercept, loss, chosen.seed)
+                    margins += [
+                        line.dev_error / chosen.dev_error - 1 for line in grid if not line.converged
+                    ]
+    missing = sum(not line.converged for line in tested)
+    said = (
+        f"All {len(tested)} models that dev chose converged."
+        if not missing
+        else f"Of {len(tested)} models that dev chose, {missing} did not converge."
+    )
+    if margins and not missing:
+        said += (
+            f" The {len(margins)} fits to train that did not have dev errors at least "
+            f"{100 * min(margins):.2g} % above the least of their path."
+        )
+    return said
+
+
 def merged(body: list[list[str]]) -> list[list[str]]:
     """Two lines that say the same of both pairs become one."""
     out: list[list[str]] = []
@@ -378,13 +404,17 @@ def merged(body: list[list[str]]) -> list[list[str]]:
 
 
 def cost_table(results: Results) -> str:
-    """Seconds of one path, mean over the splits; where the whole grid was fitted."""
+    """Seconds of one path, mean over the splits; where the whole grid was fitted by NumPy."""
     body = []
     for row in results.rows():
         cells = []
         for loss in PAPER_LOSSES:
             grids = [results.grid(row, False, loss, s) for s in results.seeds(row, False, loss)]
-            full = [sum(line.seconds for line in grid) for grid in grids if len(grid) == 9]
+            full = [
+                sum(line.seconds for line in grid)
+                for grid in grids
+                if len(grid) == 9 and all(line.device == "NumPy" for line in grid)
+            ]
             cells.append(f"{mean(full):.2g}" if full and len(full) == len(grids) else "–")
         if set(cells) != {"–"}:
             body.append([name(row), *cells])
@@ -406,6 +436,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "alphas": alpha_table,
     "verdicts": verdicts,
     "runs": runs_table,
+    "convergence": convergence,
     "cost": cost_table,
 }
 _MARKED = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
