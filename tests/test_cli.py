@@ -277,10 +277,22 @@ def test_compare_says_what_was_left_out(run, tmp_path):
     page = (tmp_path / "out" / "compare-a.html").read_text()
     for note in (
         "1 of 81 samples have no label and are left out",
-        "1 of 4 features are constant and left out",
+        "1 of 4 features is constant and left out",
     ):
         assert f"note: {note}" in out
         assert note in page
+
+
+def test_compare_says_when_it_replaces_the_page_of_other_data(run, tmp_path):
+    for folder, seed in (("a", 0), ("b", 1)):
+        (tmp_path / folder).mkdir()
+        write_csv(tmp_path / folder / "mine.csv", seed=seed)
+    options = ("--targets", "a,b,c", "--seeds", "1", "--losses", "logistic", "--alphas", "1")
+    said = "note: out/compare-mine.* were of other data, and are replaced"
+    for folder, replaces in (("a", False), ("a", False), ("b", True), ("b", False)):
+        code, out, _ = run("compare", f"{folder}/mine.csv", *options)
+        assert code == 0
+        assert (said in out) is replaces
 
 
 def test_compare_with_a_test_file(run, tmp_path):
@@ -612,3 +624,89 @@ def test_folder_that_cannot_be_written(run, tmp_path):
     code, _, err = run("figures", "-o", tmp_path / "file" / "below")
     assert code == 2
     assert re.fullmatch(r"error: \S+: (Not a directory|File exists)\n", err)
+
+
+SMALL = ("reproduce", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
+
+
+def test_damaged_record_is_named(run, tmp_path):
+    assert run(*SMALL)[0] == 0
+    table = (tmp_path / "out" / "table.txt").read_text()
+    [record] = tmp_path.rglob("00.json")
+    record.write_text('{"alpha": 1000.0, "dev_')
+    code, _, err = run(*SMALL)
+    assert code == 2
+    assert re.fullmatch(
+        r"error: \S+00\.json: not a record of a fit; delete it [^\n]*", last_line(err)
+    )
+    record.unlink()
+    assert run(*SMALL)[0] == 0
+    assert (tmp_path / "out" / "table.txt").read_text() == table
+
+
+def last_line(text):
+    """Without the lines of progress before it."""
+    return text.rstrip("\n").splitlines()[-1]
+
+
+def start(*arguments, **options):
+    """The command line in a process of its own, where Ctrl-C is not ignored."""
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from fitzpatrick.cli import main; main()"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        **options,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_full_disk_behind_the_output():
+    with Path("/dev/full").open("w") as full:
+        process = start("datasets", stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err == "error: the output: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process")
+def test_full_disk_behind_the_records(run, tmp_path):
+    import resource
+
+    assert run(*SMALL)[0] == 0
+    table = (tmp_path / "out" / "table.txt").read_bytes()
+    kept = {file: file.read_bytes() for file in tmp_path.rglob("*.json")}
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    longer = (*SMALL[:-1], "1e3,1e2,1e1")
+    process = start(*longer, stdout=subprocess.PIPE, preexec_fn=limit)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert re.fullmatch(r"error: \S+: File too large", last_line(err))
+    assert not list(tmp_path.rglob("*.part"))
+    assert (tmp_path / "out" / "table.txt").read_bytes() == table
+    assert all(file.read_bytes() == content for file, content in kept.items())
+    assert run(*longer)[0] == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupt_keeps_what_is_finished(tmp_path, jobs):
+    process = start("reproduce", "--seeds", "40", "-j", jobs, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("00.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert list(tmp_path.rglob("00.json"))
+    assert not list(tmp_path.rglob("*.part"))

@@ -444,7 +444,7 @@ def main() -> None:
     except (DataError, UnavailableError, WorkerError) as error:
         problem = str(error)
     except OSError as error:
-        problem = f"{error.filename or 'a file'}: {error.strerror or error}"
+        problem = f"{error.filename or 'the output'}: {error.strerror or error}"
     else:
         return
     print(f"error: {' '.join(problem.split())}", file=sys.stderr)

@@ -58,7 +58,8 @@ def experiment_of(
     if constant == X.shape[1]:
         raise DataError("every feature is constant on the rows to learn from", file)
     if constant:
-        notes.append(f"{constant} of {X.shape[1]} features are constant and left out")
+        are = "is" if constant == 1 else "are"
+        notes.append(f"{constant} of {X.shape[1]} features {are} constant and left out")
     experiment = paper.Experiment(
         name=file.name.split(".")[0],
         X=X,
@@ -141,7 +142,18 @@ def compare(
     )
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
     contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
+    stem = options.output / f"compare-{experiment.name}"
+    if _is_of_other_data(stem.with_suffix(".html"), experiment):
+        say(f"note: {stem}.* were of other data, and are replaced; -o FOLDER keeps both")
     for suffix, content in contents.items():
-        path = options.output / f"compare-{experiment.name}{suffix}"
+        path = stem.with_suffix(suffix)
         write_atomically(path, content)
         say(f"wrote {path}")
+
+
+def _is_of_other_data(page: Path, experiment: paper.Experiment) -> bool:
+    """Whether a page is there that does not name the checksums of these files."""
+    if not page.is_file():
+        return False
+    text = page.read_text(encoding="utf-8", errors="replace")
+    return not all(checksum in text for checksum in experiment.checksums.values())
