@@ -287,7 +287,7 @@ def test_compare_says_when_it_replaces_the_page_of_other_data(run, tmp_path):
     for folder, seed in (("a", 0), ("b", 1)):
         (tmp_path / folder).mkdir()
         write_csv(tmp_path / folder / "mine.csv", seed=seed)
-    options = ("--targets", "a,b,c", "--seeds", "1", "--losses", "logistic", "--alphas", "1")
+    options = ("--targets", "a,b,c", "--seeds", "1", "--losses", "logistic", "-j", "1")
     said = "note: out/compare-mine.* were of other data, and are replaced"
     for folder, replaces in (("a", False), ("a", False), ("b", True), ("b", False)):
         code, out, _ = run("compare", f"{folder}/mine.csv", *options)
