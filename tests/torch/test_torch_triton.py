@@ -368,3 +368,18 @@ def test_smoothed_labels_in_other_dtypes(name, dtype, path, generator):
         loss(wide, labels, wider, engine="reference", **options).backward()
         error = (scores.grad.double() - wide.grad).norm(dim=-1)
         assert torch.all(error <= TOLERANCE[dtype] * (wide.grad.norm(dim=-1) + 0.1))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_one_kernel_makes_loss_and_gradient(name, generator, monkeypatch):
+    x = torch.randn(5, 7, generator=generator).to(DEVICE).requires_grad_()
+    labels = torch.tensor([0, 6, -100, 2, 1], device=DEVICE)
+    loss = getattr(F, f"{name}_loss")
+    (2.0 * loss(x, labels, engine="reference")).backward()
+    expected, x.grad = x.grad, None
+    launches = []
+    launch = engine._launch
+    monkeypatch.setattr(engine, "_launch", lambda *args: launches.append(args) or launch(*args))
+    (2.0 * loss(x, labels, engine="triton")).backward()
+    assert len(launches) == 1
+    torch.testing.assert_close(x.grad, expected, rtol=1e-5, atol=1e-7)

@@ -306,7 +306,8 @@ def _plan(
     if proportions:
         flags["LOSS"] = LOSSES[loss.removeprefix(_PREFIX)]
         flags["ROUNDS"] = flags["REFINE"]
-        flags["ROUGH"] = size == 2
+        # in narrow rows a rough function's errors do not average out
+        flags["ROUGH"] = size == 2 and k > _MOMENTS_LIMIT
         flags["SMOOTH"] = smooth
         if loss.endswith("entmax15") and size < 8:
             # Newton's method on a smooth function: what is left is the square of the last step
@@ -357,13 +358,14 @@ def takes_columns(k: int, inner: int) -> bool:
 
 def _columns_shape(k: int, inner: int) -> dict[str, int]:
     block = max(triton.next_power_of_2(k), 2)
-    height = min(max(4096 // block, 16), triton.next_power_of_2(inner))
+    height = min(max(1024 // block, 16), triton.next_power_of_2(inner))
     return {
         "ROWS": height,
         "BLOCK": block,
         "EVEN": k == block,
         "COLUMNS": True,
-        "num_warps": min(max(height * block // 512, 1), 16),
+        # one warp, if it can: Newton's method sums over the classes again and again
+        "num_warps": max(height * block // 2048, 1),
     }
 
 

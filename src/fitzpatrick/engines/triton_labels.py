@@ -445,8 +445,8 @@ def _tile_sums(
     ACC: tl.constexpr,
 ):
     """Σp, and the slope or the terms, over the groups whose peak is above τ."""
-    masses = tl.zeros((GROUPS, LANES), ACC)
-    seconds = tl.zeros((GROUPS, LANES), ACC)
+    masses = tl.zeros((GROUPS,), ACC)
+    seconds = tl.zeros((GROUPS,), ACC)
     active = peaks > tau
     for block in range(tl.cdiv(groups, GROUPS)):
         group = block * GROUPS + tl.arange(0, GROUPS)
@@ -458,17 +458,12 @@ def _tile_sums(
         if block == label // (GROUPS * LANES):
             x = tl.where(cols == label, float("-inf"), x)
         r = _others(x - top, tau)
-        masses += _power(r, POWER)
+        masses += _mass(r, SHARE, POWER)
         if WITH_TERMS:
-            seconds += r * _power(r, POWER)
-        elif POWER == 1:
-            seconds += tl.where(r > 0, 1.0, 0.0).to(ACC)
+            seconds += _term(r, SHARE, POWER)
         else:
-            seconds += r
-    FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
-    SECOND: tl.constexpr = FACTOR * SHARE if WITH_TERMS else FACTOR * POWER
-    masses, seconds = tl.sum(masses, axis=1), tl.sum(seconds, axis=1)
-    return FACTOR * tl.sum(masses, axis=0), SECOND * tl.sum(seconds, axis=0)
+            seconds += _slope(r, SHARE, POWER)
+    return tl.sum(masses, axis=0), tl.sum(seconds, axis=0)
 
 
 @triton.jit
@@ -480,10 +475,23 @@ def _power(r, POWER: tl.constexpr):
 
 
 @triton.jit
+def _sum(r):
+    """Σr over the last axis, of halves: Σr beside Σr² crashes the compiler of Triton 3.9."""
+    return 2.0 * tl.sum(r * 0.5, axis=1)
+
+
+@triton.jit
+def _sum_of_squares(r):
+    """Σr² over the last axis."""
+    return 2.0 * tl.sum(r * (r * 0.5), axis=1)
+
+
+@triton.jit
 def _mass(r, SHARE: tl.constexpr, POWER: tl.constexpr):
     """Σp over the last axis."""
-    FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
-    return FACTOR * tl.sum(_power(r, POWER), axis=1)
+    if POWER == 1:
+        return SHARE * _sum(r)
+    return SHARE * SHARE * _sum_of_squares(r)
 
 
 @triton.jit
@@ -491,14 +499,14 @@ def _slope(r, SHARE: tl.constexpr, POWER: tl.constexpr):
     """Σ ∂p/∂θ over the last axis."""
     if POWER == 1:
         return SHARE * tl.sum(tl.where(r > 0, 1.0, 0.0).to(r.dtype), axis=1)
-    return 2.0 * SHARE * SHARE * tl.sum(r, axis=1)
+    return 2.0 * SHARE * SHARE * _sum(r)
 
 
 @triton.jit
 def _term(r, SHARE: tl.constexpr, POWER: tl.constexpr):
     """Σp² (P = 1) or Σp^1.5 (P = 2) over the last axis."""
     if POWER == 1:
-        return SHARE * SHARE * tl.sum(r * r, axis=1)
+        return SHARE * SHARE * _sum_of_squares(r)
     return SHARE * SHARE * SHARE * tl.sum(r * r * r, axis=1)
 
 

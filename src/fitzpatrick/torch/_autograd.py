@@ -9,7 +9,8 @@ raises: targets, third derivatives, and forward mode inside of forward mode.
 :class:`_Plain` is for plain training: it calls an engine without PyTorch's dispatcher, and computes
 the gradient of a mean or a sum in the forward pass, where the scores are at hand, and only rescales
 it in the backward pass. Without a reduction that would be a needless pass over the gradient, and in
-float16 a gradient that waits for the loss scale would underflow. A compiled graph does without it,
+float16 a gradient that waits for the loss scale would underflow; in float64 all backward passes
+shall have the same digits, which two kernels do not promise. A compiled graph does without it,
 since it could not rescale in place.
 """
 
@@ -360,7 +361,8 @@ def loss_rows(
             theta = rows_along(theta, 1)
         out = _differentiable_rows(theta, _as_rows(target, theta), scale, *options)
     else:
-        fused = theta.dtype != torch.float16 and (summed or engine == "reference")
+        kernels = theta.dtype in (torch.float32, torch.bfloat16) and summed
+        fused = kernels if engine == "triton" else theta.dtype != torch.float16
         out = _apply(_Plain, theta, target, scale, options, summed, fused)
         return out
     return out.sum() if summed else out
