@@ -468,3 +468,24 @@ def test_a_single_nan_score_stays_in_its_row(scores):
     x[2, 1] = math.nan
     value = F.fitzpatrick_entmax15_loss(x, torch.tensor([0, 3, 1, 2, 2]), reduction="none")
     assert np.flatnonzero(value.isnan().numpy()).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label_smoothing": "a"}, "label_smoothing must be a number"),
+        ({"label_smoothing": True}, "label_smoothing must be a number"),
+        ({"ignore_index": True}, "ignore_index must be a class index"),
+        ({"dim": 1.0}, "dim must be the number of an axis"),
+    ],
+)
+def test_options_of_wrong_types(options, message):
+    with pytest.raises(TypeError, match=message):
+        F.logistic_loss(torch.zeros(2, 3), torch.tensor([0, 1]), **options)
+
+
+def test_one_hot_integers_and_sparse_scores_say_what_to_do():
+    with pytest.raises(ValueError, match="one-hot rows are proportions"):
+        F.logistic_loss(torch.zeros(2, 3), torch.eye(3, dtype=torch.int64)[:2])
+    with pytest.raises(TypeError, match="to_dense"):
+        F.logistic_loss(torch.zeros(2, 3).to_sparse(), torch.tensor([0, 1]))

@@ -12,7 +12,7 @@ divided, or None for one over the number of labels that are not ``ignore_index``
 
 import functools
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import torch
 import triton
@@ -20,6 +20,7 @@ import triton.language as tl
 from torch import Tensor
 
 from .._root import newton_steps
+from .smoothed_labels import Smoothed
 from .triton_labels import (
     logistic_labels,
     logistic_labels_wide,
@@ -29,9 +30,6 @@ from .triton_labels import (
 from .triton_rows import rows_in_registers, rows_wide
 from .triton_scale import COUNTED, EACH, SHARED, count_labels, scale_rows
 from .triton_terms import LOSSES
-
-if TYPE_CHECKING:
-    from ..torch._smoothing import Smoothed
 
 __all__ = [
     "Scale",
@@ -46,7 +44,7 @@ __all__ = [
 ]
 
 Scale = Tensor | int | None
-Target: TypeAlias = "Tensor | Smoothed"
+Target = Tensor | Smoothed
 
 _PREFIX = "fitzpatrick_"
 # c and P of the sparse pairs: the others are ((c (θ − τ))₊)^P
@@ -189,7 +187,7 @@ def _launch(
     with_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     smooth, labels, mix = 0, theta, theta  # the latter two are not read
-    if not isinstance(target, Tensor):
+    if isinstance(target, Smoothed):
         smooth, target, labels, mix = _smoothed(target, theta)
     n, k = target.shape[0], theta.shape[1]
     working = torch.float64 if theta.dtype == torch.float64 else torch.float32
@@ -226,7 +224,7 @@ def _launch(
     return values, rows
 
 
-def _smoothed(target: "Smoothed", theta: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
+def _smoothed(target: Smoothed, theta: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
     """Where the kernels find smoothed labels: the weights of classes, labels, and their mixture."""
     if len(target.base) == 1:
         mix = torch.stack((target.base * target.share, target.own), 1)

@@ -37,6 +37,8 @@ def check_scores(input: Tensor) -> None:  # noqa: A002  # PyTorch's name
         raise TypeError(
             f"input must hold floating-point scores, got {input.dtype}; convert it with .float()"
         )
+    if input.layout is not torch.strided:
+        raise TypeError(f"input must be a dense tensor, got {input.layout}; convert it to_dense()")
 
 
 def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
@@ -83,8 +85,10 @@ def check_options(
     """Raise for options that no input could go with."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
-    if not isinstance(ignore_index, int):
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
         raise TypeError(f"ignore_index must be a class index, got {ignore_index!r}")
+    if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
+        raise TypeError(f"label_smoothing must be a number, got {label_smoothing!r}")
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
     if validate not in (None, True, False):
@@ -97,6 +101,8 @@ def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
         raise ValueError("input must have at least one axis, the classes, got a scalar")
     if dim is None:
         return min(1, input.ndim - 1)
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise TypeError(f"dim must be the number of an axis, got {dim!r}")
     if not -input.ndim <= dim < input.ndim:
         raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim

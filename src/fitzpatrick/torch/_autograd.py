@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from ..engines.smoothed_labels import Smoothed
 from . import _operators as operators
 from ._arguments import is_plain, rows_along
 from ._engine import engine_module
 from ._reference import any_target
 from ._scale import Scale, as_tensor
-from ._smoothing import Smoothed
 
 __all__ = ["Target", "link_rows", "loss_rows"]
 

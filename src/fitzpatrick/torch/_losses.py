@@ -15,6 +15,7 @@ from enum import Enum
 import torch
 from torch import Tensor
 
+from ..engines.smoothed_labels import smooth
 from ..losses import Loss
 from ..regularizers import SquaredNorm
 from ..regularizers._base import SeparableRegularizer
@@ -36,7 +37,6 @@ from ._autograd import Target, loss_rows
 from ._engine import choose_engine
 from ._handles import loss_of
 from ._scale import Scale, working_dtype
-from ._smoothing import smooth
 
 __all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
 
@@ -135,9 +135,11 @@ def class_loss(
         y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
     else:
         if target.shape != shape:
+            one_hot = "; one-hot rows are proportions: convert them with .float()"
+            hint = one_hot if target.shape == input.shape else ""
             raise ValueError(
                 f"class indices must have shape {tuple(shape)} to go with input of shape "
-                f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}"
+                f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
             )
         labels = target if target.dtype == torch.int64 else target.long()
         if look:

@@ -1,4 +1,4 @@
-"""Smoothed labels without their rows, which would be as large as the scores."""
+"""Smoothed labels of PyTorch without their rows, which would be as large as the scores."""
 
 from typing import NamedTuple
 
