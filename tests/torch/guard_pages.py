@@ -1,0 +1,83 @@
+"""Run the kernels, interpreted, on tensors between two pages that nobody may touch.
+
+An access outside of a tensor ends the process. Tensors end at the upper page, then begin at the
+lower one. Prints a line before each kernel.
+"""
+
+import ctypes
+import itertools
+import math
+import mmap
+import sys
+
+import torch
+
+from fitzpatrick.engines import triton as engine
+from fitzpatrick.engines.smoothed_labels import smooth
+
+PAGE = mmap.PAGESIZE
+kept = []
+
+
+def guarded(x, at_end):
+    """A copy of ``x`` beside a page that must not be touched."""
+    size = x.numel() * x.element_size()
+    pages = max(math.ceil(size / PAGE), 1)
+    block = mmap.mmap(-1, (pages + 2) * PAGE)
+    libc = ctypes.CDLL(None, use_errno=True)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(block))
+    for page in (0, pages + 1):
+        address = ctypes.c_void_p(start + page * PAGE)
+        if libc.mprotect(address, ctypes.c_size_t(PAGE), 0):
+            raise OSError(ctypes.get_errno(), "mprotect failed")
+    offset = PAGE + (pages * PAGE - size if at_end else 0)
+    out = torch.frombuffer(block, dtype=x.dtype, count=x.numel(), offset=offset).view(x.shape)
+    kept.append(block)
+    return out.copy_(x)
+
+
+def main():
+    """For the losses named on the command line."""
+    generator = torch.Generator().manual_seed(0)
+    allocate = torch.Tensor.new_empty
+    at_end = False
+    # the kernels' own outputs are guarded, too
+    torch.Tensor.new_empty = lambda *args, **options: (
+        lambda x: guarded(x.zero_(), at_end) if x.numel() else x
+    )(allocate(*args, **options))
+    limits = ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_ROWS_LIMIT", "_MOMENTS_LIMIT", "_PEEL_LIMIT")
+    usual = {limit: getattr(engine, limit) for limit in limits}
+    widths = (37, 64, 1088)
+    for loss, k, wide in itertools.product(sys.argv[1:], widths, (False, True)):
+        engine._plan.cache_clear()
+        for limit in limits:
+            setattr(engine, limit, 0 if wide else usual[limit])
+        engine._GUESS_LIMIT = 1024
+        for dtype, at_end in ((torch.float32, False), (torch.bfloat16, True)):
+            print(loss, k, "wide" if wide else "in registers", dtype, at_end, flush=True)
+            x = guarded(torch.randn(3, k, generator=generator).to(dtype), at_end)
+            y = guarded(torch.softmax(torch.randn(3, k, generator=generator), -1).to(dtype), at_end)
+            labels = guarded(torch.tensor([0, k - 1, -100]), at_end)
+            weights = guarded(torch.ones(3), at_end)
+            for target in (labels, y):
+                for scale in (weights, 3, *([None] if target is labels else [])):
+                    value, gradient = engine.value_and_gradient(x, target, scale, loss, -100)
+                    assert value.isfinite().all()
+                    assert gradient.isfinite().all()
+            engine.scale_rows_(gradient, weights)
+            for weight in (None, guarded(torch.rand(k, generator=generator) + 0.1, at_end)):
+                index = guarded(labels.clamp(min=0), at_end)
+                target, _ = smooth(index, k, weight, 0.1, torch.float32)
+                target = target._replace(base=guarded(target.base, at_end))
+                value, _ = engine.value_and_gradient(x, target, weights, loss, -100)
+                assert value.isfinite().all()
+            if k < 512 and not wide:
+                images = guarded(torch.randn(2, k, 19, generator=generator).to(dtype), at_end)
+                pixels = guarded(torch.randint(0, k, (38,), generator=generator), at_end)
+                value, _ = engine.value_and_gradient(images, pixels, None, loss, -100)
+                assert value.isfinite().all()
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

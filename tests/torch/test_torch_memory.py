@@ -1,0 +1,25 @@
+"""The kernels touch nothing but their tensors."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="the kernels need the package triton")
+
+if sys.platform != "linux":
+    pytest.skip("memory is guarded by a call of Linux", allow_module_level=True)
+
+
+@pytest.mark.parametrize("pair", ["logistic", "sparsemax", "entmax15"])
+def test_kernels_stay_inside_of_their_tensors(pair):
+    script = Path(__file__).with_name("guard_pages.py")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-W", "ignore", str(script), pair, f"fitzpatrick_{pair}"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    lines = run.stdout.splitlines() or ["nothing"]
+    assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
+    assert lines[-1] == "done"
+    assert len(lines) == 2 * 3 * 2 * 2 + 1
