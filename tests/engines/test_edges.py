@@ -138,3 +138,18 @@ def test_targets_that_vanish_in_the_precision_of_the_scores(name):
         value, gradient = loss.value_and_gradient(target, theta)
         np.testing.assert_allclose(value, core.value(), rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(gradient, core.y_star - y, atol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e8), (np.float64, 1e16)])
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+@pytest.mark.parametrize("twin", ["", "fitzpatrick_"])
+def test_scores_so_large_that_one_is_no_digit_of_them(name, twin, dtype, size):
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((3, 700)).astype(dtype)
+    theta[[0, 2]] *= size
+    labels = np.array([0, 1, 699])
+    loss = fp.get_loss(twin + name)
+    value, gradient = loss.value_and_gradient(labels, theta)
+    expected = loss.solve_labels(labels, theta)
+    np.testing.assert_allclose(value, expected.value(), rtol=1e-5)
+    np.testing.assert_allclose(gradient, expected.gradient(), atol=1e-5)

@@ -489,3 +489,14 @@ def test_one_hot_integers_and_sparse_scores_say_what_to_do():
         F.logistic_loss(torch.zeros(2, 3), torch.eye(3, dtype=torch.int64)[:2])
     with pytest.raises(TypeError, match="to_dense"):
         F.logistic_loss(torch.zeros(2, 3).to_sparse(), torch.tensor([0, 1]))
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax", "sigmoid"])
+def test_traced_means(name, generator):
+    loss = getattr(F, f"{name}_loss")
+    x = torch.randn(5, 7, generator=generator)
+    y = torch.softmax(torch.randn(5, 7, generator=generator), -1)
+    traced = torch.jit.trace(lambda a, b: loss(a, b, validate=False), (x, y))
+    torch.testing.assert_close(traced(x, y), loss(x, y))
+    torch.testing.assert_close(traced(x[:3], y[:3]), loss(x[:3], y[:3]))

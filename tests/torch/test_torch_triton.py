@@ -383,3 +383,65 @@ def test_one_kernel_makes_loss_and_gradient(name, generator, monkeypatch):
     (2.0 * loss(x, labels, engine="triton")).backward()
     assert len(launches) == 1
     torch.testing.assert_close(x.grad, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_shapes_of_blocks_are_powers_of_two():
+    for k in [*range(1, 300), *range(300, 40_000, 7), 50_257, 131_072, 200_003]:
+        for size in (2, 4, 8):
+            for lanes in (1, 16 // size):
+                shapes = [engine._rows_shape(name, k, size, lanes) for name in LOSSES]
+                shapes += [engine._sparse_shape(k, size, lanes)]
+                shapes += [engine._logistic_shape(k, size, lanes)]
+                for shape in shapes:
+                    for name in ("ROWS", "BLOCK", "GROUPS", "num_warps"):
+                        value = shape.get(name, 1)
+                        assert value & (value - 1) == 0, (k, size, lanes, shape)
+                        assert value > 0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_widths_between_powers_of_two(name, generator):
+    x = torch.randn(1, 3500, generator=generator).to(DEVICE)
+    y = torch.softmax(torch.randn(1, 3500, generator=generator), -1).to(DEVICE)
+    assert_parity(name, x, y, torch.ones(1, dtype=torch.float64, device=DEVICE))
+
+
+@pytest.mark.parametrize("height", [-200.0, -5000.0])
+@pytest.mark.parametrize("name", LOSSES)
+def test_wide_rows_whose_first_block_is_masked(name, height, generator):
+    k = 4096
+    x = torch.randn(1, k, generator=generator) + height
+    y = torch.softmax(torch.randn(1, k, generator=generator), -1)
+    x[:, :2100] = -math.inf
+    y[:, :2100] = 0
+    y /= y.sum()
+    scale = torch.ones(1, dtype=torch.float64, device=DEVICE)
+    assert_parity(name, x.to(DEVICE), y.to(DEVICE), scale)
+    x[:] = -math.inf
+    value, _ = engine.value_and_gradient(x.to(DEVICE), y.to(DEVICE), 1, name, -100)
+    assert value.isnan().all()
+
+
+def test_batched_upstream_gradients_of_columns(generator):
+    x = torch.randn(2, 5, 20, dtype=torch.float64, generator=generator).to(DEVICE).requires_grad_()
+    labels = torch.randint(0, 5, (2, 20), generator=generator).to(DEVICE)
+    upstream = torch.randn(3, 2, 20, dtype=torch.float64, generator=generator).to(DEVICE)
+    rows = []
+    for which in ("triton", "reference"):
+        out = F.sparsemax_loss(x, labels, reduction="none", engine=which)
+        rows += torch.autograd.grad(out, x, upstream, is_grads_batched=True)
+    torch.testing.assert_close(rows[0], rows[1], rtol=1e-11, atol=1e-13)
+
+
+def test_smoothed_labels_copy_strided_scores_once(generator, monkeypatch):
+    x = torch.randn(64, 20, generator=generator).to(DEVICE).T
+    copies = []
+    contiguous = torch.Tensor.contiguous
+    monkeypatch.setattr(
+        torch.Tensor, "contiguous", lambda x: copies.append(x.shape) or contiguous(x)
+    )
+    loss = F.sparsemax_loss(
+        x, torch.arange(20, device=DEVICE), label_smoothing=0.1, engine="triton"
+    )
+    assert loss.isfinite()
+    assert copies.count(x.shape) == 1

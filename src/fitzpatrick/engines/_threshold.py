@@ -146,7 +146,8 @@ def active_entries(x: FloatArray, pair: SparsePair, scratch: Scratch) -> Active 
         top, least = _lane_bound(x, pair)
     else:
         top = np.maximum.reduce(x, axis=1)
-        least = top - pair.reach  # below that the highest entry alone exceeds R
+        # below that the highest entry alone exceeds R; it is itself above, whatever its size
+        least = np.minimum(top - pair.reach, np.nextafter(top, -np.inf))
     if not np.isfinite(top).all():
         return None
     mask = scratch.array("mask", x.shape, np.bool_)

@@ -75,6 +75,13 @@ def is_interpreted() -> bool:
     return not isinstance(scale_rows, triton.JITFunction)
 
 
+def _has_fast_instructions() -> bool:
+    """Whether the kernels may use instructions of NVIDIA's GPUs, from the Ampere generation on."""
+    if is_interpreted() or torch.version.hip is not None:
+        return False
+    return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)
+
+
 def supports(loss: str) -> bool:
     """Whether there is a kernel for the loss of that name."""
     return loss in _NAMES
@@ -156,6 +163,11 @@ def _ceil(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def _power_of_2(a: int) -> int:
+    """The highest one that is not above a."""
+    return 1 << (a.bit_length() - 1)
+
+
 def _on_device(device: torch.device) -> AbstractContextManager[Any]:
     """Make a device the current one, if it is not; kernels start on the current one."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
@@ -170,7 +182,7 @@ def _precision(k: int, dtype: torch.dtype) -> tuple[dict[str, Any], tuple[int, f
     acc = torch.float64 if wide else torch.float32
     flags = {
         "ACC": tl.float64 if wide else tl.float32,
-        "FAST": not wide and not is_interpreted() and torch.version.hip is None,
+        "FAST": not wide and _has_fast_instructions(),
         "REFINE": 2 if wide else 1,
         "FLOOR": -40.0 if wide else -18.0,
     }
@@ -186,6 +198,8 @@ def _launch(
     with_value: bool,
     with_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
+    if theta.ndim == 3 or theta.stride(1) != 1:
+        theta = theta.contiguous()
     smooth, labels, mix = 0, theta, theta  # the latter two are not read
     if isinstance(target, Smoothed):
         smooth, target, labels, mix = _smoothed(target, theta)
@@ -198,8 +212,6 @@ def _launch(
     if target.ndim == 1 or target.stride(1) != 1:
         target = target.contiguous()
     inner = theta.shape[2] if theta.ndim == 3 else 0
-    if inner or theta.stride(1) != 1:
-        theta = theta.contiguous()
     lanes, peel = (1, False) if inner else _lanes(theta, target)
     unit = 1 if peel else lanes
     if scale is None:
@@ -395,7 +407,7 @@ def _rows_shape(loss: str, k: int, size: int, lanes: int) -> dict[str, int]:
         # scores and targets share registers
         shape["num_warps"] = max(1, shape["BLOCK"] // (256 if heavy else 512))
         return shape
-    warps = min(max(k // 1024, 1), 8 if size == 2 else 16)
+    warps = min(_power_of_2(max(k // 1024, 1)), 8 if size == 2 else 16)
     if loss == "fitzpatrick_logistic":
         # 64 registers a thread: moments of four entries, and room for many warps
         groups = (128 if lanes == 1 else 32) * warps

@@ -53,7 +53,8 @@ def _read_block(
     scale,
     n,
     k,
-    stride,
+    theta_groups,
+    LANES: tl.constexpr,
     scale_stride,
     divisor,
     ignore_index,
@@ -87,7 +88,7 @@ def _read_block(
         at = offset
         row = matrix * n + row
     else:
-        start = row * stride
+        start = row * theta_groups * LANES
         offset = start[:, None] + cols
         at = row[:, None] * k + cols
     label = tl.load(target + row, mask=inside, other=ignore_index)
@@ -136,7 +137,7 @@ def logistic_labels(
 ):
     """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
     row, inside, counts, weight, at, mask, x, own, at_label = _read_block(
-        theta, target, scale, n, groups * LANES, theta_groups * LANES, scale_stride, divisor,
+        theta, target, scale, n, groups * LANES, theta_groups, LANES, scale_stride, divisor,
         ignore_index, EVEN, COLUMNS, ROWS, BLOCK, ACC, SCALE, PARTS,
     )  # fmt: skip
     top = tl.max(x, axis=1)
@@ -395,7 +396,7 @@ def sparse_labels(
 ):
     """Rows that fit into one block; widths and strides are counted in groups of LANES entries."""
     row, inside, counts, weight, at, mask, x, own, at_label = _read_block(
-        theta, target, scale, n, groups * LANES, theta_groups * LANES, scale_stride, divisor,
+        theta, target, scale, n, groups * LANES, theta_groups, LANES, scale_stride, divisor,
         ignore_index, EVEN, COLUMNS, ROWS, BLOCK, ACC, SCALE, PARTS,
     )  # fmt: skip
     own = tl.where(counts, own, 0.0)

@@ -104,7 +104,7 @@ def rows_in_registers(
     if not EVEN:
         mask = mask & (cols < k)
     read = mask & counts[:, None]
-    at = row[:, None] * (theta_groups * LANES) + cols
+    at = row[:, None] * theta_groups * LANES + cols
     x = tl.load(theta + at, mask=read, other=float("-inf")).to(ACC)
     if SMOOTH:
         label = tl.load(labels + row, mask=inside, other=-1)[:, None]
@@ -112,7 +112,7 @@ def rows_in_registers(
         own = tl.load(mix + 2 * row + 1, mask=inside, other=0.0)[:, None]
         rates = (label, share, own, target) if SMOOTH == 2 else (label, share, own)
     else:
-        rates = (target + row[:, None] * (target_groups * LANES),)
+        rates = (target + row[:, None] * target_groups * LANES,)
     y = rates_at(rates, cols, read, ACC)
     top = tl.max(x, axis=1)
     x = x - top[:, None]

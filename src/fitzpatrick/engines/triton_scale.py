@@ -23,7 +23,7 @@ def count_labels(labels, counts, n, ignore_index, BLOCK: tl.constexpr):
     """How many labels are not ``ignore_index``; each program leaves the count of its part."""
     total = tl.zeros((BLOCK,), tl.int32)
     for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
-        at = first + tl.arange(0, BLOCK)
+        at = tl.arange(0, BLOCK).to(tl.int64) + first
         label = tl.load(labels + at, mask=at < n, other=ignore_index)
         total += (label != ignore_index).to(tl.int32)
     tl.store(counts + tl.program_id(0), tl.sum(total, axis=0))
@@ -74,6 +74,6 @@ def scale_rows(
             one = tl.load(factors + i * factor_stride).to(ACC)
             at = rows + i * k
             for start in range(tl.program_id(1) * BLOCK, k, tl.num_programs(1) * BLOCK):
-                cols = start + tl.arange(0, BLOCK)
+                cols = tl.arange(0, BLOCK).to(tl.int64) + start
                 x = tl.load(at + cols, mask=cols < k, other=0.0).to(ACC)
                 tl.store(at + cols, (x * one).to(rows.dtype.element_ty), mask=cols < k)

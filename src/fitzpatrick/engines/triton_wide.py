@@ -295,7 +295,8 @@ def log_sum_exp(
     """A score near the highest, and lse(θ) and the lowest score less that."""
     top = _first_maximum(scores, groups, GROUPS, LANES, ACC)
     total, low = _glance(scores, groups, top, EVEN, GROUPS, LANES, ACC, FAST)
-    if not (total < _ENOUGH):
+    # one of the row's own scores has a part of one in the sum; the 0 of an empty block may not
+    if not ((total > 0.5) & (total < _ENOUGH)):
         top, total = _careful_sum(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
     return top, tl.log(total), low - top
 
@@ -551,7 +552,7 @@ def sparse_tau(
     tops = _maxima(scores, rates, groups, top, WITH_RATES, EVEN, GROUPS, LANES, ACC)
     peaks = tl.max(tops, axis=1)
     highest = tl.max(peaks, axis=0)
-    if highest > _CLOSE:
+    if (tl.abs(highest) > _CLOSE) & (highest > float("-inf")):
         top += highest
         tops = _maxima(scores, rates, groups, top, WITH_RATES, EVEN, GROUPS, LANES, ACC)
         peaks = tl.max(tops, axis=1)

@@ -5,6 +5,7 @@ numbers, and in the end the coefficients.
 """
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ._preconditioner import Map
 _WAIT = 1.6e10
 _FEWEST = 10
 _BLOCK_BYTES = 1 << 30  # of the largest array while blocks are made
+_MOST_BYTES = 4 << 30  # of the blocks themselves; where they need more there are none
 
 
 def find_device(name: str) -> torch.device:
@@ -75,6 +77,8 @@ class DeviceDesign(Design):
     @property
     def block_cost(self) -> float:
         n, p, k = self.n_samples, self.n_parameters, self._n_scores
+        if 8 * (k * p * p + n * p) > _MOST_BYTES:
+            return math.inf
         return _FEWEST + 2 * n * p * p * k / (8 * n * p * k + _WAIT)
 
     def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:

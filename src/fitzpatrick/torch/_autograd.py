@@ -268,7 +268,8 @@ class _Plain(Function):
             flat = theta if theta.ndim == 2 else rows_along(theta, 1)
             rows = _apply(_Gradient, flat, _as_rows(target, theta), scale, *ctx.options)
             if theta.ndim == 3:
-                rows = rows.unflatten(0, (theta.shape[0], theta.shape[2])).movedim(-1, 1)
+                outer, k, inner = theta.shape
+                rows = rows.reshape(outer, inner, k).transpose(1, 2)
         return rows, None, None, None, None, None
 
 

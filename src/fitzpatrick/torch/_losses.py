@@ -241,7 +241,7 @@ def entry_loss(
         positive = _spread(pos_weight, input, "pos_weight").to(dtype)[:, None] * y
         total = positive + (1 - y)
         y = positive / total
-        scale = total[:, 0] * scale if isinstance(scale, Tensor) else total[:, 0] / scale
+        scale = total[:, 0] / scale if weight is None else total[:, 0] * scale
     rows = input.reshape(-1, 1), y, scale, handle, engine, -1
     return _reduce(rows, reduction, input.shape, output_dtype(input))
 

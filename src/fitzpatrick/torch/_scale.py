@@ -1,8 +1,8 @@
 """What multiplies the rows' losses: their weights, and the reduction.
 
-It is a tensor with a number for each row, or, where all rows count the same, a whole number that
-divides each, or None for one over the number of labels that count. The latter two cost a GPU
-nothing to make.
+It is a vector with a number for each row, or, where all rows count the same, a whole number that
+divides each (``torch.jit.trace`` makes tensors of these), or None for one over the number of labels
+that count. The latter two cost a GPU nothing to make.
 """
 
 import torch
@@ -20,10 +20,10 @@ def working_dtype(theta: Tensor) -> torch.dtype:
 
 def as_tensor(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
     """The scale of each row, shape (n,)."""
-    if isinstance(scale, Tensor):
+    if isinstance(scale, Tensor) and scale.ndim == 1:
         return scale
     n, dtype = target.shape[0], working_dtype(theta)
     if scale is None:
         # infinite where nothing counts: 0 · ∞ makes the loss NaN, as in PyTorch
         return (target != ignore_index).sum(dtype=dtype).reciprocal().expand(n)
-    return torch.full((1,), 1 / scale, dtype=dtype, device=theta.device).expand(n)
+    return (torch.ones((1,), dtype=dtype, device=theta.device) / scale).expand(n)
