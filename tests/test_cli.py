@@ -649,11 +649,11 @@ def last_line(text):
     return text.rstrip("\n").splitlines()[-1]
 
 
-def start(*arguments, **options):
+def start(*arguments, before="", **options):
     """The command line in a process of its own, where Ctrl-C is not ignored."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from fitzpatrick.cli import main; main()"
+        f"{before}from fitzpatrick.cli import main; main()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -676,17 +676,14 @@ def test_full_disk_behind_the_output():
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of a process")
 def test_full_disk_behind_the_records(run, tmp_path):
-    import resource
-
     assert run(*SMALL)[0] == 0
     table = (tmp_path / "out" / "table.txt").read_bytes()
     kept = {file: file.read_bytes() for file in tmp_path.rglob("*.json")}
 
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
+    # not by preexec_fn, which forks this process and all of its threads
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
     longer = (*SMALL[:-1], "1e3,1e2,1e1")
-    process = start(*longer, stdout=subprocess.PIPE, preexec_fn=limit)
+    process = start(*longer, before=limit, stdout=subprocess.PIPE)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert re.fullmatch(r"error: \S+: File too large", last_line(err))
