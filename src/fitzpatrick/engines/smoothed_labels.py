@@ -1,11 +1,11 @@
-"""Smoothed labels of PyTorch without their rows, which would be as large as the scores."""
+"""Targets of PyTorch rows; smoothed labels among them without rows as large as the scores."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["Smoothed", "smooth"]
+__all__ = ["Smoothed", "Target", "smooth"]
 
 
 class Smoothed(NamedTuple):
@@ -24,6 +24,10 @@ class Smoothed(NamedTuple):
         """The targets, shape (n, k)."""
         even = (self.base * self.share[:, None]).expand(-1, k)
         return even.scatter_add(-1, self.labels[:, None], self.own[:, None])
+
+
+# labels (n,), rows (n, k), or smoothed labels
+Target = Tensor | Smoothed
 
 
 def smooth(

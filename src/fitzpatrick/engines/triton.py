@@ -20,7 +20,8 @@ import triton.language as tl
 from torch import Tensor
 
 from .._root import newton_steps
-from .smoothed_labels import Smoothed
+from .row_scale import Scale, working_dtype
+from .smoothed_labels import Smoothed, Target
 from .triton_labels import (
     logistic_labels,
     logistic_labels_wide,
@@ -32,8 +33,6 @@ from .triton_scale import COUNTED, EACH, SHARED, count_labels, scale_rows
 from .triton_terms import LOSSES
 
 __all__ = [
-    "Scale",
-    "Target",
     "gradient",
     "is_interpreted",
     "scale_rows_",
@@ -42,9 +41,6 @@ __all__ = [
     "value",
     "value_and_gradient",
 ]
-
-Scale = Tensor | int | None
-Target = Tensor | Smoothed
 
 _PREFIX = "fitzpatrick_"
 # c and P of the sparse pairs: the others are ((c (θ − τ))₊)^P
@@ -204,7 +200,7 @@ def _launch(
     if isinstance(target, Smoothed):
         smooth, target, labels, mix = _smoothed(target, theta)
     n, k = target.shape[0], theta.shape[1]
-    working = torch.float64 if theta.dtype == torch.float64 else torch.float32
+    working = working_dtype(theta)
     values = theta.new_empty(n if with_value else 0, dtype=working)
     rows = theta.new_empty(theta.shape if with_gradient else (0, k))
     if n == 0:

@@ -20,16 +20,15 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..engines.smoothed_labels import Smoothed
+from ..engines.row_scale import Scale, as_tensor
+from ..engines.smoothed_labels import Smoothed, Target
 from . import _operators as operators
 from ._arguments import is_plain, rows_along
 from ._engine import engine_module
 from ._reference import any_target
-from ._scale import Scale, as_tensor
 
-__all__ = ["Target", "link_rows", "loss_rows"]
+__all__ = ["link_rows", "loss_rows"]
 
-Target = Tensor | Smoothed
 Gradients = tuple[Tensor | None, ...]
 
 

@@ -15,7 +15,8 @@ from enum import Enum
 import torch
 from torch import Tensor
 
-from ..engines.smoothed_labels import smooth
+from ..engines.row_scale import Scale, working_dtype
+from ..engines.smoothed_labels import Target, smooth
 from ..losses import Loss
 from ..regularizers import SquaredNorm
 from ..regularizers._base import SeparableRegularizer
@@ -33,10 +34,9 @@ from ._arguments import (
     output_dtype,
     rows_along,
 )
-from ._autograd import Target, loss_rows
+from ._autograd import loss_rows
 from ._engine import choose_engine
 from ._handles import loss_of
-from ._scale import Scale, working_dtype
 
 __all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
 

@@ -8,18 +8,14 @@ a target of labels (n,) or of rows (n, k), and one scale (n,) that multiplies ea
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.library import custom_op, register_vmap
 
+from ..engines.row_scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 
 __all__ = ["gradient", "hessian_product", "link", "value"]
-
-
-def _value_dtype(theta: Tensor) -> torch.dtype:
-    return torch.float64 if theta.dtype == torch.float64 else torch.float32
 
 
 @custom_op("fitzpatrick::value", mutates_args=())
@@ -56,7 +52,7 @@ def link(theta: Tensor, loss: str) -> Tensor:
 
 @value.register_fake
 def _(theta: Tensor, *_: Any) -> Tensor:
-    return theta.new_empty(theta.shape[:1], dtype=_value_dtype(theta))
+    return theta.new_empty(theta.shape[:1], dtype=working_dtype(theta))
 
 
 @gradient.register_fake

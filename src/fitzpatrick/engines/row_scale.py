@@ -1,4 +1,4 @@
-"""What multiplies the rows' losses: their weights, and the reduction.
+"""What multiplies the losses of PyTorch rows: their weights, and the reduction.
 
 It is a vector with a number for each row, or, where all rows count the same, a whole number that
 divides each (``torch.jit.trace`` makes tensors of these), or None for one over the number of labels
