@@ -160,6 +160,14 @@ def test_compiles_into_one_graph(name, scores, generator):
     torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-12, atol=1e-14)
 
 
+def test_the_losses_do_not_share_what_torch_compiles_of_one_function(scores):
+    torch.compiler.reset()
+    with torch._dynamo.config.patch(recompile_limit=1):
+        for name in CLASS_LOSSES:
+            compiled = torch.compile(loss_of(name), fullgraph=True, backend="eager")
+            torch.testing.assert_close(compiled(scores, LABELS), loss_of(name)(scores, LABELS))
+
+
 def test_inductor_compiles_a_training_step_with_any_batch_size(generator):
     layer = torch.nn.Linear(3, 4)
     loss = F.fitzpatrick_logistic_loss

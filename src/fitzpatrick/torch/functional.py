@@ -148,8 +148,10 @@ def link_function(loss: Loss | str) -> LinkFunction:
     return link
 
 
-def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+def _named(function: Any, name: str, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
+    # a code of its own: torch.compile counts how often it compiles a code, and gives up after eight
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__module__ = __name__
     function.__doc__ = doc
     return function
