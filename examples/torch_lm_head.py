@@ -1,7 +1,7 @@
 """The head of a language model: hidden states to a large vocabulary, with padding ignored.
 
-The model learns which token follows another in a text without end. The small size takes some
-seconds on a CPU; the large one, 8192 tokens and 131072 words in bfloat16, is for a GPU, where the
+The model learns by heart which token follows another. The small size takes some seconds on a CPU;
+the large one, 8192 tokens and 131072 words in bfloat16, is for a GPU, where the
 loss and its gradient come from one kernel.
 
     python examples/torch_lm_head.py
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> list[float]:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        if step % 10 == 0 or step == options.steps - 1:
+        if step % 3 == 0 or step == options.steps - 1:
             print(f"step {step:3d}  loss {losses[-1]:.4f}")
     print(f"{1e3 * (time.perf_counter() - start) / options.steps:.1f} ms a step")
     if device.type == "cuda":
