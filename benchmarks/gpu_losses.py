@@ -282,6 +282,21 @@ def run(path: Path) -> None:
             torch.cuda.empty_cache()
 
 
+BARS = {  # (library, loss): colour and hatch; a loss has its colour in both panels
+    ("fitzpatrick", "logistic"): ("tab:cyan", ""),
+    ("fitzpatrick", "fitzpatrick_logistic"): ("tab:blue", ""),
+    ("fitzpatrick", "sparsemax"): ("gold", ""),
+    ("fitzpatrick", "fitzpatrick_sparsemax"): ("tab:orange", ""),
+    ("fitzpatrick", "entmax15"): ("yellowgreen", ""),
+    ("fitzpatrick", "fitzpatrick_entmax15"): ("tab:green", ""),
+    ("torch", "cross_entropy"): ("dimgray", ""),
+    ("torch.compile", "cross_entropy"): ("dimgray", "///"),
+    ("Liger", "cross_entropy"): ("dimgray", "..."),
+    ("entmax", "sparsemax"): ("gold", "xxx"),
+    ("entmax", "entmax15"): ("yellowgreen", "xxx"),
+}
+
+
 def plot(path: Path) -> None:
     """Bars for the four shapes, and lines over the number of classes, beside the CSV."""
     import matplotlib
@@ -290,44 +305,51 @@ def plot(path: Path) -> None:
     from matplotlib import pyplot
 
     with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6))
-    shown = [("fitzpatrick", "fitzpatrick_logistic"), ("fitzpatrick", "fitzpatrick_sparsemax")]
-    shown += [("fitzpatrick", "fitzpatrick_entmax15"), ("torch", "cross_entropy")]
-    shown += [("torch.compile", "cross_entropy"), ("Liger", "cross_entropy")]
-    shown += [("entmax", "sparsemax"), ("entmax", "entmax15")]
-    for i, (library, loss) in enumerate(shown):
-        heights = [
-            float(row["times_floor"])
-            for n, k, dtype in SHAPES
-            for row in rows
-            if (row["suite"], row["library"], row["loss"], row["target"])
-            == ("shapes", library, loss, "labels")
-            and (int(row["rows"]), int(row["classes"]), row["dtype"]) == (n, k, dtype)
-        ]
-        places = [j + 0.1 * i for j in range(len(heights))]
-        left.bar(places, heights, width=0.09, label=f"{library}: {loss}")
-    left.set_yscale("log")
-    left.axhline(1, color="black", linewidth=0.8)
-    left.set_xticks([j + 0.35 for j in range(len(SHAPES))])
-    left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
-    left.set_ylabel("time / memory floor")
-    left.set_yticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
-    left.legend(fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    for library, loss in [("fitzpatrick", name) for name in OURS] + [("torch", "cross_entropy")]:
+        rows = [row for row in csv.DictReader(file) if row["target"] == "labels"]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6.2), width_ratios=[3, 2])
+    for i, (contender, (colour, hatch)) in enumerate(BARS.items()):
+        own = [row for row in rows if (row["library"], row["loss"]) == contender]
+        heights = {
+            (int(row["rows"]), int(row["classes"]), row["dtype"]): float(row["times_floor"])
+            for row in own
+            if row["suite"] == "shapes"
+        }
+        places = [j + 0.08 * i for j, shape in enumerate(SHAPES) if shape in heights]
+        values = [heights[shape] for shape in SHAPES if shape in heights]
+        left.bar(
+            places,
+            values,
+            width=0.075,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white" if hatch else colour,
+            linewidth=0,
+            label=": ".join(contender),
+        )
         line = [
             (int(row["classes"]), float(row["times_floor"]))
-            for row in rows
-            if (row["suite"], row["library"], row["loss"]) == ("sweep", library, loss)
+            for row in own
+            if row["suite"] == "sweep"
         ]
-        right.loglog(*zip(*line, strict=True), marker="o", label=f"{library}: {loss}")
+        if line:
+            right.plot(*zip(*line, strict=True), marker="o", color=colour)
+    left.set_xticks([j + 0.04 * (len(BARS) - 1) for j in range(len(SHAPES))])
+    left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
+    right.set_xscale("log")
     right.set_xlabel(f"classes (bfloat16, {SWEEP_ENTRIES:,} scores)")
-    right.axhline(1, color="black", linewidth=0.8)
-    right.set_yticks([1, 2, 5, 10, 20, 40], labels=["1", "2", "5", "10", "20", "40"])
-    right.minorticks_off()
-    right.legend(fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    figure.suptitle(f"Forward and backward, class indices, {rows[0]['gpu']}")
-    figure.tight_layout()
+    for axes, ticks in ((left, [1, 2, 5, 10, 20, 50, 100]), (right, [1, 2, 5, 10, 20, 40])):
+        axes.set_yscale("log")
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_ylabel("time / memory floor")
+        axes.set_yticks(ticks, labels=[str(tick) for tick in ticks])
+        axes.minorticks_off()
+    machine = rows[0]
+    figure.suptitle(
+        f"Forward and backward, class indices: {machine['gpu']}, torch {machine['torch']}, "
+        f"Triton {machine['triton']}"
+    )
+    figure.legend(loc="lower center", ncol=4, fontsize=9)
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
     figure.savefig(path.with_suffix(".png"), dpi=120)
     print(path.with_suffix(".png"))
 

@@ -7,8 +7,8 @@
 ``FOLDER`` is what ``fitzpatrick reproduce -o`` was given. Text outside the markers is left alone.
 """
 
+import argparse
 import re
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable
@@ -518,9 +518,19 @@ def fit_from_zero() -> None:
     STARTS.write_text(to_csv(lines), encoding="utf-8")
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["collect"]:
-        collect([Path(folder) for folder in sys.argv[2:]])
-    if sys.argv[1:2] == ["starts"]:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", nargs="?", choices=["collect", "starts"], help="before the page")
+    parser.add_argument("folders", nargs="*", type=Path, help="of records, for collect")
+    arguments = parser.parse_args()
+    if (arguments.task == "collect") != bool(arguments.folders):
+        parser.error("collect takes folders of records, and nothing else does")
+    if arguments.task == "collect":
+        collect(arguments.folders)
+    if arguments.task == "starts":
         fit_from_zero()
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), Results.read()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

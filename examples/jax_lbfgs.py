@@ -9,7 +9,7 @@ true model. For every loss the minimum is found from W = 0 by ``optax.lbfgs`` in
 and the fits are compared: by the gradient that is left, by the loss at the optimum, and by the
 squared error of the predicted proportions on fresh data.
 
-Run: python examples/jax_lbfgs.py [--fast]
+Run: pip install optax; python examples/jax_lbfgs.py [--fast]
 """
 
 import argparse

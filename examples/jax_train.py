@@ -4,7 +4,7 @@ The data are scikit-learn's digits, 8 x 8 images in ten classes. Every loss sees
 the same start and the same batches; what changes is the function of the scores, and the link that
 turns scores into probabilities.
 
-Run: python examples/jax_train.py [--fast]
+Run: pip install optax; python examples/jax_train.py [--fast]
 """
 
 import argparse
