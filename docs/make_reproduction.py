@@ -519,6 +519,7 @@ def fit_from_zero() -> None:
 
 
 def main() -> None:
+    """Do the task, if any, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", nargs="?", choices=["collect", "starts"], help="before the page")
     parser.add_argument("folders", nargs="*", type=Path, help="of records, for collect")
