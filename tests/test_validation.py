@@ -200,7 +200,7 @@ def test_unknown_names() -> None:
         fp.get_loss("fitzpatrick_logit")
     with pytest.raises(ValueError, match=r"unknown loss 'sparse_max'; did you mean .*'sparsemax'"):
         fp.get_loss("sparse_max")
-    with pytest.raises(ValueError, match=r"unknown loss 'zzz'; The names are entmax15, "):
+    with pytest.raises(ValueError, match=r"unknown loss 'zzz'; the names are entmax15, "):
         fp.get_loss("zzz")
     assert fp.get_loss(LOSS) is LOSS
 

@@ -193,10 +193,8 @@ def get_scorer(name: str) -> Any:
     """
     if name not in _METRICS:
         near = difflib.get_close_matches(str(name), _METRICS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(
-            f"unknown metric {name!r}; {hint}The names are {', '.join(metric_names())}"
-        )
+        hint = f"did you mean {near[0]!r}? The" if near else "the"
+        raise ValueError(f"unknown metric {name!r}; {hint} names are {', '.join(metric_names())}")
     metric, higher_is_better = _METRICS[name]
     return _ProportionScorer(metric, 1 if higher_is_better else -1, {})
 

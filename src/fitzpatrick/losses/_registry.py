@@ -51,5 +51,5 @@ def get_loss(name: str | Loss) -> Loss:
     if str(name) in _LOSSES:
         return _LOSSES[str(name)]
     near = difflib.get_close_matches(str(name), loss_names(), n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    raise ValueError(f"unknown loss {name!r}; {hint}The names are {', '.join(loss_names())}")
+    hint = f"did you mean {' or '.join(map(repr, near))}? The" if near else "the"
+    raise ValueError(f"unknown loss {name!r}; {hint} names are {', '.join(loss_names())}")
