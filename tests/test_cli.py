@@ -304,7 +304,7 @@ def test_compare_with_a_test_file(run, tmp_path):
     (tmp_path / "c.csv").write_text(test.read_text().replace("x1", "z1"))
     code, _, err = run("compare", train, "--test", tmp_path / "c.csv", *options)
     assert code == 2
-    assert "its feature columns are not those of the training file" in err
+    assert "c.csv, line 1: no column is called 'x1'; the columns are z1, x2, x3, a, b, c\n" in err
 
 
 def test_compare_with_a_test_file_that_lacks_a_class(run, tmp_path):

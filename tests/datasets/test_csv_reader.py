@@ -63,7 +63,7 @@ def test_chosen_features_leave_other_columns_unread(tmp_path):
         ("a,b,red,blue\n1,2,1,0\n1,2,1.5,-0.5\n", 3, "the targets are negative in part"),
         ("a,b,red,blue\n", None, "no sample below the first line"),
         ("a,a,red,blue\n1,2,1,0\n", 1, "two columns are called 'a'"),
-        ("a,,red,blue\n1,2,1,0\n", 1, "column 2 has no name"),
+        ("a,,red,blue\n1,2,1,0\n", 1, r"column 2 has no name; .*index=False.* --ignore it"),
         ('a,b,red,blue\n1,2,1,"0\n', 2, "not CSV"),
         ("a,b,red,blue\n1,1_0,1,0\n", 2, "column 'b': '1_0' is not a number"),
         (f"{'a' * 140_000},b,red,blue\n1,2,1,0\n", 1, "not CSV"),
@@ -80,6 +80,9 @@ def test_missing_columns(tmp_path):
     path = write(tmp_path, INDICATORS)
     with pytest.raises(DataError, match="no column is called 'green'; the columns are a, b, red"):
         read_csv(path, ["green"])
+    wide = write(tmp_path, ",".join(f"c{i}" for i in range(21)) + "\n", "wide.csv")
+    with pytest.raises(DataError, match="the columns are c0, .*, c18, c19, …$"):
+        read_csv(wide, ["green"])
     with pytest.raises(DataError, match="every column is a target"):
         read_csv(path, ["a", "b", "red", "blue"])
     with pytest.raises(DataError, match="'red' is named as a target and as a column to ignore"):
@@ -174,8 +177,25 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     assert alone.Y.tolist() == [[0, 0, 1]]
     with pytest.raises(DataError, match="class 'fox': not among those"):
         read_table(write(tmp_path, "a,kind\n1,eel\n2,fox\n"), ["kind"], like=train)
-    with pytest.raises(DataError, match="its feature columns are not"):
+    with pytest.raises(DataError, match="no column is called 'a'; the columns are b, kind"):
         read_table(write(tmp_path, "b,kind\n1,eel\n2,cat\n"), ["kind"], like=train)
     libsvm = read_table(write(tmp_path, "0,2 1:1 3:1\n1 1:1\n", "a.svm"))
     other = read_table(write(tmp_path, "0 1:1\n1 2:1\n", "b.svm"), like=libsvm)
     assert (other.X.shape, other.Y.shape) == ((2, 3), (2, 3))
+
+
+def test_a_test_file_may_have_other_columns_and_another_order(tmp_path):
+    """They are found by name; what the training file ignored need not be there."""
+    train = read_table(
+        write(tmp_path, "id,a,b,u,v\nx,1,2,1,0\ny,3,4,0,1\n"), ["u", "v"], ignore=["id"]
+    )
+    text = "b,note,v,u,a\n6,old,1,0,5\n"
+    test = read_table(write(tmp_path, text), ["u", "v"], like=train, ignore=["id"])
+    assert test.X.tolist() == [[5, 6]]
+    assert test.Y.tolist() == [[0, 1]]
+    text = "@relation r\n@attribute note string\n" + "".join(
+        f"@attribute {name} numeric\n" for name in "buva"
+    )
+    arff = write(tmp_path, text + "@data\n'old, new',6,0,1,5\n", "b.arff")
+    test = read_table(arff, ["u", "v"], like=train)
+    assert (test.X.tolist(), test.Y.tolist()) == ([[5, 6]], [[0, 1]])

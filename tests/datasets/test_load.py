@@ -16,6 +16,7 @@ from fitzpatrick.datasets import (
     UnavailableError,
     dataset_names,
     load_dataset,
+    read_table,
     where,
 )
 from fitzpatrick.datasets._registry import DatasetInfo, Statistics
@@ -61,6 +62,16 @@ def test_yeast_is_embedded_with_its_official_split():
     assert data.feature_names[0] == "Att1"
     assert data.mismatches == ()
     assert round(float(np.vstack([data.train.Y, data.test.Y]).sum(axis=1).mean()), 2) == 4.24
+
+
+def test_data_are_shown_in_a_line(tmp_path):
+    assert repr(load_dataset("yeast")) == (
+        "Dataset('yeast', train=Split(1500 samples, 103 features, 14 labels), "
+        "test=Split(917 samples, 103 features, 14 labels))"
+    )
+    (tmp_path / "a.svm").write_text(TRAIN)
+    shown = "Table(4 samples, 3 features, 2 targets (indicators))"
+    assert repr(read_table(tmp_path / "a.svm")) == shown
 
 
 def test_packing_loses_nothing():
@@ -130,9 +141,13 @@ def test_half_a_data_set(folder):
         load_dataset("demo")
 
 
-@pytest.mark.usefixtures("folder")
-def test_nothing_to_be_had():
-    with pytest.raises(UnavailableError, match=r"Source: a project\. Put demo_train and demo_test"):
+def test_nothing_to_be_had(folder, monkeypatch):
+    wanted = r"Source: a project\. Put demo_train and demo_test .* into "
+    with pytest.raises(UnavailableError, match=rf"^demo is not in {folder}, .*{wanted}that folder"):
+        load_dataset("demo")
+    monkeypatch.delenv("FITZPATRICK_DATA")
+    unset = rf"^FITZPATRICK_DATA is not set, .*{wanted}a folder, and set FITZPATRICK_DATA to it"
+    with pytest.raises(UnavailableError, match=unset):
         load_dataset("demo")
 
 

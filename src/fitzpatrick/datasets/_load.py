@@ -35,6 +35,10 @@ class Split:
     X: Matrix
     Y: np.ndarray
 
+    def __repr__(self) -> str:
+        n, width = self.X.shape
+        return f"Split({n} samples, {width} features, {self.Y.shape[1]} labels)"
+
     def labelled(self) -> "Split":
         """The samples with at least one label."""
         rows = self.Y.any(axis=1)
@@ -64,6 +68,9 @@ class Dataset:
     source: str
     checksums: dict[str, str]
     mismatches: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.info.name!r}, train={self.train}, test={self.test})"
 
 
 def cache_folder() -> Path:
@@ -235,10 +242,13 @@ def _downloaded(
     info: DatasetInfo, transfer: Transfer, progress: Progress | None
 ) -> tuple[Path, Path]:
     if info.train is None or info.test is None:
+        folder = os.environ.get(FOLDER_VARIABLE)
+        missing = f"{info.name} is not in {folder}" if folder else f"{FOLDER_VARIABLE} is not set"
+        place = "that folder" if folder else f"a folder, and set {FOLDER_VARIABLE} to it"
         raise UnavailableError(
-            f"{info.name} is not in the folder {FOLDER_VARIABLE} names, and no address to download "
-            f"it from is known. Source: {info.source}. Put {info.name}_train and {info.name}_test "
-            f"(.svm or .arff, plain or compressed) into that folder"
+            f"{missing}, and no address to download {info.name} from is known. Source: "
+            f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, plain or "
+            f"compressed) into {place} (docs/data.md)"
         )
     remotes = (info.train, info.test)
     train, test = (

@@ -1,6 +1,6 @@
 """What a reader returns: features, targets and their names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ MAX_CLASSES = 100_000
 MAX_TARGET_CELLS = 1_000_000_000
 # above this share of non-zero entries a dense array is smaller and faster
 DENSE_FROM = 0.25
+_LISTED = 20
 
 IGNORE = "; --ignore NAMES leaves columns out"  # advice for columns that cannot be read
 
@@ -41,6 +42,11 @@ class Table:
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        n, width = self.X.shape
+        targets = f"{len(self.target_names)} targets ({self.kind})"
+        return f"Table({n} samples, {width} features, {targets})"
 
     def labelled(self, path: Path) -> "Table":
         """The samples with a label, for a choice among the classes; notes say how many have none.
@@ -79,6 +85,17 @@ def indicator(
     Y = np.zeros((n, n_classes), dtype=np.uint8)
     Y[np.repeat(np.arange(n), np.diff(np.asarray(starts))), np.asarray(labels, dtype=np.int64)] = 1
     return Y
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas, the first twenty of them.
+
+    Example:
+        >>> listed("abc")
+        'a, b, c'
+    """
+    shown = list(names)
+    return ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
 
 
 def numbered(stem: str, count: int, first: int) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import IGNORE, MAX_FEATURES, Table, compact
+from ._table import IGNORE, MAX_FEATURES, Table, compact, listed
 from ._targets import check_names, read_classes, read_targets
 from ._targets import number as parse_number
 from ._text import read_lines
@@ -173,8 +173,7 @@ def _layout(
     check_names(targets or (), ignore, path)
     for name in (*(targets or ()), *(features or ()), *ignore):
         if name not in position:
-            shown = ", ".join(list(position)[:8]) + (", …" if len(position) > 8 else "")
-            problem = f"no attribute is called {name!r}; the attributes are {shown}"
+            problem = f"no attribute is called {name!r}; the attributes are {listed(position)}"
             raise DataError(problem, path)
     if targets is None:
         labels = _meka_labels(relation, len(attributes), path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._table import IGNORE, MAX_FEATURES, Table
+from ._table import IGNORE, MAX_FEATURES, Table, listed
 from ._targets import check_names, read_classes, read_targets
 from ._targets import number as parse_number
 from ._text import read_lines
@@ -127,15 +127,17 @@ def _columns(
     if len(names) > MAX_FEATURES:
         raise DataError(f"more than {MAX_FEATURES} columns", path, 1)
     if "" in names:
-        raise DataError(f"column {names.index('') + 1} has no name", path, 1)
+        problem = f"column {names.index('') + 1} has no name"
+        advice = "write the file without it (pandas: index=False), or name it and --ignore it"
+        raise DataError(f"{problem}; {advice}", path, 1)
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"two columns are called {twice!r}", path, 1)
     check_names(targets or (), ignore, path)
     for name in (*(targets or ()), *(features or ()), *ignore):
         if name not in names:
-            shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-            raise DataError(f"no column is called {name!r}; the columns are {shown}", path, 1)
+            problem = f"no column is called {name!r}; the columns are {listed(names)}"
+            raise DataError(problem, path, 1)
     target_columns = [names.index(name) for name in targets or ()]
     if features is not None:
         feature_columns = [names.index(name) for name in features]

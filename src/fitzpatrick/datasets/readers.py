@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._table import Matrix, Table
+from ._table import Matrix, Table, listed
 from ._text import plain_suffix
 from .arff import read_arff
 from .csv_table import read_csv, read_header
@@ -54,10 +54,13 @@ def read_table(
         path: a CSV, LIBSVM multi-label or ARFF file, plain or compressed.
         targets: target columns; CSV files need them, ARFF files may say it themselves.
         format: ``"csv"``, ``"libsvm"`` or ``"arff"``; by default what the suffix says.
-        like: a table of the same columns: not every feature and class of it need occur here.
+        like: a table whose features are read, by name and in its order, and no others; not every
+            class of it need occur here.
         ignore: columns that are neither features nor targets.
         plain: whether targets are numbers as they are, such as counts.
     """
+    features = None if like is None else like.feature_names
+    ignore = ignore if like is None else ()
     match format or format_of(path):
         case "libsvm":
             if targets or ignore:
@@ -65,14 +68,13 @@ def read_table(
                 raise DataError(problem, path)
             table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
         case "arff":
-            table = read_arff(path, targets, ignore=ignore, plain=plain)
+            table = read_arff(path, targets, features, ignore=ignore, plain=plain)
         case "csv":
             if not targets:
-                names = read_header(path)
-                shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-                problem = f"name the target columns with --targets; the columns are {shown}"
+                columns = listed(read_header(path))
+                problem = f"name the target columns with --targets; the columns are {columns}"
                 raise DataError(problem, path, 1)
-            table = read_csv(path, targets, ignore=ignore, plain=plain)
+            table = read_csv(path, targets, features, ignore=ignore, plain=plain)
         case other:
             raise _unknown(other, path)
     return table if like is None else _as_in(like, table, path)
@@ -96,9 +98,7 @@ def _unknown(name: str, path: Path) -> DataError:
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:
-    """The table with the columns of another one."""
-    if table.feature_names != like.feature_names:
-        raise DataError("its feature columns are not those of the training file", path)
+    """The table with the classes of another one."""
     if table.target_names == like.target_names:
         return table
     position = {name: i for i, name in enumerate(like.target_names)}
