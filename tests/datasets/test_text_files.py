@@ -47,6 +47,7 @@ def test_lines_of_a_zip_archive_and_a_byte_order_mark(tmp_path):
         (b"0 1:1\n\x00\x01\x02\xff", 2, "not a text file"),
         (b"0 1:1\n0 \xe4:1\n", 2, "byte 0xe4 is not UTF-8"),
         ("0 1:1\n".encode("utf-16"), 1, "the text is in UTF-16; save it as UTF-8"),
+        ("0 1:1\n".encode("utf-32"), 1, "the text is in UTF-32; save it as UTF-8"),
         (gzip.compress(TEXT * 50, mtime=0)[:-20], None, "damaged or cut short"),
         (bz2.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
         (b"PK\x03\x04 broken", None, "the ZIP archive cannot be read"),
@@ -59,6 +60,15 @@ def test_unreadable_content(tmp_path, content, line, problem):
         list(read_lines(path))
     assert str(caught.value).startswith(str(path))
     assert line is None or caught.value.line == line
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
+def test_damage_is_said_where_the_text_ends(tmp_path, pack):
+    text = np.random.default_rng(0).bytes(300_000).hex("\n", 40).encode()
+    packed = pack(text, 1)
+    with pytest.raises(DataError, match="damaged or cut short") as caught:
+        next(read_lines(write(tmp_path, packed[: len(packed) // 2])))
+    assert 0.4 < caught.value.line / text.count(b"\n") < 0.6
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -81,9 +91,8 @@ def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
     """With the bounds as they are: refused before a line is handed out."""
     path = write(tmp_path, pack(b"1 1:1\n" * 10_000_000))  # 60 MB
     monkeypatch.setattr(_text, "_decode", lambda *_: pytest.fail("a line was read"))
-    with pytest.raises(DataError, match=r"more than 1[67] MiB: .* it is not read") as caught:
+    with pytest.raises(DataError, match=r"more than (16|17|41|42) MiB: .* it is not read"):
         next(read_lines(path))
-    assert 2_700_000 < caught.value.line < 3_000_000  # where it was given up
 
 
 def test_large_files_are_no_bombs(tmp_path):
@@ -92,6 +101,17 @@ def test_large_files_are_no_bombs(tmp_path):
     assert len(text) > _text.RATIO_FROM
     path = write(tmp_path, gzip.compress(text, 1))
     assert "".join(line for _, line in read_lines(path)) == digits
+
+
+def test_wide_tables_of_zeros_and_ones_are_no_bombs(tmp_path):
+    """A dense CSV of 1500 columns, 1% of them 1, shrinks nearly eighty times."""
+    cells = np.full((6000, 3000), ord(","), dtype=np.uint8)
+    cells[:, ::2] = ord("0") + (np.random.default_rng(0).random((6000, 1500)) < 0.01)
+    cells[:, -1] = ord("\n")
+    packed = gzip.compress(cells.tobytes(), 6)
+    assert cells.size > _text.RATIO_FROM
+    assert cells.size > 70 * len(packed)
+    assert sum(1 for _ in read_lines(write(tmp_path, packed))) == 6000
 
 
 def test_one_endless_line(tmp_path, monkeypatch):

@@ -12,21 +12,28 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import cast
 
 from ._errors import DataError
 
 MAX_BYTES = 8 << 30
 MAX_LINE_BYTES = 64 << 20
-# text in these formats shrinks some ten times; what grows more than this is made to fill memory
-MAX_RATIO = 50
+# tables of zeros and ones shrink some hundred times, deflate cannot do better than 1032: what grows
+# more than this is made to fill memory
+MAX_RATIO = 500
 RATIO_FROM = 16 << 20
 _CHUNK = 1 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-_BOMS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+_BOMS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),  # begins as UTF-16 does
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
 
 
 def plain_suffix(path: Path) -> str:
@@ -68,7 +75,7 @@ def _measure(path: Path) -> None:
         file, _ = _open(path, stack)
         while True:
             try:
-                chunk = file.read(_CHUNK)
+                chunk = file.read1(_CHUNK)  # what comes before a fault is counted
             except _BROKEN as error:
                 problem = f"the compressed data is damaged or cut short ({error})"
                 raise DataError(problem, path, lines + 1) from None
@@ -84,7 +91,7 @@ def _measure(path: Path) -> None:
                 raise DataError(problem, path, lines + 1)
 
 
-def _open(path: Path, stack: ExitStack) -> tuple[IO[bytes], bool]:
+def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
     """The file, and whether it is decompressed."""
     try:
         plain = stack.enter_context(path.open("rb"))
@@ -95,7 +102,7 @@ def _open(path: Path, stack: ExitStack) -> tuple[IO[bytes], bool]:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
     if magic.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=plain))), True
+        return stack.enter_context(gzip.GzipFile(fileobj=plain)), True
     if magic.startswith(b"BZh"):
         return stack.enter_context(bz2.BZ2File(plain)), True
     if magic.startswith(b"\xfd7zXZ"):
@@ -103,7 +110,8 @@ def _open(path: Path, stack: ExitStack) -> tuple[IO[bytes], bool]:
     if magic.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the latter: an empty archive
         try:
             archive = stack.enter_context(zipfile.ZipFile(plain))
-            return stack.enter_context(archive.open(_only_member(archive, path))), True
+            member = stack.enter_context(archive.open(_only_member(archive, path)))
+            return cast("BufferedIOBase", member), True
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
     if magic.startswith(b"Rar!"):
