@@ -67,6 +67,15 @@ def test_links_agree_with_the_core(name, scores):
     assert link(scores.bfloat16()).dtype == torch.bfloat16
 
 
+def test_entries_may_be_scalars():
+    x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(F.sigmoid(x), torch.sigmoid(x))
+    assert torch.autograd.gradcheck(F.sigmoid, x)
+    assert_equal(F.sigmoid_loss(x, x.detach()), F.sigmoid_loss(x[None], x.detach()[None]))
+    with pytest.raises(ValueError, match="at least one axis, the classes"):
+        F.sparsemax(x)
+
+
 SHAPES = {
     "matrix": ((6, 4), (6,)),
     "vector": ((4,), ()),

@@ -135,12 +135,42 @@ def test_options_are_attributes(scores):
     assert repr(criterion) == "FitzpatrickLogisticLoss(ignore_index=2, reduction='none')"
 
 
+def test_one_tensor_may_be_both_weights(scores, generator):
+    y, w = targets_like("sigmoid", scores, generator), torch.tensor([0.5, 2.0, 1.0, 0.1]).double()
+    both = ft.SigmoidLoss(weight=w, pos_weight=w)(scores, y)
+    assert torch.equal(both, F.sigmoid_loss(scores, y, weight=w, pos_weight=w))
+    assert not torch.equal(both, F.sigmoid_loss(scores, y, weight=w))
+
+
+def test_a_subclass_may_have_buffers_of_its_own(scores):
+    class Counting(ft.LogisticLoss):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, input, target):  # noqa: A002
+            self.step += 1
+            return super().forward(input, target)
+
+    labels = torch.tensor([0, 3, 1, 2, 2])
+    criterion = Counting()
+    assert torch.equal(criterion(scores, labels), F.logistic_loss(scores, labels))
+    assert criterion.step == 1
+
+
 def test_the_link_is_along_the_axis_of_the_loss(generator):
     images = torch.randn(2, 3, 4, 5, generator=generator)
     assert torch.equal(ft.SparsemaxLoss().link(images), F.sparsemax(images, dim=1))
     assert torch.equal(ft.SparsemaxLoss(dim=0).link(images), F.sparsemax(images, dim=0))
     assert torch.equal(ft.SparsemaxLoss(dim=0).link(images, dim=2), F.sparsemax(images, dim=2))
     assert torch.equal(ft.SigmoidLoss().link(images), F.sigmoid(images))
+
+
+def test_the_link_of_any_regularizer_compiles_into_one_graph(scores):
+    criterion = ft.FitzpatrickLoss(fp.regularizers.Tsallis(1.2345))
+    compiled = torch.compile(lambda x: criterion.link(x), fullgraph=True, backend="eager")
+    expected = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.2345)).link(scores)
+    torch.testing.assert_close(compiled(scores), expected)
 
 
 def test_a_regularizer_is_shown():
@@ -157,8 +187,11 @@ def test_copies_share_their_loss(scores):
         assert torch.equal(twin(scores, y), criterion(scores, y))
     assert len(_handles._LOSSES) == known
     elsewhere = pickle.dumps(criterion)
-    del _handles._LOSSES[criterion._handle]  # as in another process
-    assert torch.equal(pickle.loads(elsewhere)(scores, y), criterion(scores, y))
+    for handle in (criterion._handle, criterion._link_handle):
+        del _handles._LOSSES[handle]  # as in another process
+    twin = pickle.loads(elsewhere)
+    assert torch.equal(twin(scores, y), criterion(scores, y))
+    assert torch.equal(twin.link(scores), criterion.link(scores))
 
 
 @pytest.mark.parametrize("module", [ft.FitzpatrickLogisticLoss, ft.SparseSigmoidLoss])

@@ -43,6 +43,19 @@ def apply_loss(handle: str, kind: Kind, input: Tensor, target: Tensor, **options
     return row_loss(handle, input, target, **options)
 
 
+def apply_link(handle: str, kind: Kind, input: Tensor, dim: int | None) -> Tensor:  # noqa: A002
+    """The link behind the handle of a Fenchel-Young loss, along an axis."""
+    check_scores(input)
+    if input.ndim == 0 and kind is Kind.ENTRIES:
+        return apply_link(handle, kind, input.reshape(1), dim).reshape(())
+    axis = class_dim(input, dim)
+    if input.numel() == 0:
+        return input.clone()
+    moved = input.movedim(axis, -1)
+    rows = link_rows(rows_along(input, axis), handle)
+    return rows.reshape(moved.shape).movedim(-1, axis)
+
+
 def loss_function(loss: Loss | str) -> LossFunction:
     """The function (input, target, …) ↦ loss of any loss of the core, or of a registry name.
 
@@ -134,16 +147,11 @@ def link_function(loss: Loss | str) -> LinkFunction:
         >>> entmax(torch.tensor([1.0, 1.0, -9.0]))
         tensor([0.5000, 0.5000, 0.0000])
     """
-    handle = handle_of(FenchelYoungLoss(get_loss(loss).regularizer))
+    pair = FenchelYoungLoss(get_loss(loss).regularizer)
+    handle, kind = handle_of(pair), kind_of(pair)
 
     def link(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
-        check_scores(input)
-        axis = class_dim(input, dim)
-        if input.numel() == 0:
-            return input.clone()
-        moved = input.movedim(axis, -1)
-        rows = link_rows(rows_along(input, axis), handle)
-        return rows.reshape(moved.shape).movedim(-1, axis)
+        return apply_link(handle, kind, input, dim)
 
     return link
 

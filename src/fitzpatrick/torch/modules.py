@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .. import losses as core
 from ..regularizers import Regularizer
 from . import functional
-from ._arguments import check_options, class_dim
+from ._arguments import check_options
 from ._docs import describe_module
 from ._engine import check_engine
 from ._handles import handle_of, restore
@@ -54,18 +54,19 @@ class LossModule(nn.Module):
                 )
         self.loss = loss
         self._handle, self._kind = handle_of(loss), kind_of(loss)
+        self._link_handle = handle_of(core.FenchelYoungLoss(loss.regularizer))
+        self._weights = tuple(name for name in _BUFFERS if name in known)
         self._defaults = {name: known[name].default for name in known if name not in _BUFFERS}
         for name, default in self._defaults.items():
             setattr(self, name, options.get(name, default))
-        for name in _BUFFERS:
-            if name in known:
-                weights = options.get(name)
-                if not (weights is None or isinstance(weights, Tensor)):
-                    raise TypeError(
-                        f"{name} must be a tensor, got {type(weights).__name__}; "
-                        "convert it with torch.tensor()"
-                    )
-                self.register_buffer(name, weights)
+        for name in self._weights:
+            weights = options.get(name)
+            if not (weights is None or isinstance(weights, Tensor)):
+                raise TypeError(
+                    f"{name} must be a tensor, got {type(weights).__name__}; "
+                    "convert it with torch.tensor()"
+                )
+            self.register_buffer(name, weights)
         chosen = self._options()
         check_engine(chosen.pop("engine"))
         chosen.pop("dim", None)
@@ -77,19 +78,19 @@ class LossModule(nn.Module):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
         self.loss = restore(self._handle, self.loss)
+        restore(self._link_handle, core.FenchelYoungLoss(self.loss.regularizer))
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """The loss of scores ``input`` and ``target``."""
-        buffers = dict(self.named_buffers(recurse=False))
+        weights = {name: getattr(self, name) for name in self._weights}
         return functional.apply_loss(
-            self._handle, self._kind, input, target, **buffers, **self._options()
+            self._handle, self._kind, input, target, **weights, **self._options()
         )
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
         """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
-        if dim is None:
-            dim = class_dim(input, self._options().get("dim", -1))
-        return functional.link_function(self.loss)(input, dim)
+        dim = self._options().get("dim", -1) if dim is None else dim
+        return functional.apply_link(self._link_handle, self._kind, input, dim)
 
     def extra_repr(self) -> str:
         regularizer = [repr(self.loss.regularizer)] if type(self) in _ANY_REGULARIZER else []
