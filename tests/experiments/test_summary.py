@@ -81,12 +81,10 @@ def test_interval_covers_as_often_as_it_says(splits, sd_split, sd_sample, n):
     generator = np.random.default_rng(3)
     covered = []
     for _ in range(300):
-        values = sd_split * generator.normal(size=(splits, 1)) + sd_sample * generator.normal(
-            size=n
-        )
-        low, high = bootstrap_interval(values)
+        of_splits = sd_split * generator.normal(size=(splits, 1))
+        low, high = bootstrap_interval(of_splits + sd_sample * generator.normal(size=n))
         covered.append(low < 0 < high)
-    assert 0.93 < np.mean(covered) < 0.98
+    assert 0.92 < np.mean(covered) < 0.98  # 300 trials: ± .025
 
 
 def test_paired_difference_sees_what_unpaired_errors_hide():
