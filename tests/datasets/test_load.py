@@ -135,6 +135,38 @@ def test_checksums_beside_the_files_are_verified(folder):
         load_dataset("demo")
 
 
+@pytest.mark.parametrize("prefix", ["  ./", "  ", " *", " *./"])
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_checksums_however_the_tool_writes_them(folder, prefix, case):
+    (folder / "demo_train.svm").write_text(TRAIN)
+    (folder / "demo_test.svm").write_text(TEST)
+    lines = "# sums\n\n{}" + prefix + "demo_test.svm\r\n"
+    good = hashlib.sha256(TEST.encode()).hexdigest()
+    (folder / "SHA256SUMS").write_text(lines.format(case(good)))
+    load_dataset("demo")
+    (folder / "SHA256SUMS").write_text(lines.format(case(good[::-1])))
+    with pytest.raises(DataError, match=r"demo_test\.svm: its SHA-256 is not the one"):
+        load_dataset("demo")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"\x80\xff\x00", 1, "not a text file"),
+        (b"\n" + b"ab" * 31 + b"  demo_test.svm\n", 2, "is not 64 hexadecimal digits and a name"),
+        (b"SHA256 (demo_test.svm) = " + b"ab" * 32, 1, "is not 64 hexadecimal digits and a name"),
+        (b"a" * 64 + b"  x\n" + b"b" * 64 + b"  ./x\n", 2, "another SHA-256 of 'x'"),
+    ],
+)
+def test_checksums_that_cannot_be_read(folder, content, line, problem):
+    (folder / "demo_train.svm").write_text(TRAIN)
+    (folder / "demo_test.svm").write_text(TEST)
+    (folder / "SHA256SUMS").write_bytes(content)
+    with pytest.raises(DataError, match=problem) as caught:
+        load_dataset("demo")
+    assert (caught.value.path.name, caught.value.line) == ("SHA256SUMS", line)
+
+
 def test_half_a_data_set(folder):
     (folder / "demo_train.svm").write_text(TRAIN)
     with pytest.raises(UnavailableError, match="has the train part of demo, not the test"):

@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
 from ._table import Matrix, Table
+from ._text import read_lines
 from .arff import read_arff
 from .embedded import yeast
 from .libsvm import read_libsvm
@@ -22,6 +23,7 @@ FOLDER_VARIABLE = "FITZPATRICK_DATA"
 _SUFFIXES = tuple(
     f"{suffix}{packed}" for suffix in (".svm", ".arff") for packed in ("", ".gz", ".bz2", ".xz")
 )
+_SUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 
 
 class DatasetMismatchWarning(UserWarning):
@@ -232,10 +234,21 @@ def _find(folder: Path, name: str, part: str) -> Path | None:
 
 
 def _read_sums(path: Path) -> dict[str, str]:
+    """Name → digest, as ``sha256sum`` writes them; none if the file is not there."""
     if not path.is_file():
         return {}
-    pairs = re.findall(r"^([0-9a-f]{64})\s+\*?(\S+)$", path.read_text(), flags=re.MULTILINE)
-    return {name: digest for digest, name in pairs}
+    sums: dict[str, str] = {}
+    for number, line in read_lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _SUM.fullmatch(line.strip())
+        if match is None:
+            problem = f"{line[:40]!r} is not 64 hexadecimal digits and a name; write the file with"
+            raise DataError(f"{problem} sha256sum, or remove it", path, number)
+        digest, name = match[1].lower(), str(PurePosixPath(match[2]))  # ./name is name
+        if sums.setdefault(name, digest) != digest:
+            raise DataError(f"another SHA-256 of {name!r} than in a line above", path, number)
+    return sums
 
 
 def _downloaded(
