@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_help_fits_80_columns(run, command):
     assert "\x1b" not in out
     if not command:
         assert all(name in out for name in COMMANDS)
+        assert "..." not in out.partition("Commands:")[2]  # every summary is whole
 
 
 def test_version(run):
@@ -224,15 +226,18 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
     arguments = ("--targets", targets, "--losses", losses, "-j", 1, "--seeds", 2)
     code, out, _ = run("compare", file, *arguments)
     assert code == 0
-    assert max(len(line) for line in out.splitlines() if not line.startswith("wrote")) <= 80
+    typed = ("wrote ", "next: ")
+    assert max(len(line) for line in out.splitlines() if not line.startswith(typed)) <= 80
     errors = {
         name: float(error) for name, error in re.findall(r"^  (\w+) +(\.\d{4})", out, re.MULTILINE)
     }
     assert list(errors) == losses.split(",")
-    best, alpha, error = re.search(
-        r"Use (\w+) with α = (\S+): its test error is (\.\d+), the lowest of 3",
+    error, alpha = re.search(
+        r"test error,? (\.\d+) \(mean over 2 dev splits.*\. Fit it with α = (\S+), which",
         " ".join(out.split()),
     ).groups()
+    fitting = f"next: fitzpatrick fit {file} --targets {targets} --loss (.*) --alpha {alpha} -o "
+    (best,) = re.search(fitting, out).groups()
     assert errors[best] == float(error) == min(errors.values())
     curves = {}
     with (tmp_path / "out" / "compare-mine.csv").open() as lines:
@@ -247,6 +252,23 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
     assert f"<pre>fitzpatrick compare {file} --targets {targets}" in page
     text = (tmp_path / "out" / "compare-mine.txt").read_text()
     assert text in out.replace("\nwrote", "wrote", 1)
+
+
+def test_compare_prints_the_command_to_run_next(run, tmp_path):
+    """With the options that it was given, and as a shell would take it."""
+    write_csv(tmp_path / "my data.txt")
+    given = ("--targets", "a, b,c", "--format", "csv", "--ignore", "x2", "--no-intercept")
+    given += ("--scaling", "none")
+    options = ("--losses", "sparsemax", "--seeds", 1, "-j", 1)
+    code, out, _ = run("compare", "my data.txt", *given, *options)
+    assert code == 0
+    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+    assert words[:-4] == ["fit", "my data.txt", *given, "--loss", "sparsemax"]
+    assert words[-4::2] == ["--alpha", "-o"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "80 samples, 2 features" in out
+    assert models.load(tmp_path / "model.skops").estimator.standardize is False
 
 
 def test_compare_does_not_mix_up_targets(run, tmp_path):
@@ -287,10 +309,25 @@ def test_compare_says_when_it_replaces_the_page_of_other_data(run, tmp_path):
     for folder, seed in (("a", 0), ("b", 1)):
         (tmp_path / folder).mkdir()
         write_csv(tmp_path / folder / "mine.csv", seed=seed)
-    options = ("--targets", "a,b,c", "--seeds", "1", "--losses", "logistic", "-j", "1")
+    options = ("--seeds", "1", "--losses", "logistic", "-j", "1")
     said = "note: out/compare-mine.* were of other data, and are replaced"
-    for folder, replaces in (("a", False), ("a", False), ("b", True), ("b", False)):
-        code, out, _ = run("compare", f"{folder}/mine.csv", *options)
+    for folder, targets, replaces in (
+        ("a", "a,b,c", False),
+        ("a", "a,b,c", False),
+        ("b", "a,b,c", True),
+        ("b", "a,b,c", False),
+        ("b", "b,c", True),
+    ):
+        code, out, _ = run("compare", f"{folder}/mine.csv", "--targets", targets, *options)
+        assert code == 0
+        assert (said in out) is replaces
+
+
+def test_reproduce_says_when_it_replaces_results_of_other_data(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
+    said = "note: the results in out were of other data, and are replaced"
+    for names, replaces in ((["yeast"], False), (["yeast", "flags"], False), (["flags"], True)):
+        code, out, _ = run("reproduce", *names, *SMALL[1:])
         assert code == 0
         assert (said in out) is replaces
 
@@ -553,7 +590,7 @@ BAD = {
     "short.csv": (b"x,a,b\n1,1,0\n2,0,1\n", r"short\.csv: 1 samples to learn from, expected 16"),
     "bomb.svm.gz": (
         gzip.compress(b"0 1:1\n" * 10_000_000),
-        r"bomb\.svm\.gz, line \d+: \d+ bytes decompress to more than 1\d MiB: .* not read",
+        r"bomb\.svm\.gz, line \d+: \d+ bytes decompress to more than \d+ MiB: .* not read",
     ),
     "colours.arff": (
         (ARFF.format("red,blue,green") + "1,red,blue\n").encode(),
@@ -607,7 +644,8 @@ def test_fit_says_what_the_estimator_says(run, tmp_path):
         (("reproduce", "--tol", "-1"), "--tol must be a positive number"),
         (("reproduce", "--alphas", "1,x"), "--alphas needs numbers with commas"),
         (("reproduce", "--alphas", "1,0"), "--alphas must be a positive number"),
-        (("fit", "a.csv", "-o", "m", "--loss", "nope"), "unknown loss 'nope'"),
+        (("fit", "a.csv", "-o", "m", "--loss", "nope"), "unknown loss 'nope'; the names are "),
+        (("reproduce", "--losses", "sparse_max"), "unknown loss 'sparse_max'; did you mean "),
         (("fit", "a.csv", "-o", "m", "--alpha", "0"), "--alpha must be a positive number"),
     ],
 )

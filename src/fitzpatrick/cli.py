@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from .losses import get_loss, loss_names
-from .sets import Simplex
 
 ERROR = 2
 
@@ -262,7 +261,13 @@ def compare(
         command=_command(),
     )
     experiment, notes = experiment_of(table, file, held_out, test)
-    run(experiment, table.kind, notes, options, typer.echo)
+    advice = run(experiment, table.kind, notes, options, typer.echo)
+    given = {"--targets": targets, "--format": kind, "--ignore": ignore}
+    arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
+    arguments += [] if intercept else ["--no-intercept"]
+    arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
+    arguments += ["--loss", advice.loss, "--alpha", f"{advice.alpha:g}", "-o", "model.skops"]
+    typer.echo(f"next: {shlex.join(['fitzpatrick', 'fit', *arguments])}")
 
 
 @app.command()
@@ -288,8 +293,7 @@ def fit(
     from .experiments import models
     from .experiments.tables import number, wrapped
 
-    if loss not in loss_names():
-        fail(f"unknown loss {loss!r}; the names are {', '.join(loss_names())}")
+    _check_loss(loss)
     if alpha is not None:
         _positive("--alpha", alpha)
     table = read_table(
@@ -324,10 +328,10 @@ def predict(
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
 ) -> None:
-    """Predict the targets of the samples of a file, as CSV, in their order.
+    """Predict the targets of a file, as CSV.
 
-    Columns that the model does not know are ignored. Models of class names add a last column, the
-    class of the largest proportion.
+    One line per sample, in their order. Columns that the model does not know are ignored. Models of
+    class names add a last column, the class of the largest proportion.
     """
     from .datasets._files import write_atomically
     from .datasets.readers import read_features
@@ -379,13 +383,23 @@ def _names(text: str) -> list[str] | None:
     return names or None
 
 
+def _check_loss(name: str) -> None:
+    try:
+        get_loss(name)
+    except ValueError as error:
+        fail(str(error))
+
+
 def _simplex_losses(text: str) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions."""
-    known = [n for n in loss_names() if isinstance(get_loss(n).regularizer.domain, Simplex)]
+    from .experiments.models import has_classes
+
     names = _names(text) or []
     for name in names:
-        if name not in known:
-            fail(f"{name!r} is not a loss on the simplex; the names are {', '.join(known)}")
+        _check_loss(name)
+        if not has_classes(name):
+            known = ", ".join(filter(has_classes, loss_names()))
+            fail(f"{name!r} is not a loss on the simplex; the names are {known}")
     if not names or len(set(names)) != len(names):
         fail(f"--losses needs one or more different names, got {text!r}")
     return tuple(names)

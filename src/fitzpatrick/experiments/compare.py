@@ -1,6 +1,7 @@
 """Which loss for your own file: the same protocol on a held-out part, and an answer in words."""
 
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..datasets._files import sha256, write_atomically
 from ..preprocessing import label_proportions
 from . import protocol as paper
 from .records import final_models
-from .report import Section, render
+from .report import Section, is_of_other_data, render
 from .reproduce import Options, Say, run_experiment
 from .results import fit_lines, to_csv
 from .summary import LEVEL, RESAMPLES, LossSummary, difference, summarize
@@ -71,14 +72,23 @@ def experiment_of(
     return experiment, tuple(notes)
 
 
-def recommend(summaries: list[LossSummary], n_test: int) -> tuple[str, list[str]]:
-    """The answer in a sentence, and the evidence for it point by point."""
+@dataclass(frozen=True)
+class Recommendation:
+    """What to fit, why in a few sentences, and the evidence point by point."""
+
+    loss: str
+    alpha: float
+    answer: str
+    points: list[str]
+
+
+def recommend(summaries: list[LossSummary], n_test: int) -> Recommendation:
+    """The loss with the lowest test error, and the α with its least mean dev error."""
     ranked = sorted(summaries, key=lambda summary: summary.error)
     best, others = ranked[0], ranked[1:]
     splits = best.errors.size
     at = int(np.argmin(best.dev_curve))
-    answer = f"Use {best.loss} with α = {best.grid[at]:g}: its test error is {number(best.error)}"
-    answer += f", the lowest of {len(ranked)}." if others else "."
+    alpha = best.grid[at]
     found = {other.loss: difference(best, other) for other in others}
     worse = [
         name
@@ -86,6 +96,16 @@ def recommend(summaries: list[LossSummary], n_test: int) -> tuple[str, list[str]
         if one.better is not None and abs(one.mean) >= MATTERS * best.error
     ]
     tied = [name for name in found if name not in worse]
+    error = number(best.error)
+    if splits > 1:
+        error += f" (mean over {splits} dev splits, each with the α that it chose)"
+    if others and not worse:
+        answer = f"No loss stands out on these {n_test} test samples: take any. "
+        answer += f"{best.loss} has the lowest test error, {error}."
+    else:
+        answer = f"Use {best.loss}: test error {error}"
+        answer += f", the lowest of {len(ranked)}." if others else "."
+    answer += f" Fit it with α = {alpha:g}, which has the least {'mean ' * (splits > 1)}dev error."
     points = [f"better than {name}: {interval_text(found[name])}" for name in worse]
     if worse:
         points.append(
@@ -98,30 +118,31 @@ def recommend(summaries: list[LossSummary], n_test: int) -> tuple[str, list[str]
         points.append(
             f"not told apart from it, or by less than {MATTERS:.0%} of its error: {names}"
         )
-    if worse and splits < FEW_SPLITS:
-        points.append(f"{splits} dev splits are few: see whether --seeds 20 agrees")
+    if others and splits < FEW_SPLITS:
+        few = f"{splits} dev splits are few" if splits > 1 else "one dev split says little"
+        points.append(f"{few}: see whether --seeds 20 agrees")
     if at in (0, len(best.grid) - 1):
         end = "weakest" if at else "strongest"
-        points.append(f"α = {best.grid[at]:g} is the {end} penalty that was tried")
+        points.append(f"α = {alpha:g} is the {end} penalty that was tried")
     if best.zeros > 0.01:
         points.append(f"{best.zeros:.0%} of its predicted proportions are exactly zero")
-    return answer, points
+    return Recommendation(best.loss, alpha, answer, points)
 
 
 def compare(
     experiment: paper.Experiment, kind: str, notes: tuple[str, ...], options: Options, say: Say
-) -> None:
+) -> Recommendation:
     """Run, print the table and the recommendation, and write both and the report."""
     head = heading(options.seeds, RESAMPLES)
     say(head)
     records = run_experiment(experiment, options)
     summaries = summarize(final_models(records))
-    answer, points = recommend(summaries, experiment.Y_test.shape[0])
+    advice = recommend(summaries, experiment.Y_test.shape[0])
     blocks = [results_table(experiment.name, summaries, None)]
     if notes:
         blocks.append("\n".join(line for note in notes for line in wrapped(f"note: {note}")))
-    bullets = [line for point in points for line in wrapped(f"- {point}")]
-    blocks.append("\n".join([*textwrap.wrap(answer, 79), *bullets]))
+    bullets = [line for point in advice.points for line in wrapped(f"- {point}")]
+    blocks.append("\n".join([*textwrap.wrap(advice.answer, 79), *bullets]))
     text = "\n\n".join(blocks)
     say(f"\n{text}\n")
     protocol = options.protocol
@@ -131,29 +152,22 @@ def compare(
         **paper.describe(protocol),
         "dev splits": options.seeds,
     }
-    section = Section(experiment.name, summaries, None, settings, experiment.checksums, notes)
+    section = Section(experiment.name, summaries, None, settings, experiment.digests, notes)
     page = render(
         f"Which loss for {experiment.name}?",
-        answer,
+        advice.answer,
         [section],
         {},
-        points=points,
+        points=advice.points,
         command=options.command,
     )
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
     contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
     stem = options.output / f"compare-{experiment.name}"
-    if _is_of_other_data(stem.with_suffix(".html"), experiment):
+    if is_of_other_data(stem.with_suffix(".html"), page):
         say(f"note: {stem}.* were of other data, and are replaced; -o FOLDER keeps both")
     for suffix, content in contents.items():
         path = stem.with_suffix(suffix)
         write_atomically(path, content)
         say(f"wrote {path}")
-
-
-def _is_of_other_data(page: Path, experiment: paper.Experiment) -> bool:
-    """Whether a page is there that does not name the checksums of these files."""
-    if not page.is_file():
-        return False
-    text = page.read_text(encoding="utf-8", errors="replace")
-    return not all(checksum in text for checksum in experiment.checksums.values())
+    return advice

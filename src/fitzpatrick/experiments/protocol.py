@@ -107,6 +107,11 @@ class Experiment:
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of the files, and of what was made of them."""
+        return {**self.checksums, "fitted and tested": self.fingerprint}
+
     @classmethod
     def of_dataset(cls, data: Dataset) -> "Experiment":
         """The official split of a data set."""

@@ -1,16 +1,19 @@
 """One self-contained HTML page: tables, plots, settings, versions and checksums of the data."""
 
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
+from pathlib import Path
 
 from .. import __version__
 from . import svg
 from .summary import LEVEL, RESAMPLES, LossSummary, pairs
 from .tables import interval_text, number
 
+_SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #5b5b5b;
   --line: #d4d4d4; --s0: #0b3d91; --s1: #b34700; --s2: #1f6f3a; --s3: #6b2a8f; }
@@ -33,6 +36,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 tr.better td:nth-child(2) { font-weight: 700; }
 td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
@@ -62,7 +66,7 @@ class Section:
         summaries: one per loss.
         paper: the paper's errors, if there are any.
         settings: what it was run with, in words.
-        checksums: of the files.
+        checksums: of the data.
         notes: sentences to put under the heading.
     """
 
@@ -112,6 +116,14 @@ def render(
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body>{''.join(body)}</body></html>\n"
     )
+
+
+def is_of_other_data(file: Path, page: str) -> bool:
+    """Whether a page is there that names data which the one to replace it does not."""
+    if not file.is_file():
+        return False
+    there = file.read_text(encoding="utf-8", errors="replace")
+    return not set(_SHA256.findall(there)) <= set(_SHA256.findall(page))
 
 
 def _section(section: Section) -> str:
@@ -170,12 +182,14 @@ def _plots(section: Section) -> str:
         for s in summaries
     ]
     plots = (
-        svg.interval_plot(f"Test error with {LEVEL:.0%} interval{reference}", rows, "test error"),
+        svg.interval_plot(
+            f"{LEVEL:.0%} interval of the mean test error{reference}", rows, "test error"
+        ),
         svg.line_plot("Dev curve", alphas, curves, ("α", "dev error")),
         svg.bar_plot(
             "Zeros among predictions",
             [(s.loss, 100 * s.zeros) for s in summaries],
-            "share of the predicted proportions",
+            "% of the predicted proportions",
             " %",
         ),
         svg.bar_plot(

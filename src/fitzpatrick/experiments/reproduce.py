@@ -17,7 +17,7 @@ from ..datasets._files import write_atomically
 from . import protocol as paper
 from .progress import download_progress, progress
 from .records import Record, Store, all_records, final_models
-from .report import Section, render
+from .report import Section, is_of_other_data, render
 from .results import FitLine, fit_lines, to_csv
 from .runner import run
 from .summary import RESAMPLES, summarize
@@ -73,7 +73,8 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
             failures[name] = str(error)
             say("\n" + "\n".join(wrapped(f"{name} was not run: {error}")))
             continue
-        records = run_experiment(paper.Experiment.of_dataset(data), options)
+        experiment = paper.Experiment.of_dataset(data)
+        records = run_experiment(experiment, options)
         summaries = summarize(final_models(records))
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
@@ -83,18 +84,27 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
         say(f"\n{blocks[-1]}")
         settings = {**paper.describe(options.protocol), "dev splits": options.seeds}
         sections.append(
-            Section(name, summaries, info.paper, settings, data.checksums, (data.source, *notes))
+            Section(
+                name, summaries, info.paper, settings, experiment.digests, (data.source, *notes)
+            )
         )
     if sections:
         lead = f"{_LEAD} {_distance(sections)}"
         page = render(_TITLE, lead, sections, failures, command=options.command)
-        write_atomically(options.output / "table.txt", "\n\n".join(blocks) + "\n")
-        write_atomically(options.output / "fits.csv", to_csv(fits))
-        write_atomically(options.output / "report.html", page)
+        contents = {
+            "table.txt": "\n\n".join(blocks) + "\n",
+            "fits.csv": to_csv(fits),
+            "report.html": page,
+        }
+        say("")
         if failures:
-            say(f"\n{len(sections)} of {len(names)} data sets were run")
-        for file in ("table.txt", "fits.csv", "report.html"):
-            say(f"{'' if file != 'table.txt' else chr(10)}wrote {options.output / file}")
+            say(f"{len(sections)} of {len(names)} data sets were run")
+        if is_of_other_data(options.output / "report.html", page):
+            what = f"the results in {options.output}"
+            say(f"note: {what} were of other data, and are replaced; -o FOLDER keeps both")
+        for file, content in contents.items():
+            write_atomically(options.output / file, content)
+            say(f"wrote {options.output / file}")
     return len(sections)
 
 

@@ -94,7 +94,7 @@ def line_plot(
 
     The least values are the point: what is far above them is cut off.
     """
-    left, right, top = 52, 22, 12 + 20 * len(series)
+    left, right, top = 70, 22, 12 + 20 * len(series)
     width, height = WIDTH - left - right, top + _PLOT + _BOTTOM
     logs = np.log10(np.asarray(x, dtype=float))
     least = [float(line.values.min()) for line in series]
@@ -122,6 +122,10 @@ def line_plot(
         for position in sorted(logs)[:: -(-len(logs) // 5)]
     ]
     parts.append(_axis_title(axes[0], left + width / 2, height))
+    parts.append(
+        f'<text class="middle soft" x="{-top - _PLOT / 2:.1f}" y="{_MARGIN}" '
+        f'transform="rotate(-90)">{escape(axes[1])}</text>'
+    )
     # an inner svg cuts off what leaves its area
     parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">')
     for i, line in enumerate(series):
@@ -140,7 +144,7 @@ def line_plot(
         parts.append(_marker(_marker_of(i), _MARGIN + 22, y, f"fill s{line.hue % HUES}"))
         parts.append(f'<text x="{_MARGIN + 54}" y="{y + 5}">{escape(line.label)}</text>')
     title += f": {axes[1]} over {axes[0]}, least ringed"
-    return _figure(title + (", cut off above" if highest > cut else ""), height, parts)
+    return _figure(title + (", cut off above" if highest > high else ""), height, parts)
 
 
 def _marker_of(i: int) -> str:

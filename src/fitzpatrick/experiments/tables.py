@@ -7,7 +7,7 @@ from .summary import LEVEL, Difference, LossSummary, pairs
 
 HEADING = (
     "Test error: squared error summed over classes, averaged over test samples;\n"
-    "ours is the mean over {seeds} dev split{s}, ± their standard deviation.\n"
+    "{splits}.\n"
     "* better of its pair: the {level:.0%} interval of the difference excludes 0\n"
     "  (paired bootstrap over splits and test samples, {resamples} resamples)."
 )
@@ -36,7 +36,8 @@ def results_table(title: str, summaries: list[LossSummary], paper: dict[str, flo
     better = {found.better for found in differences.values()}
     width = max(22, *(len(summary.loss) for summary in summaries))
     column = f"  {'paper':>5}" if paper else ""
-    head = f"{title:<{width + 2}}  {'ours':>6} {'±':>6}{column}   Fitzpatrick − its twin"
+    error = "ours" if paper else "error"
+    head = f"{title:<{width + 2}}  {error:>6} {'±':>6}{column}   Fitzpatrick − its twin"
     lines = [head, "-" * 80]
     for summary in summaries:
         mark = "*" if summary.loss in better else " "
@@ -59,8 +60,9 @@ def interval_text(found: Difference) -> str:
 
 def heading(seeds: int, resamples: int) -> str:
     """What the columns mean."""
+    splits = f"the mean over {seeds} dev splits, ± their standard deviation"
     return HEADING.format(
-        seeds=seeds, s="" if seeds == 1 else "s", level=LEVEL, resamples=resamples
+        splits=splits if seeds > 1 else "one dev split", level=LEVEL, resamples=resamples
     )
 
 
