@@ -262,7 +262,7 @@ def compare(
     )
     experiment, notes = experiment_of(table, file, held_out, test)
     advice = run(experiment, table.kind, notes, options, typer.echo)
-    given = {"--targets": targets, "--format": kind, "--ignore": ignore}
+    given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
     arguments += [] if intercept else ["--no-intercept"]
     arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
