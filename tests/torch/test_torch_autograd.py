@@ -6,8 +6,10 @@ from conftest import CLASS_LOSSES, targets_like
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import fitzpatrick as fp
+import fitzpatrick.torch as ft
 from fitzpatrick.torch import _reference as reference
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch.modules import module_name
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -160,12 +162,38 @@ def test_compiles_into_one_graph(name, scores, generator):
     torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-12, atol=1e-14)
 
 
-def test_the_losses_do_not_share_what_torch_compiles_of_one_function(scores):
+TSALLIS = [fp.FitzpatrickLoss(fp.regularizers.Tsallis(alpha)) for alpha in (1.2, 1.3, 1.4)]
+
+
+@pytest.mark.parametrize(
+    ("callables", "labels"),
+    [
+        ([loss_of(name) for name in CLASS_LOSSES], [LABELS]),
+        ([getattr(ft, module_name(name))() for name in CLASS_LOSSES], [LABELS]),
+        ([getattr(ft, module_name(name))().link for name in CLASS_LOSSES], []),
+        ([F.loss_function(loss) for loss in TSALLIS], [LABELS]),
+        ([F.link_function(loss) for loss in TSALLIS], []),
+    ],
+    ids=["functions", "modules", "links of modules", "loss_function", "link_function"],
+)
+def test_the_losses_do_not_share_what_torch_compiles_of_one_function(callables, labels, scores):
     torch.compiler.reset()
     with torch._dynamo.config.patch(recompile_limit=1):
-        for name in CLASS_LOSSES:
-            compiled = torch.compile(loss_of(name), fullgraph=True, backend="eager")
-            torch.testing.assert_close(compiled(scores, LABELS), loss_of(name)(scores, LABELS))
+        for function in callables:
+            compiled = torch.compile(function, fullgraph=True, backend="eager")
+            torch.testing.assert_close(compiled(scores, *labels), function(scores, *labels))
+
+
+def test_equal_losses_share_what_torch_compiles(scores):
+    def loss(x, labels):
+        return F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.2)))(x, labels)
+
+    function = F.loss_function(TSALLIS[0])
+    assert F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.2))) is function
+    assert F.loss_function("sparsemax") is F.sparsemax_loss
+    assert F.link_function("fitzpatrick_sparsemax") is F.sparsemax
+    compiled = torch.compile(loss, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(scores, LABELS), function(scores, LABELS))
 
 
 def test_inductor_compiles_a_training_step_with_any_batch_size(generator):

@@ -33,6 +33,19 @@ from ._losses import Kind, class_loss, entry_loss, has_coins, kind_of, row_loss
 LossFunction = Callable[..., Tensor]
 LinkFunction = Callable[..., Tensor]
 
+# By handle: the same function for the same loss, with what torch.compile made of it.
+_LOSS_FUNCTIONS: dict[str, LossFunction] = {}
+_LINK_FUNCTIONS: dict[str, LinkFunction] = {}
+
+
+def own_code(function: Any) -> Any:
+    """The function, with a code that no other function has.
+
+    ``torch.compile`` counts how often it compiles a code, and gives up after eight.
+    """
+    function.__code__ = function.__code__.replace()
+    return function
+
 
 def apply_loss(handle: str, kind: Kind, input: Tensor, target: Tensor, **options: Any) -> Tensor:  # noqa: A002
     """The loss behind a handle, with the options of its kind."""
@@ -67,7 +80,15 @@ def loss_function(loss: Loss | str) -> LossFunction:
         1.236...
     """
     loss = get_loss(loss)
-    handle, kind = handle_of(loss), kind_of(loss)
+    handle = handle_of(loss)
+    if handle not in _LOSS_FUNCTIONS:
+        _LOSS_FUNCTIONS[handle] = own_code(_loss_function(loss, handle))
+    return _LOSS_FUNCTIONS[handle]
+
+
+def _loss_function(loss: Loss, handle: str) -> LossFunction:
+    """The function of a loss, with the options of its kind."""
+    kind = kind_of(loss)
     if kind is Kind.CLASSES:
 
         def classes(
@@ -148,8 +169,13 @@ def link_function(loss: Loss | str) -> LinkFunction:
         tensor([0.5000, 0.5000, 0.0000])
     """
     pair = FenchelYoungLoss(get_loss(loss).regularizer)
-    handle, kind = handle_of(pair), kind_of(pair)
+    handle = handle_of(pair)
+    if handle not in _LINK_FUNCTIONS:
+        _LINK_FUNCTIONS[handle] = own_code(_link_function(handle, kind_of(pair)))
+    return _LINK_FUNCTIONS[handle]
 
+
+def _link_function(handle: str, kind: Kind) -> LinkFunction:
     def link(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
         return apply_link(handle, kind, input, dim)
 
@@ -158,7 +184,6 @@ def link_function(loss: Loss | str) -> LinkFunction:
 
 def _named(function: Any, name: str, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
-    # a code of its own: torch.compile counts how often it compiles a code, and gives up after eight
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__module__ = __name__
     function.__doc__ = doc

@@ -179,8 +179,21 @@ def _module_class(name: str) -> type[LossModule]:
     # what help() and inspect.signature() show
     __init__.__signature__ = inspect.Signature([me, *options], return_annotation=None)  # type: ignore[attr-defined]  # functions may have one
     __init__.__qualname__ = f"{own_name}.__init__"
+
+    def forward(self: LossModule, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        return LossModule.forward(self, input, target)
+
+    def link(self: LossModule, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+        return LossModule.link(self, input, dim)
+
+    for method in (forward, link):
+        functional.own_code(method)
+        method.__qualname__ = f"{own_name}.{method.__name__}"
+        method.__doc__ = getattr(LossModule, method.__name__).__doc__
     members = {
         "__init__": __init__,
+        "forward": forward,
+        "link": link,
         "__doc__": describe_module(loss, own_name),
         "__module__": __name__,
     }
