@@ -12,9 +12,9 @@ from ._errors import DataError
 
 Matrix = Any  # a NumPy array or a SciPy CSR array, (n, d)
 
-MAX_FEATURES = 10_000_000
+MAX_FEATURES = 1_000_000
 MAX_CLASSES = 100_000
-MAX_TARGET_CELLS = 1_000_000_000
+MAX_TARGET_CELLS = 100_000_000  # 800 MB in float64, which every loss needs
 # above this share of non-zero entries a dense array is smaller and faster
 DENSE_FROM = 0.25
 _LISTED = 20
@@ -78,13 +78,17 @@ def indicator(
 ) -> np.ndarray:
     """The 0/1 matrix of the labels of each row, which begin at ``starts``."""
     n = len(starts) - 1
-    if n * n_classes > MAX_TARGET_CELLS:
-        raise DataError(
-            f"{n} rows × {n_classes} classes are more than {MAX_TARGET_CELLS} cells", path
-        )
+    check_target_cells(n, n_classes, path)
     Y = np.zeros((n, n_classes), dtype=np.uint8)
     Y[np.repeat(np.arange(n), np.diff(np.asarray(starts))), np.asarray(labels, dtype=np.int64)] = 1
     return Y
+
+
+def check_target_cells(n: int, n_classes: int, path: Path) -> None:
+    """Raise if the targets, which are dense, would fill the memory."""
+    if n * n_classes > MAX_TARGET_CELLS:
+        problem = f"{n} samples × {n_classes} classes are more than {MAX_TARGET_CELLS} targets"
+        raise DataError(f"{problem}; leave out samples, or classes that are rare", path)
 
 
 def listed(names: Iterable[str]) -> str:

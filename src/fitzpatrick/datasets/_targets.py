@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._table import MAX_CLASSES
+from ._table import MAX_CLASSES, indicator
 
 _SUM_TOLERANCE = 0.02  # proportions in files are rounded: thirds of two digits sum to .99
 _EXACT = 1e-6
 _MANY_NUMBERS = 100
+_MAX_NAME = 1000
 
 
 def check_names(targets: Sequence[str], ignore: Sequence[str], path: Path) -> None:
@@ -59,19 +60,32 @@ def read_targets(
     return Y / sums[:, None], "proportions", (note,) if rounded else ()
 
 
-def read_classes(values: Sequence[str], column: str, path: Path) -> tuple[np.ndarray, list[str]]:
-    """One column of class names: the 0/1 matrix, and the names in their order."""
-    names, codes = np.unique(np.asarray(values), return_inverse=True)
-    if names.size > MAX_CLASSES or (names.size > _MANY_NUMBERS and all(map(_is_number, names))):
+def read_classes(
+    values: Sequence[str], numbers: Sequence[int], column: str, path: Path
+) -> tuple[np.ndarray, list[str]]:
+    """One column of class names: the 0/1 matrix, and the names in their order.
+
+    Args:
+        values: the name in each row.
+        numbers: the line of each row.
+        column: what the column is called.
+        path: the file.
+    """
+    names = sorted(set(values))
+    if max(map(len, names)) > _MAX_NAME:
+        row = next(i for i, value in enumerate(values) if len(value) > _MAX_NAME)
+        problem = f"the target column {column!r} has {len(values[row])} characters"
+        raise DataError(f"{problem}, which is no name of a class", path, numbers[row])
+    if len(names) > MAX_CLASSES or (len(names) > _MANY_NUMBERS and all(map(_is_number, names))):
         raise DataError(
-            f"the target column {column!r} has {names.size} different values; one target column "
+            f"the target column {column!r} has {len(names)} different values; one target column "
             "holds class names (to predict a number: fitzpatrick fit --loss squared; for classes, "
             "write c1, c2, … in place of 1, 2, …)",
             path,
         )
-    Y = np.zeros((len(values), names.size), dtype=np.uint8)
-    Y[np.arange(len(values)), codes] = 1
-    return Y, [str(name) for name in names]
+    code = {name: i for i, name in enumerate(names)}
+    labels = [code[value] for value in values]
+    return indicator(labels, range(len(values) + 1), len(names), path), names
 
 
 def number(text: str) -> float:

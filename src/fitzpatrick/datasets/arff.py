@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import IGNORE, MAX_FEATURES, Table, compact, listed
+from ._table import IGNORE, MAX_FEATURES, Table, check_target_cells, compact, listed
 from ._targets import check_names, read_classes, read_targets
 from ._targets import number as parse_number
 from ._text import read_lines
@@ -131,11 +131,12 @@ def read_arff(
     columns = whole.tocsc()
     X = compact(columns[:, layout.features].tocsr())
     feature_names = tuple(attributes[i].name for i in layout.features)
+    check_target_cells(len(numbers), len(layout.labels), path)
     Y = columns[:, layout.labels].toarray()
     labels = [attributes[i] for i in layout.labels]
     if len(labels) == 1 and not plain:
         texts = [labels[0].text(value) for value in Y[:, 0]]
-        Y, classes = read_classes(texts, labels[0].name, path)
+        Y, classes = read_classes(texts, numbers, labels[0].name, path)
         return Table(X, Y, "labels", feature_names, tuple(classes))
     for label in labels:
         if not label.is_binary:

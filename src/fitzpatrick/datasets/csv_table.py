@@ -84,7 +84,7 @@ def read_csv(
     values = np.frombuffer(X, dtype=np.float64).reshape(n, len(feature_columns)).copy()
     feature_names = tuple(names[i] for i in feature_columns)
     if one_class:
-        Y_classes, class_names = read_classes(classes, names[target_columns[0]], path)
+        Y_classes, class_names = read_classes(classes, numbers, names[target_columns[0]], path)
         return Table(values, Y_classes, "labels", feature_names, tuple(class_names))
     dense = np.frombuffer(Y, dtype=np.float64) if Y else np.zeros(0)
     targets_array = dense.reshape(n, len(target_columns)).copy()

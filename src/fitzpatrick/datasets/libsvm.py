@@ -65,9 +65,14 @@ def read_libsvm(
         X=compact(X),
         Y=indicator(labels, label_starts, k, path),
         kind="indicators",
-        feature_names=numbered("feature_", d, 1),
+        feature_names=feature_names(d),
         target_names=numbered("label_", k, 0),
     )
+
+
+def feature_names(count: int) -> tuple[str, ...]:
+    """What the features of a file are called, which names none."""
+    return numbered("feature_", count, 1)
 
 
 def _labels(token: str, max_class: int, path: Path, number: int) -> list[int]:

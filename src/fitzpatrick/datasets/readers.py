@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._table import Matrix, Table, listed
+from ._table import Matrix, Table, check_target_cells, listed
 from ._text import plain_suffix
 from .arff import read_arff
 from .csv_table import read_csv, read_header
@@ -106,6 +106,7 @@ def _as_in(like: Table, table: Table, path: Path) -> Table:
     if foreign or table.kind == "proportions":
         what = f"class {foreign[0]!r}" if foreign else "its target columns"
         raise DataError(f"{what}: not among those of the training file", path)
+    check_target_cells(table.Y.shape[0], len(position), path)
     Y = np.zeros((table.Y.shape[0], len(position)), dtype=table.Y.dtype)
     Y[:, [position[name] for name in table.target_names]] = table.Y
     return replace(table, Y=Y, target_names=like.target_names)

@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold
 from .. import metrics
 from ..datasets import DataError, Table
 from ..datasets._files import atomic_path
+from ..datasets.libsvm import feature_names as numbered_names
 from ..linear_model import ProportionRegressor, ProportionRegressorCV
 from ..losses import get_loss
 from ..preprocessing import label_proportions
@@ -28,6 +29,7 @@ from .progress import Bar, progress
 from .protocol import ALPHAS, varying_columns
 
 FOLDS = 5
+MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
 _OWN = "fitzpatrick."
 
 Estimator = ProportionRegressor | ProportionRegressorCV
@@ -92,8 +94,11 @@ def fit(
     else:
         Y = np.asarray(table.Y, dtype=np.float64)
     notes = list(table.notes)
-    varies = varying_columns(table.X)
     width = table.X.shape[1]
+    if width * Y.shape[1] > MAX_COEFFICIENTS:
+        what = f"{width} features × {Y.shape[1]} targets"
+        raise DataError(f"{what} are more than {MAX_COEFFICIENTS} coefficients", file)
+    varies = varying_columns(table.X)
     if varies.size == 0:
         raise DataError("every feature is constant", file)
     if varies.size < width:
@@ -155,9 +160,10 @@ def save(model: SavedModel, path: Path) -> None:
     """Write the archive, all of it or nothing."""
     from skops import io as skops_io
 
+    names = model.feature_names
     content = {
         "estimator": model.estimator,
-        "feature_names": list(model.feature_names),
+        "feature_names": None if names == numbered_names(len(names)) else list(names),
         "target_names": list(model.target_names),
         "kind": model.kind,
     }
@@ -177,9 +183,10 @@ def load(path: Path) -> SavedModel:
         if foreign:
             raise DataError(f"holds objects of unknown type: {', '.join(foreign)}", path)
         content = skops_io.load(path, trusted=types)
+        estimator, names = content["estimator"], content["feature_names"]
         model = SavedModel(
-            content["estimator"],
-            tuple(content["feature_names"]),
+            estimator,
+            numbered_names(estimator.coef_.shape[1]) if names is None else tuple(names),
             tuple(content["target_names"]),
             content["kind"],
         )

@@ -1,0 +1,84 @@
+"""Small files that claim much: refused with the reason, before the memory is filled."""
+
+import tracemalloc
+import zipfile
+
+import pytest
+
+from fitzpatrick.datasets import DataError, read_table
+from fitzpatrick.experiments import models
+
+
+def write(tmp_path, text, name):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_feature_index(tmp_path):
+    rows = "".join(f"{i % 2} {i % 5 + 1}:1\n" for i in range(50))
+    path = write(tmp_path, rows + "0 9999999:1\n", "wide.svm")
+    with pytest.raises(DataError, match="index 9999999 is out of range, expected 1 to 1000000"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.svm", "99999 1:1\n" + "0 1:1\n" * 9000),
+        ("a.csv", "x,c\n" + "".join(f"1,c{i}\n" for i in range(10_001))),
+        (
+            "a.arff",
+            "@relation 'r: -C 5001'\n"
+            + "".join(f"@attribute a{i} {{0,1}}\n" for i in range(5002))
+            + "@data\n"
+            + "{}\n" * 20_000,
+        ),
+    ],
+)
+def test_target_cells(tmp_path, name, text):
+    path = write(tmp_path, text, name)
+    with pytest.raises(DataError, match=r"\d+ samples × \d+ classes are more than 100000000"):
+        read_table(path, ["c"] if name == "a.csv" else None)
+
+
+def test_classes_of_the_training_file(tmp_path):
+    train = read_table(write(tmp_path, "99999 1:1\n", "train.svm"))
+    path = write(tmp_path, "0 1:1\n" * 1001, "test.svm")
+    with pytest.raises(DataError, match="1001 samples × 100000 classes"):
+        read_table(path, like=train)
+
+
+@pytest.mark.parametrize("form", ["csv", "arff"])
+def test_long_class_name(tmp_path, form):
+    """One name of 120000 characters among 2000 rows: not an array of so many for each row."""
+    head = (
+        "x,c\n" if form == "csv" else "@relation r\n@attribute x real\n@attribute c {a,%s}\n@data\n"
+    )
+    rows = "1,a\n" * 1000 + "2," + "b" * 120_000 + "\n" + "1,a\n" * 1000
+    path = write(tmp_path, head.replace("%s", "b" * 120_000) + rows, f"a.{form}")
+    tracemalloc.start()
+    with pytest.raises(DataError, match="'c' has 120000 characters, which is no name") as caught:
+        read_table(path, ["c"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert caught.value.line == head.count("\n") + 1001
+    assert peak < 20 << 20
+
+
+def test_coefficients(tmp_path):
+    table = read_table(write(tmp_path, "999 100001:1\n0 1:1\n1 1:1\n", "a.svm"))
+    with pytest.raises(DataError, match="100001 features × 1000 targets are more than 100000000"):
+        models.fit(table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True)
+
+
+def test_numbered_features_are_not_stored(tmp_path):
+    rows = "".join(f"{i % 2} {i % 5 + 1}:{i}\n" for i in range(20))
+    table = read_table(write(tmp_path, rows + "0 30000:1\n", "a.svm"))
+    model = models.fit(
+        table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True
+    ).model
+    models.save(model, tmp_path / "m.skops")
+    with zipfile.ZipFile(tmp_path / "m.skops") as archive:
+        assert b"feature_30000" not in archive.read("schema.json")
+    assert models.load(tmp_path / "m.skops").feature_names == table.feature_names
