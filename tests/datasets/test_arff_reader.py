@@ -120,6 +120,30 @@ def test_one_attribute_holds_class_names(tmp_path):
     assert table.target_names == ("1", "4")
 
 
+def test_numeric_class_names_are_kept_apart(tmp_path):
+    text = "@relation r\n@attribute x numeric\n@attribute zip numeric\n@data\n"
+    rows = "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n"
+    table = read_arff(write(tmp_path, text + rows), targets=["zip"])
+    assert table.target_names == ("0", "0.1234567", "1234567", "1234568", "7")
+    assert table.Y.argmax(axis=1).tolist() == [2, 3, 1, 4, 4, 0]
+    large = write(tmp_path, text + "1,7\n1,9007199254740993\n")
+    with pytest.raises(DataError, match="class 9007199254740992 of 'zip' is too large") as caught:
+        read_arff(large, targets=["zip"])
+    assert caught.value.line == 6
+
+
+@pytest.mark.parametrize(
+    "values", ["1,2,nan", "inf,-inf", "1,1.0", "2,1e999", "9007199254740993,9007199254740992"]
+)
+def test_nominal_numbers_that_are_none_become_positions(tmp_path, values):
+    header = f"@relation r\n@attribute x {{{values}}}\n@attribute c {{{values}}}\n@data\n"
+    names = values.split(",")
+    table = read_arff(write(tmp_path, header + "".join(f"{v},{v}\n" for v in names)), ["c"])
+    assert np.asarray(table.X).ravel().tolist() == list(range(len(names)))
+    assert table.target_names == tuple(sorted(names))
+    assert (table.Y.sum(axis=0) == 1).all()
+
+
 def test_proportions(tmp_path):
     text = "@relation r\n@attribute x numeric\n@attribute a real\n@attribute b real\n@data\n"
     table = read_arff(write(tmp_path, text + "1,.25,.75\n2,1,0\n"), targets=["a", "b"])

@@ -8,7 +8,7 @@ position in the declaration. A single label attribute holds class names.
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,6 +26,7 @@ _NOMINAL = "nominal"
 _TYPES = (_NOMINAL, "numeric", "real", "integer")
 _MAX_XML_BYTES = 16 << 20
 _MEKA = re.compile(r":\s*.*-C\s+(-?\d+)")
+_EXACT_BELOW = 2.0**53  # whole numbers from here on are not all told apart
 _NO_YES = (("0", "1"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"))
 
 
@@ -46,11 +47,12 @@ class _Attribute:
         """What an entry that a sparse row leaves out stands for."""
         return 0.0 if self.codes is None else next(iter(self.codes.values()), 0.0)
 
-    def text(self, value: float) -> str:
-        """A value as it stands in the file."""
+    def texts(self, values: np.ndarray) -> list[str]:
+        """Values as they stand in the file, numbers in their shortest form."""
         if self.codes is None:
-            return f"{value:g}"
-        return next(text for text, code in self.codes.items() if code == value)
+            return [repr(value).removesuffix(".0") for value in values.tolist()]
+        text = {code: text for text, code in self.codes.items()}
+        return [text[code] for code in values.tolist()]
 
     def number(self, text: str) -> float:
         if self.codes is not None:
@@ -59,6 +61,22 @@ class _Attribute:
         if not np.isfinite(value):
             raise ValueError
         return value
+
+
+def _codes(values: list[str]) -> dict[str, float]:
+    """A number for each value, no two the same."""
+    positions = {value: float(position) for position, value in enumerate(values)}
+    return _by_meaning(values) or _own_numbers(values) or positions
+
+
+def _own_numbers(values: Iterable[str]) -> dict[str, float] | None:
+    """The numbers that the values are, if all are, finite and different."""
+    try:
+        numbers = {value: parse_number(value) for value in values}
+    except ValueError:
+        return None
+    distinct = len(set(numbers.values())) == len(numbers)
+    return numbers if distinct and np.isfinite(list(numbers.values())).all() else None
 
 
 def _by_meaning(values: list[str]) -> dict[str, float] | None:
@@ -135,8 +153,11 @@ def read_arff(
     Y = columns[:, layout.labels].toarray()
     labels = [attributes[i] for i in layout.labels]
     if len(labels) == 1 and not plain:
-        texts = [labels[0].text(value) for value in Y[:, 0]]
-        Y, classes = read_classes(texts, numbers, labels[0].name, path)
+        inexact = np.flatnonzero(np.abs(Y[:, 0]) >= _EXACT_BELOW)
+        if labels[0].codes is None and inexact.size:
+            problem = f"class {Y[inexact[0], 0]:.17g} of {labels[0].name!r} is too large a number"
+            raise DataError(f"{problem}; declare the values in braces", path, numbers[inexact[0]])
+        Y, classes = read_classes(labels[0].texts(Y[:, 0]), numbers, labels[0].name, path)
         return Table(X, Y, "labels", feature_names, tuple(classes))
     for label in labels:
         if not label.is_binary:
@@ -207,14 +228,7 @@ def _attribute(rest: str, path: Path, number: int) -> _Attribute:
         name, _, kind = rest.replace("\t", " ").partition(" ")
         kind = kind.strip()
     if kind.startswith("{") and kind.endswith("}"):
-        nominal = _fields(kind[1:-1], path, number)
-        codes = _by_meaning(nominal)
-        if codes is None:
-            try:
-                codes = {value: parse_number(value) for value in nominal}
-            except ValueError:
-                codes = {value: float(position) for position, value in enumerate(nominal)}
-        return _Attribute(name, _NOMINAL, codes, number)
+        return _Attribute(name, _NOMINAL, _codes(_fields(kind[1:-1], path, number)), number)
     return _Attribute(name, kind.lower(), None, number)
 
 
