@@ -268,6 +268,8 @@ def test_sets_are_values() -> None:
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match=r"Box needs lower < upper, got \[1.0, 1.0\]"):
         Box(1.0, 1.0)
+    with pytest.raises(TypeError, match=r"Box needs two numbers.* got array.* subclass of"):
+        Box(np.zeros(3), np.ones(3))
     for ball in (L1Ball, L2Ball):
         for radius in (0.0, -1.0, math.nan):
             with pytest.raises(ValueError, match="a ball needs a positive radius"):

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ._base import ProductSet
 
 
@@ -52,6 +54,12 @@ class Box(ProductSet):
     upper: float = 1.0
 
     def __post_init__(self) -> None:
+        for bound in (self.lower, self.upper):
+            if np.ndim(bound):
+                raise TypeError(
+                    f"Box needs two numbers, the bounds of all entries, got {bound!r}; for bounds "
+                    "of each entry's own write a subclass of fitzpatrick.sets.ConvexSet"
+                )
         if not self.lower < self.upper:
             raise ValueError(f"Box needs lower < upper, got [{self.lower}, {self.upper}]")
 
