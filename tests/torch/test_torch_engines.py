@@ -1,5 +1,6 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -148,6 +149,9 @@ def test_asking_for_what_is_not_there_raises(monkeypatch):
     monkeypatch.setattr(_engine, "_HAS_TRITON", True)
     with pytest.raises(ValueError, match="no Triton kernel for the loss 'perceptron'"):
         F.perceptron_loss(x, labels, engine="triton")
+    tsallis = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))
+    with pytest.raises(ValueError, match=rf"kernel for the loss {re.escape(repr(tsallis))};"):
+        F.loss_function(tsallis)(x, labels, engine="triton")
     monkeypatch.setattr(_engine, "_IS_INTERPRETED", False)
     with pytest.raises(ValueError, match="needs scores on a CUDA device, got cpu"):
         F.logistic_loss(x, labels, engine="triton")

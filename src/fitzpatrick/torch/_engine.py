@@ -11,6 +11,8 @@ from types import ModuleType
 
 from torch import Tensor
 
+from ._handles import describe
+
 __all__ = ["check_engine", "choose_engine", "engine_module"]
 
 _ENGINES = {"reference": "fitzpatrick.torch._reference", "triton": "fitzpatrick.engines.triton"}
@@ -55,7 +57,7 @@ def _check_triton(theta: Tensor, loss: str) -> None:
         )
     if loss not in _KERNELS:
         raise ValueError(
-            f"there is no Triton kernel for the loss {loss!r}; there is one for "
+            f"there is no Triton kernel for the loss {describe(loss)}; there is one for "
             f'{", ".join(_KERNELS)}. Use engine="reference"'
         )
     if not (theta.is_cuda or _IS_INTERPRETED):

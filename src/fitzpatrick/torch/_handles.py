@@ -8,7 +8,7 @@ import uuid
 
 from ..losses import Loss, get_loss, loss_names
 
-__all__ = ["handle_of", "loss_of", "restore"]
+__all__ = ["describe", "handle_of", "loss_of", "restore"]
 
 # A compiled graph keeps nothing but the string, so that a loss that was once used stays here.
 _LOSSES: dict[str, Loss] = {name: get_loss(name) for name in loss_names()}
@@ -54,3 +54,8 @@ def restore(handle: str, loss: Loss) -> Loss:
 def loss_of(handle: str) -> Loss:
     """The loss that ``handle`` stands for."""
     return _LOSSES[handle]
+
+
+def describe(handle: str) -> str:
+    """What messages call the loss: its registry name, or the loss itself."""
+    return repr(handle if handle in loss_names() else loss_of(handle))
