@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import fitzpatrick as fp
+from fitzpatrick.torch import LogisticLoss
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 LABELS = torch.tensor([0, 3, -100, 2, 1])
@@ -416,6 +417,16 @@ def test_proportions_have_no_class_to_ignore():
         F.sparsemax_loss(torch.ones(2, 3), torch.full((2, 3), 1 / 3), ignore_index=1)
 
 
+def test_integers_may_be_of_numpy(scores):
+    labels = torch.tensor([0, 3, 1, 2, 2])
+    expected = F.logistic_loss(scores, labels, ignore_index=2)
+    assert_equal(F.logistic_loss(scores, labels, ignore_index=np.int64(2)), expected)
+    assert_equal(F.logistic_loss(scores, labels, ignore_index=2, dim=np.int64(1)), expected)
+    module = LogisticLoss(ignore_index=np.int64(2))
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    assert_equal(compiled(scores, labels), expected)
+
+
 def test_no_entries_at_all():
     x = torch.zeros(2, 0, requires_grad=True)
     total = F.sigmoid_loss(x, torch.zeros(2, 0), reduction="sum")
@@ -434,6 +445,22 @@ def test_tensors_without_values_are_not_looked_at(scores):
     with FakeTensorMode():
         fake = F.sparsemax_loss(torch.zeros(2, 3), torch.zeros(2, dtype=torch.long))
     assert fake.shape == ()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_meta_tensors_have_shapes_and_dtypes(name, dtype):
+    x = torch.empty(2, 3, 4, dtype=dtype, device="meta", requires_grad=True)
+    labels = torch.empty(2, 4, dtype=torch.long, device="meta")
+    target = x.detach() if name in ENTRY_LOSSES else labels
+    value = loss_of(name)(x, target)
+    value.backward()
+    rows = loss_of(name)(x, target, reduction="none")
+    link = F.link_function(name)(x, dim=1)
+    for actual, shape in ((value, ()), (x.grad, x.shape), (rows, target.shape), (link, x.shape)):
+        assert (actual.shape, actual.dtype, actual.device.type) == (shape, dtype, "meta")
+    with pytest.raises(RuntimeError, match="meta tensors do not have"):
+        loss_of(name)(x, target, validate=True)
 
 
 def test_targets_that_want_a_gradient_raise():
@@ -462,6 +489,8 @@ def test_what_is_not_validated_is_nan_in_its_row_alone(scores):
     assert torch.equal(gradient.isnan().any(-1), bad)
 
 
+# it says so of what it does not compile
+@pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace:UserWarning")
 def test_values_are_not_looked_at_while_a_transform_runs(scores):
     labels = torch.tensor([0, 3, 1, 2, 2])
 
@@ -470,6 +499,11 @@ def test_values_are_not_looked_at_while_a_transform_runs(scores):
 
     with pytest.raises(RuntimeError, match="validate=True looks at the values"):
         torch.func.grad(loss)(scores)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="validate=True looks at the values"):
+        torch.compile(loss, fullgraph=True, backend="eager")(scores)
+    labels[1] = 4
+    with pytest.raises(ValueError, match="target 4 at 1 is out of range"):  # not compiled
+        torch.compile(loss, backend="eager")(scores)
 
 
 def test_a_single_nan_score_stays_in_its_row(scores):

@@ -296,6 +296,29 @@ def test_vectors_of_any_set(scores):
         criterion(scores, 10 * torch.ones_like(scores))
 
 
+class Boxes(fp.sets.ConvexSet):
+    """Bounds of each entry's own, as Box's message says to write them."""
+
+    upper = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+
+    def project(self, x):
+        return torch.minimum(x.clamp(min=0), self.upper)
+
+    def maximize(self, theta):
+        return torch.where(theta > 0, self.upper, 0.0)
+
+
+def test_bounds_of_each_entry(scores):
+    with pytest.raises(TypeError, match="Box needs two numbers"):
+        fp.sets.Box(torch.zeros(4), Boxes.upper)
+    criterion = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Boxes()), reduction="none")
+    y = Boxes().project(3 * scores.flip(0))
+    half = Boxes().project((y + scores) / 2)
+    expected = ((half - y) * (scores - half)).sum(-1)
+    torch.testing.assert_close(criterion(scores, y), expected)
+    torch.testing.assert_close(criterion.link(scores), Boxes().project(scores))
+
+
 LABELS = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
 HALF_IGNORED = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # one of two processes has none
 

@@ -6,6 +6,7 @@ import torch.nn.functional as nn
 from torch.autograd import forward_ad, functional
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
+import fitzpatrick as fp
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
@@ -125,6 +126,21 @@ def test_class_weights_have_a_derivative(reduction, scores):
         )
     slope = jvp(by_weight, (weight,), (weight.flip(0),))[1]
     torch.testing.assert_close(slope, grad(by_weight)(weight) @ weight.flip(0))
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_a_batch_of_nothing_is_mapped_to_nothing(name):
+    loss, x = getattr(F, f"{name}_loss"), torch.zeros(0, 3, 4)
+    if isinstance(fp.get_loss(name).regularizer.domain, fp.sets.Simplex):
+        target = torch.zeros(0, 3, dtype=torch.long)
+    else:
+        target = torch.zeros(0, 3, 4)
+    shared = target.new_zeros(target.shape[1:])
+    assert vmap(loss)(x, target).shape == (0,)
+    assert vmap(lambda x: loss(x, shared, reduction="none"))(x).shape == (0, *shared.shape)
+    assert vmap(grad(loss))(x[:, 0], target[:, 0]).shape == (0, 4)
+    assert vmap(hessian(loss))(x, target).shape == (0, 3, 4, 3, 4)
+    assert vmap(F.link_function(name))(x).shape == (0, 3, 4)
 
 
 @pytest.mark.parametrize(

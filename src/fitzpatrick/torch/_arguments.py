@@ -1,6 +1,8 @@
 """Checks of what a user passes in: shapes and dtypes always, values where that is asked for."""
 
 import math
+import operator
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
+    "as_class_index",
     "check_labels",
     "check_options",
     "check_rows",
@@ -76,17 +79,28 @@ def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A00
         )
 
 
+def _as_integer(value: SupportsIndex, what: str) -> int:
+    """The integer that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{what}, got {value!r}")
+    return operator.index(value)
+
+
+def as_class_index(ignore_index: SupportsIndex) -> int:
+    """``ignore_index``, an integer of any library; raise where it is none."""
+    return _as_integer(ignore_index, "ignore_index must be a class index")
+
+
 def check_options(
     reduction: str = "mean",
-    ignore_index: int = -100,
     label_smoothing: float = 0.0,
     validate: bool | None = None,
 ) -> None:
     """Raise for options that no input could go with."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
-    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
-        raise TypeError(f"ignore_index must be a class index, got {ignore_index!r}")
     if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
         raise TypeError(f"label_smoothing must be a number, got {label_smoothing!r}")
     if not 0.0 <= label_smoothing <= 1.0:
@@ -95,14 +109,13 @@ def check_options(
         raise TypeError(f"validate must be True, False or None, got {validate!r}")
 
 
-def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
+def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
     """The axis of the classes, non-negative: ``dim``, or PyTorch's choice, 1 (0 for a vector)."""
     if input.ndim == 0:
         raise ValueError("input must have at least one axis, the classes, got a scalar")
     if dim is None:
         return min(1, input.ndim - 1)
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"dim must be the number of an axis, got {dim!r}")
+    dim = _as_integer(dim, "dim must be the number of an axis")
     if not -input.ndim <= dim < input.ndim:
         raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim
@@ -111,11 +124,12 @@ def class_dim(input: Tensor, dim: int | None) -> int:  # noqa: A002
 def is_plain(*tensors: Tensor) -> bool:
     """Whether all that happens to the tensors is what Python sees: no subclass, transform or mode.
 
-    Then their values may be looked at, and an engine be called without PyTorch's dispatcher, which
-    costs more than a small kernel. PyTorch has no public name for most of these questions.
+    Nor a meta tensor, which has no values. Then their values may be looked at, and an engine be
+    called without PyTorch's dispatcher, which costs more than a small kernel. PyTorch has no public
+    name for most of these questions.
     """
     for x in tensors:
-        if type(x) not in _PLAIN or is_legacy_batchedtensor(x):
+        if type(x) not in _PLAIN or x.is_meta or is_legacy_batchedtensor(x):
             return False
     return (
         not torch._C._are_functorch_transforms_active()
@@ -132,7 +146,8 @@ def looks_at_values(validate: bool | None, x: Tensor) -> bool:
     if validate and (torch.compiler.is_compiling() or not is_plain(x)):
         raise RuntimeError(
             "validate=True looks at the values of the target, which torch.compile and torch.func "
-            "cannot; check outside of the transformed function, or pass validate=False"
+            "do not show, and meta tensors do not have; check outside of the transformed function, "
+            "or pass validate=False"
         )
     return validate
 
@@ -163,7 +178,8 @@ def check_rows(y: Tensor, domain: ConvexSet) -> None:
 def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
     """The dtype of a loss: the scores' own; float32 for half precision under autocast."""
     half = input.dtype in (torch.float16, torch.bfloat16)
-    if half and torch.is_autocast_enabled(input.device.type):
+    device = input.device.type
+    if half and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return torch.float32
     return input.dtype
 

@@ -22,6 +22,7 @@ from ..regularizers import SquaredNorm
 from ..regularizers._base import SeparableRegularizer
 from ..sets import Box, ProductSet, Simplex
 from ._arguments import (
+    as_class_index,
     check_labels,
     check_options,
     check_rows,
@@ -108,7 +109,8 @@ def class_loss(
     """A loss on the simplex, for class indices or proportions."""
     check_scores(input)
     check_target(target, input)
-    check_options(reduction, ignore_index, label_smoothing, validate)
+    check_options(reduction, label_smoothing, validate)
+    ignore_index = as_class_index(ignore_index)
     axis = class_dim(input, dim)
     k = input.shape[axis]
     if k == 0:
@@ -144,7 +146,7 @@ def class_loss(
         labels = target if target.dtype == torch.int64 else target.long()
         if look:
             check_labels(labels, k, ignore_index)
-        labels = labels if labels.ndim == 1 else labels.reshape(-1)
+        labels = labels if labels.ndim == 1 else labels.reshape(labels.numel())
         if weight is None and label_smoothing == 0:
             y, scale = labels, None if reduction == "mean" else 1
         else:
@@ -231,7 +233,7 @@ def entry_loss(
     if looks_at_values(validate, input) and target.numel():
         vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
         check_rows(vectors, loss_of(handle).regularizer.domain)
-    y = target.reshape(-1, 1)
+    y = target.reshape(target.numel(), 1)
     scale: Tensor | int = _divisor(y.shape[0], reduction)
     if weight is not None:
         scale = _spread(weight, input, "weight").to(dtype) / scale
@@ -242,14 +244,14 @@ def entry_loss(
         total = positive + (1 - y)
         y = positive / total
         scale = total[:, 0] / scale if weight is None else total[:, 0] * scale
-    rows = input.reshape(-1, 1), y, scale, handle, engine, -1
+    rows = input.reshape(input.numel(), 1), y, scale, handle, engine, -1
     return _reduce(rows, reduction, input.shape, output_dtype(input))
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
     check_weight(weight, input, name)
     try:
-        return weight.expand(input.shape).reshape(-1)
+        return weight.expand(input.shape).reshape(input.numel())
     except RuntimeError as error:
         raise ValueError(
             f"{name} of shape {tuple(weight.shape)} cannot be broadcast to input of shape "

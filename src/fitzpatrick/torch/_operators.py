@@ -66,7 +66,8 @@ def _register_vmap(operator: Callable[..., Any]) -> None:
     """A batch of rows is more rows: fold the mapped axis into the first one and unfold after."""
 
     def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
-        size = info.batch_size
+        size, theta, dim = info.batch_size, args[0], in_dims[0]
+        n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
 
         def fold(x: Any, dim: int | None) -> Any:
             if not isinstance(x, Tensor):
@@ -75,7 +76,7 @@ def _register_vmap(operator: Callable[..., Any]) -> None:
             return x.flatten(0, 1)
 
         def unfold(x: Any) -> Any:
-            return x.reshape(size, x.shape[0] // size, *x.shape[1:])
+            return x.reshape(size, n, *x.shape[1:])
 
         return unfold(operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))), 0
 

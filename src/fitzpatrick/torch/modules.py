@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .. import losses as core
 from ..regularizers import Regularizer
 from . import functional
-from ._arguments import check_options
+from ._arguments import as_class_index, check_options
 from ._docs import describe_module
 from ._engine import check_engine
 from ._handles import handle_of, restore
@@ -70,6 +70,8 @@ class LossModule(nn.Module):
         chosen = self._options()
         check_engine(chosen.pop("engine"))
         chosen.pop("dim", None)
+        if "ignore_index" in chosen:
+            self.ignore_index = as_class_index(chosen.pop("ignore_index"))
         check_options(**chosen)
 
     def _options(self) -> dict[str, Any]:
