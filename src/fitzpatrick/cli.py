@@ -338,7 +338,8 @@ def predict(
     from .experiments import models
 
     loaded = models.load(model)
-    X = read_features(file, loaded.feature_names, format.value if format else None)
+    kind = format.value if format else None
+    X = read_features(file, loaded.feature_names, loaded.codes, kind)
     text = models.predictions_csv(loaded, X)
     if output is None:
         typer.echo(text, nl=False)

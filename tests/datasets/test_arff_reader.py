@@ -179,7 +179,7 @@ def test_attributes_of_other_types_can_be_ignored(tmp_path, kind):
 
 def test_columns_that_are_not_asked_for_may_be_missing_values(tmp_path):
     path = write(tmp_path, DENSE.replace("4,1,0", "4,?,?"))
-    assert read_features(path, ["zone", "width"]).tolist() == [[4.0, 1.5], [1.0, -2.0]]
+    assert read_features(path, ["zone", "width"], {}).tolist() == [[4.0, 1.5], [1.0, -2.0]]
 
 
 def test_plain_numbers(tmp_path):

@@ -14,10 +14,9 @@ from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
 from ._table import Matrix, Table
 from ._text import read_lines
-from .arff import read_arff
 from .embedded import yeast
 from .libsvm import read_libsvm
-from .readers import format_of
+from .readers import format_of, read_table
 
 FOLDER_VARIABLE = "FITZPATRICK_DATA"
 _SUFFIXES = tuple(
@@ -134,7 +133,8 @@ def load_dataset(
     else:
         paths, source, advice = found, f"{FOLDER_VARIABLE}: {info.source}", ""
     try:
-        train, test = (_read(path, info) for path in paths)
+        train = _read(paths[0], info)
+        test = _read(paths[1], info, train)
     except DataError as error:
         raise DataError(error.problem + advice, error.path, error.line) from None
     if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
@@ -217,6 +217,11 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
     if train is None or test is None:
         present, missing = ("train", "test") if test is None else ("test", "train")
         raise UnavailableError(f"{folder} has the {present} part of {info.name}, not the {missing}")
+    if format_of(train) != format_of(test):
+        problem = (
+            f"{format_of(test)}, where {train.name} is {format_of(train)}; expected one format"
+        )
+        raise DataError(problem, test)
     sums = _read_sums(folder / "SHA256SUMS")
     for path in (train, test):
         if path.name in sums and sha256(path) != sums[path.name]:
@@ -276,9 +281,9 @@ def _cached(info: DatasetInfo) -> tuple[Path, ...]:
     return tuple(cache_folder() / f"{info.name}_{part}.svm.bz2" for part in ("train", "test"))
 
 
-def _read(path: Path, info: DatasetInfo) -> Table:
+def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
     if format_of(path) == "arff":
-        return read_arff(path)
+        return read_table(path, like=like)
     return read_libsvm(path, n_features=info.features, n_classes=info.classes)
 
 

@@ -1,7 +1,7 @@
 """What a reader returns: features, targets and their names."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from scipy import sparse
 from ._errors import DataError
 
 Matrix = Any  # a NumPy array or a SciPy CSR array, (n, d)
+Codes = Mapping[str, Mapping[str, float]]  # feature → value in the file → number in X
 
 MAX_FEATURES = 1_000_000
 MAX_CLASSES = 100_000
@@ -34,6 +35,7 @@ class Table:
         feature_names: one per column of X.
         target_names: one per column of Y.
         notes: sentences on what was made of the file.
+        codes: for features whose values are words, the number of each.
     """
 
     X: Matrix
@@ -42,6 +44,7 @@ class Table:
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    codes: Codes = field(default_factory=dict)
 
     def __repr__(self) -> str:
         n, width = self.X.shape

@@ -3,13 +3,14 @@
 Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data,
 or by MEKA's ``-C`` in the relation's name. Nominal attributes become numbers: their own where all
 values are numbers, 0 and 1 where they are no and yes or false and true, in either order, else their
-position in the declaration. A single label attribute holds class names.
+position in the declaration. A single label attribute holds class names. A file that is read against
+another one, such as a test file, has the numbers of that one's declarations.
 """
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import IGNORE, MAX_FEATURES, Table, check_target_cells, compact, listed
+from ._table import IGNORE, MAX_FEATURES, Codes, Table, check_target_cells, compact, listed
 from ._targets import check_names, read_classes, read_targets
 from ._targets import number as parse_number
 from ._text import read_lines
@@ -41,6 +42,11 @@ class _Attribute:
     def is_binary(self) -> bool:
         """Whether it can be an indicator, or hold proportions."""
         return self.codes is None or _by_meaning(list(self.codes)) is not None
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether its values are not the numbers that stand for them."""
+        return self.codes is not None and self.codes != _own_numbers(self.codes)
 
     @property
     def default(self) -> float:
@@ -92,6 +98,7 @@ def read_arff(
     targets: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     *,
+    codes: Codes | None = None,
     ignore: Sequence[str] = (),
     plain: bool = False,
 ) -> Table:
@@ -102,6 +109,8 @@ def read_arff(
         targets: names of the label attributes; without them, the XML file of the same stem or the
             ``-C`` option in the relation's name. An empty list: there are no labels.
         features: names of the features; by default all that are not labels or ignored.
+        codes: the numbers of the features' values, as in the table of another file; by default
+            as this file declares them.
         ignore: names of attributes that are not read, whatever their type.
         plain: whether labels are numbers as they are, such as counts.
 
@@ -118,7 +127,7 @@ def read_arff(
         if not text or text.startswith("%"):
             continue
         if layout is not None:
-            _row(text, attributes, layout, indices, values, path, number)
+            _row(text, layout, indices, values, path, number)
             starts.append(len(indices))
             numbers.append(number)
             continue
@@ -131,7 +140,7 @@ def read_arff(
                 if len(attributes) > MAX_FEATURES:
                     raise DataError(f"more than {MAX_FEATURES} attributes", path, number)
             case "@data":
-                layout = _layout(attributes, relation, targets, features, ignore, path)
+                layout = _layout(attributes, relation, targets, features, codes, ignore, path)
             case _:
                 problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
                 raise DataError(problem, path, number)
@@ -148,7 +157,9 @@ def read_arff(
     whole.sort_indices()
     columns = whole.tocsc()
     X = compact(columns[:, layout.features].tocsr())
-    feature_names = tuple(attributes[i].name for i in layout.features)
+    read = [layout.attributes[i] for i in layout.features]
+    feature_names = tuple(feature.name for feature in read)
+    coded = {feature.name: feature.codes for feature in read if feature.is_coded}
     check_target_cells(len(numbers), len(layout.labels), path)
     Y = columns[:, layout.labels].toarray()
     labels = [attributes[i] for i in layout.labels]
@@ -158,20 +169,21 @@ def read_arff(
             problem = f"class {Y[inexact[0], 0]:.17g} of {labels[0].name!r} is too large a number"
             raise DataError(f"{problem}; declare the values in braces", path, numbers[inexact[0]])
         Y, classes = read_classes(labels[0].texts(Y[:, 0]), numbers, labels[0].name, path)
-        return Table(X, Y, "labels", feature_names, tuple(classes))
+        return Table(X, Y, "labels", feature_names, tuple(classes), codes=coded)
     for label in labels:
         if not label.is_binary:
             problem = f"label {label.name!r} has other values than 0 and 1, or no and yes"
             raise DataError(problem, path, label.line)
     Y, kind, notes = read_targets(Y, numbers, path, plain=plain)
     Y = Y.astype(np.uint8) if kind == "indicators" else Y
-    return Table(X, Y, kind, feature_names, tuple(label.name for label in labels), notes)
+    return Table(X, Y, kind, feature_names, tuple(label.name for label in labels), notes, coded)
 
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
     """Positions of the labels and of the features, and what a sparse row leaves unsaid."""
 
+    attributes: tuple[_Attribute, ...]
     labels: np.ndarray
     features: np.ndarray
     used: frozenset[int]
@@ -183,6 +195,7 @@ def _layout(
     relation: str,
     targets: Sequence[str] | None,
     features: Sequence[str] | None,
+    codes: Codes | None,
     ignore: Sequence[str],
     path: Path,
 ) -> _Layout:
@@ -214,8 +227,35 @@ def _layout(
             attribute = attributes[i]
             problem = f"attribute {attribute.name!r} has the type {attribute.kind[:40]!r}, expected"
             raise DataError(f"{problem} numeric or nominal{IGNORE}", path, attribute.line)
-    defaults = tuple((i, attributes[i].default) for i in sorted(used) if attributes[i].default)
-    return _Layout(np.asarray(labels, np.int64), np.asarray(chosen, np.int64), used, defaults)
+    if codes is not None:
+        attributes = attributes.copy()
+        for i in chosen:
+            attributes[i] = _recoded(attributes[i], codes.get(attributes[i].name), path)
+    return _Layout(
+        attributes=tuple(attributes),
+        labels=np.asarray(labels, np.int64),
+        features=np.asarray(chosen, np.int64),
+        used=used,
+        defaults=tuple((i, attributes[i].default) for i in sorted(used) if attributes[i].default),
+    )
+
+
+def _recoded(attribute: _Attribute, codes: Mapping[str, float] | None, path: Path) -> _Attribute:
+    """The attribute with the numbers that its values have in the training file."""
+    own = attribute.codes
+    if codes is None:
+        if not attribute.is_coded:
+            return attribute
+        problem = f"has the values {listed(own or ())}; in the training file it is a number"
+    elif own is None:
+        problem = f"is {attribute.kind}; in the training file its values are {listed(codes)}"
+    else:
+        foreign = [value for value in own if value not in codes]
+        if not foreign:
+            return replace(attribute, codes={value: codes[value] for value in own})
+        problem = f"has the value {foreign[0][:40]!r}, which is none of those of the training file"
+        problem += f": {listed(codes)}"
+    raise DataError(f"attribute {attribute.name!r} {problem}", path, attribute.line)
 
 
 def _attribute(rest: str, path: Path, number: int) -> _Attribute:
@@ -234,7 +274,6 @@ def _attribute(rest: str, path: Path, number: int) -> _Attribute:
 
 def _row(
     text: str,
-    attributes: list[_Attribute],
     layout: _Layout,
     indices: "array[int]",
     values: "array[float]",
@@ -242,6 +281,7 @@ def _row(
     number: int,
 ) -> None:
     """Append the row's non-zero entries."""
+    attributes = layout.attributes
     if text.startswith("{"):
         if not text.endswith("}"):
             raise DataError("a sparse row has no closing brace", path, number)

@@ -7,13 +7,13 @@ first line has most of.
 import csv
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ._errors import DataError
-from ._table import IGNORE, MAX_FEATURES, Table, listed
+from ._table import IGNORE, MAX_FEATURES, Codes, Table, listed
 from ._targets import check_names, read_classes, read_targets
 from ._targets import number as parse_number
 from ._text import read_lines
@@ -24,6 +24,7 @@ def read_csv(
     targets: Sequence[str] | None,
     features: Sequence[str] | None = None,
     *,
+    codes: Codes | None = None,
     ignore: Sequence[str] = (),
     plain: bool = False,
 ) -> Table:
@@ -35,6 +36,7 @@ def read_csv(
             0/1 indicators, or proportions that sum to one in each row. ``None``: every column is
             a feature, and Y has no columns.
         features: names of the feature columns; by default all that are not targets or ignored.
+        codes: the numbers of words, for the features that hold such.
         ignore: names of columns that are not read.
         plain: whether targets are numbers as they are, such as counts.
 
@@ -46,6 +48,7 @@ def read_csv(
     names, delimiter = _header(lines, path)
     target_columns, feature_columns = _columns(names, targets, features, ignore, path)
     one_class = len(target_columns) == 1 and not plain
+    words = {i: codes[names[i]] for i in feature_columns if names[i] in codes} if codes else {}
     X, Y, numbers = array("d"), array("d"), array("q")
     classes: list[str] = []
     position = [1]
@@ -69,6 +72,8 @@ def read_csv(
         if len(row) != len(names):
             problem = f"{len(row)} fields, expected {len(names)} as in the first line"
             raise DataError(problem, path, number)
+        for i, numbers_of in words.items():
+            row[i] = _digits(row[i], numbers_of, names[i], path, number)
         X.extend(_number(row[i], names[i], path, number, IGNORE) for i in feature_columns)
         if one_class:
             label = row[target_columns[0]].strip()
@@ -147,6 +152,14 @@ def _columns(
     if not feature_columns:
         raise DataError("every column is a target or ignored; there is no feature", path, 1)
     return target_columns, feature_columns
+
+
+def _digits(word: str, codes: Mapping[str, float], column: str, path: Path, number: int) -> str:
+    """The number of a word, as the file would write it."""
+    if word.strip() not in codes:
+        problem = f"column {column!r}: {word[:40]!r} is none of the values of the training file"
+        raise DataError(f"{problem}: {listed(codes)}", path, number)
+    return repr(codes[word.strip()])
 
 
 def _number(text: str, column: str, path: Path, number: int, advice: str) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._table import Matrix, Table, check_target_cells, listed
+from ._table import Codes, Matrix, Table, check_target_cells, listed
 from ._text import plain_suffix
 from .arff import read_arff
 from .csv_table import read_csv, read_header
@@ -59,38 +59,58 @@ def read_table(
         ignore: columns that are neither features nor targets.
         plain: whether targets are numbers as they are, such as counts.
     """
-    features = None if like is None else like.feature_names
+    features, codes = (None, None) if like is None else (like.feature_names, like.codes)
     ignore = ignore if like is None else ()
     match format or format_of(path):
         case "libsvm":
             if targets or ignore:
                 problem = "LIBSVM files have no named columns; leave --targets and --ignore out"
                 raise DataError(problem, path)
+            _refuse_codes(codes, path)
             table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
         case "arff":
-            table = read_arff(path, targets, features, ignore=ignore, plain=plain)
+            table = read_arff(path, targets, features, codes=codes, ignore=ignore, plain=plain)
         case "csv":
             if not targets:
                 columns = listed(read_header(path))
                 problem = f"name the target columns with --targets; the columns are {columns}"
                 raise DataError(problem, path, 1)
-            table = read_csv(path, targets, features, ignore=ignore, plain=plain)
+            table = read_csv(path, targets, features, codes=codes, ignore=ignore, plain=plain)
         case other:
             raise _unknown(other, path)
-    return table if like is None else _as_in(like, table, path)
+    return table if like is None else replace(_as_in(like, table, path), codes=like.codes)
 
 
-def read_features(path: Path, names: Sequence[str], format: str | None = None) -> Matrix:  # noqa: A002
-    """The named columns of a file, in that order; in LIBSVM files, the first ``len(names)``."""
+def read_features(
+    path: Path,
+    names: Sequence[str],
+    codes: Codes,
+    format: str | None = None,  # noqa: A002  (the option is called --format)
+) -> Matrix:
+    """The named columns of a file, in that order; in LIBSVM files, the first ``len(names)``.
+
+    Args:
+        path: the file.
+        names: of the features.
+        codes: the numbers of words, for the features that hold such, as in the training table.
+        format: as in :func:`read_table`.
+    """
     match format or format_of(path):
         case "libsvm":
+            _refuse_codes(codes, path)
             return read_libsvm(path, n_features=len(names), need_labels=False).X
         case "arff":
-            return read_arff(path, targets=(), features=names).X
+            return read_arff(path, targets=(), features=names, codes=codes).X
         case "csv":
-            return read_csv(path, targets=None, features=names).X
+            return read_csv(path, targets=None, features=names, codes=codes).X
         case other:
             raise _unknown(other, path)
+
+
+def _refuse_codes(codes: Codes | None, path: Path) -> None:
+    for name, values in (codes or {}).items():
+        problem = f"LIBSVM files hold numbers; the values of {name!r} in the training file are"
+        raise DataError(f"{problem} {listed(values)}", path)
 
 
 def _unknown(name: str, path: Path) -> DataError:

@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold
 from .. import metrics
 from ..datasets import DataError, Table
 from ..datasets._files import atomic_path
+from ..datasets._table import Codes
 from ..datasets.libsvm import feature_names as numbered_names
 from ..linear_model import ProportionRegressor, ProportionRegressorCV
 from ..losses import get_loss
@@ -44,12 +45,14 @@ class SavedModel:
         feature_names: one per column of X.
         target_names: one per column of Y.
         kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
+        codes: of the features whose values are words, as there.
     """
 
     estimator: Estimator
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     kind: str
+    codes: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,7 @@ def fit(
     if alpha is None and estimator.alpha_ in (min(ALPHAS), max(ALPHAS)):
         end = "weakest" if estimator.alpha_ == min(ALPHAS) else "strongest"
         notes.append(f"α = {estimator.alpha_:g} is the {end} penalty that was tried")
-    model = SavedModel(estimator, table.feature_names, table.target_names, table.kind)
+    model = SavedModel(estimator, table.feature_names, table.target_names, table.kind, table.codes)
     return FileFit(model, len(Y), tuple(notes))
 
 
@@ -166,6 +169,7 @@ def save(model: SavedModel, path: Path) -> None:
         "feature_names": None if names == numbered_names(len(names)) else list(names),
         "target_names": list(model.target_names),
         "kind": model.kind,
+        "codes": {name: dict(values) for name, values in model.codes.items()},
     }
     with atomic_path(path) as temporary:
         temporary.write_bytes(skops_io.dumps(content))
@@ -189,6 +193,11 @@ def load(path: Path) -> SavedModel:
             numbered_names(estimator.coef_.shape[1]) if names is None else tuple(names),
             tuple(content["target_names"]),
             content["kind"],
+            # models of earlier versions have none: words are refused then
+            {
+                name: {value: float(code) for value, code in values.items()}
+                for name, values in content.get("codes", {}).items()
+            },
         )
         if not isinstance(model.estimator, Estimator):
             raise ValueError(f"it holds a {type(model.estimator).__name__}")
