@@ -117,6 +117,22 @@ def test_rounded_proportions_are_normalised_with_a_note(tmp_path):
     assert read_csv(write(tmp_path, "a,u,v\n1,.25,.75\n"), ["u", "v"]).notes == ()
 
 
+def test_rows_of_zeros_among_proportions_have_no_label(tmp_path):
+    path = write(tmp_path, "a,u,v\n1,.25,.75\n2,0,0\n3,.5,.49\n")
+    table = read_csv(path, ["u", "v"])
+    assert table.kind == "proportions"
+    assert table.Y.tolist() == [[0.25, 0.75], [0, 0], [0.5 / 0.99, 0.49 / 0.99]]
+    labelled = table.labelled(path)
+    assert labelled.X.tolist() == [[1], [3]]
+    assert labelled.notes == (
+        "the proportions of 1 of 3 samples do not sum to one exactly (0.99 to 1); "
+        "each is divided by its sum",
+        "1 of 3 samples have no label and are left out",
+    )
+    with pytest.raises(DataError, match="are negative in part"):
+        read_csv(write(tmp_path, "a,u,v\n1,.25,.75\n2,-.5,.5\n"), ["u", "v"])
+
+
 def test_ignored_columns_are_not_read(tmp_path):
     text = "id,colour,a,kind\n7,red,1,dog\n8,,2,cat\n"
     table = read_table(write(tmp_path, text), ["kind"], ignore=["id", "colour"])

@@ -41,7 +41,8 @@ def read_targets(
         return Y, "indicators", ()
     negative = np.asarray((Y < 0).any(axis=1))
     sums = Y.sum(axis=1)
-    wrong = negative | (np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    labelled = np.asarray((Y != 0).any(axis=1))  # rows of zeros have no label, as indicators may
+    wrong = negative | (labelled & (np.abs(sums - 1.0) > _SUM_TOLERANCE))
     if wrong.any():
         row = int(wrong.argmax())
         what = "are negative in part" if negative[row] else f"sum to {sums[row]:g}"
@@ -52,6 +53,7 @@ def read_targets(
             path,
             numbers[row],
         )
+    sums = np.where(labelled, sums, 1.0)
     rounded = int((np.abs(sums - 1.0) > _EXACT).sum())
     note = (
         f"the proportions of {rounded} of {len(Y)} samples do not sum to one exactly "
