@@ -50,7 +50,7 @@ def test_the_names_of_the_kernels_are_those_of_the_engine():
 @pytest.mark.parametrize("name", KERNELS)
 def test_compiles_into_one_graph(name, engine, scores):
     loss = getattr(F, f"{name}_loss")
-    torch._dynamo.reset()  # all losses are one function to its limit of recompilations
+    torch._dynamo.reset()  # what other tests compiled of it counts against its limit
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
     x = scores.to(DEVICE)
     for options in ({}, {"reduction": "none", "label_smoothing": 0.1}):
