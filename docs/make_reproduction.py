@@ -1,8 +1,9 @@
 """The tables of reproduction.md, from the records of runs.
 
-    python docs/make_reproduction.py collect FOLDER …    # records → results/*.csv
+    python docs/make_reproduction.py collect FOLDER …    # records → results/
     python docs/make_reproduction.py starts              # unfair, fitted from zero → results/
-    python docs/make_reproduction.py                     # results/*.csv → reproduction.md
+    python docs/make_reproduction.py between             # unfair, on a finer grid → results/
+    python docs/make_reproduction.py                     # results/ → reproduction.md
 
 ``FOLDER`` is what ``fitzpatrick reproduce -o`` was given. Text outside the markers is left alone.
 """
@@ -11,7 +12,9 @@ import argparse
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
@@ -22,11 +25,15 @@ from fitzpatrick.experiments.records import Store
 from fitzpatrick.experiments.results import (
     DifferenceLine,
     FitLine,
+    RunKey,
+    compared_models,
     difference_lines,
     fit_lines,
     from_csv,
     load_runs,
+    read_models,
     to_csv,
+    write_models,
 )
 from fitzpatrick.experiments.runner import run
 from fitzpatrick.experiments.tables import number, signed
@@ -36,6 +43,7 @@ PAGE = HERE / "reproduction.md"
 RESULTS = HERE / "results"
 DIFFERENCES = RESULTS / "differences.csv"
 STARTS = RESULTS / "unfair_from_zero.csv"
+BETWEEN = RESULTS / "unfair_between.csv"
 TITLES = ("sparsemax", "Fitzpatrick sparsemax", "logistic", "Fitzpatrick logistic")
 LARGE = ("delicious", "tmc2007-500")  # fitted on a GPU, as far as its time went
 CLOSE = 0.01  # what counts as agreement with the paper
@@ -53,27 +61,28 @@ ROWS = (
 Row = tuple[str, str]
 
 
+@dataclass(frozen=True)
 class Results:
     """The committed lines, and the questions that the tables ask of them."""
 
-    def __init__(
-        self, fits: list[FitLine], differences: list[DifferenceLine], starts: list[FitLine]
-    ) -> None:
-        self.fits = fits
-        self.differences = differences
-        self.starts = starts
+    fits: list[FitLine]
+    differences: list[DifferenceLine]
+    starts: list[FitLine]
+    between: list[FitLine]
+    choices: dict[RunKey, dict[FitPath, float]]  # the α that dev chose
 
     @classmethod
     def read(cls) -> "Results":
         """Everything in the folder of results."""
-        fits = [
-            line
-            for file in sorted(RESULTS.glob("*.csv"))
-            if file not in (DIFFERENCES, STARTS)
-            for line in from_csv(file, FitLine)
-        ]
-        starts = from_csv(STARTS, FitLine) if STARTS.is_file() else []
-        return cls(fits, from_csv(DIFFERENCES, DifferenceLine), starts)
+        choices = {key: one.chosen for key, one in read_models(RESULTS).items()}
+        names = sorted({name for name, _, _ in choices})
+        return cls(
+            [line for name in names for line in from_csv(RESULTS / f"{name}.csv", FitLine)],
+            from_csv(DIFFERENCES, DifferenceLine),
+            from_csv(STARTS, FitLine),
+            from_csv(BETWEEN, FitLine),
+            choices,
+        )
 
     def rows(self) -> list[Row]:
         """Data sets with a record, in the page's order."""
@@ -103,10 +112,20 @@ class Results:
 
     def chosen(self, row: Row, intercept: bool, loss: str) -> list[FitLine]:
         """The fit with the least dev error, one per seed."""
+        alphas = self.choices.get((*row, intercept), {})
         return [
-            min(self.grid(row, intercept, loss, seed), key=lambda line: line.dev_error)
+            line
             for seed in self.seeds(row, intercept, loss)
+            for line in self.grid(row, intercept, loss, seed)
+            if line.alpha == alphas[FitPath(loss, seed)]
         ]
+
+    def paths(self) -> Iterator[tuple[Row, bool, str, str]]:
+        """Every data set, without and with an intercept, and every loss with its title."""
+        for row in self.rows():
+            for intercept in (False, True):
+                for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+                    yield row, intercept, loss, title
 
     def errors(self, row: Row, intercept: bool, loss: str, rows: str) -> list[float]:
         """Test errors of the models to test, one per seed."""
@@ -197,6 +216,25 @@ def far_from_the_paper(results: Results, rows: str) -> str:
     )
 
 
+def refit_distances(results: Results) -> str:
+    """In how many cells the refitted models are nearer to the paper's numbers than the others."""
+    counted = []
+    for row in results.rows():
+        nearer = further = 0
+        for loss in PAPER_LOSSES:
+            said = paper(row, loss)
+            if said is not None:
+                train, refit = (
+                    abs(mean(results.errors(row, False, loss, rows)) - said)
+                    for rows in ("train", "train+dev")
+                )
+                nearer += refit < train
+                further += refit > train
+        if nearer + further:
+            counted.append(f"{name(row)} {nearer} and {further}")
+    return f"Cells in which a refit is nearer to the paper's, and further: {'; '.join(counted)}."
+
+
 def difference_table(results: Results, rows: str, comparison: str) -> str:
     """One comparison of every data set and loss."""
     body = []
@@ -217,20 +255,21 @@ def difference_text(line: DifferenceLine | None) -> str:
 
 def intercept_verdicts(results: Results) -> str:
     """Where the intercept helps, where nothing can be shown, where it harms."""
-    groups: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
-    for row in results.rows():
-        for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
-            line = results.difference(row, "train", "intercept", loss)
-            if line is not None:
-                key = "better" if line.high < 0 else "worse" if line.low > 0 else "neither"
-                groups[key].append(f"{name(row)} ({title})")
-    total = sum(map(len, groups.values()))
-    parts = [f"Of {total} cells the intercept is better in {len(groups['better'])}"]
-    if groups["neither"]:
-        parts.append(f"no difference can be shown in {listed(groups['neither'])}")
-    if groups["worse"]:
-        parts.append(f"it is worse in {listed(groups['worse'])}")
-    return "; ".join(parts) + "."
+    sentences = []
+    for rows, words in (("train", "Of"), ("train+dev", "Fitted again to train and dev, of")):
+        groups: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
+        for row in results.rows():
+            for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+                line = results.difference(row, rows, "intercept", loss)
+                if line is not None:
+                    key = "better" if line.high < 0 else "worse" if line.low > 0 else "neither"
+                    groups[key].append(f"{name(row)} ({title})")
+        sentences.append(
+            f"{words} {sum(map(len, groups.values()))} cells the intercept is better in "
+            f"{len(groups['better'])}; it is worse in {listed(groups['worse'])}; no difference can "
+            f"be shown in {listed(groups['neither'])}."
+        )
+    return "\n\n".join(sentences)
 
 
 def listed(names: list[str]) -> str:
@@ -296,6 +335,24 @@ def unfair_table(results: Results) -> str:
             cells.append(f"{number(mean(errors))} at α = {alpha:g} ({number(said or 0, 3)})")
         body.append([name(row), *cells])
     return table(["features", *TITLES], body)
+
+
+def between_table(results: Results) -> str:
+    """Unfair, as given, fitted to train and dev on a finer grid: where the paper's numbers lie."""
+    row = ("unfair", "none")
+    body = []
+    for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+        said = paper(row, loss) or 0.0
+        path = [line for line in results.between if line.loss == loss]
+        chosen = counts([line.alpha for line in results.chosen(row, False, loss)])
+        for one, two in pairwise(path):
+            low, high = sorted((one.test_error, two.test_error))
+            if low <= said <= high:
+                alphas = f"{one.alpha:g} and {two.alpha:g}"
+                errors = f"{number(one.test_error)} and {number(two.test_error)}"
+                body.append([title, number(said, 3), alphas, errors, chosen])
+    head = ["loss", "paper", "between α =", "test errors there", "dev chooses, on the grid"]
+    return table(head, body)
 
 
 def starts_table(results: Results) -> str:
@@ -369,20 +426,20 @@ def runs_table(results: Results) -> str:
 def convergence(results: Results) -> str:
     """Whether every model that is tested converged, and how far the others are from the choice."""
     tested, margins = [], []
-    for row in results.rows():
-        for intercept in (False, True):
-            for loss in PAPER_LOSSES:
-                for chosen in results.chosen(row, intercept, loss):
-                    tested.append(chosen)
-                    grid = results.grid(row, intercept, loss, chosen.seed)
-                    margins += [
-                        line.dev_error / chosen.dev_error - 1 for line in grid if not line.converged
-                    ]
+    for row, intercept, loss, _ in results.paths():
+        whole = {line.alpha: line for line in results.grid(row, intercept, loss, None)}
+        for chosen in results.chosen(row, intercept, loss):
+            tested += [chosen, whole[chosen.alpha]]
+            grid = results.grid(row, intercept, loss, chosen.seed)
+            margins += [
+                line.dev_error / chosen.dev_error - 1 for line in grid if not line.converged
+            ]
     missing = sum(not line.converged for line in tested)
     said = (
-        f"All {len(tested)} models that dev chose converged."
+        f"All {len(tested) // 2} models that dev chose, and those with their α on train and dev, "
+        "converged."
         if not missing
-        else f"Of {len(tested)} models that dev chose, {missing} did not converge."
+        else f"Of {len(tested)} models that are tested, {missing} did not converge."
     )
     if margins and not missing:
         said += (
@@ -396,29 +453,73 @@ def truncated(results: Results) -> str:
     """The paths that were not fitted to the end of the grid: how high the dev error is there."""
     body: dict[tuple[str, ...], list[str]] = {}
     complete = rising = 0
-    for row in results.rows():
-        for intercept in (False, True):
-            for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
-                for chosen in results.chosen(row, intercept, loss):
-                    grid = results.grid(row, intercept, loss, chosen.seed)
-                    if len(grid) < len(ALPHAS):
-                        end = f"{grid[-1].alpha:g}"
-                        key = (name(row), "yes" if intercept else "no", title, end)
-                        height = f"{chosen.seed}: {grid[-1].dev_error / chosen.dev_error:.2f}"
-                        body.setdefault(key, []).append(height)
-                    elif row[0] in LARGE:
-                        complete += 1
-                        errors = [line.dev_error for line in grid[grid.index(chosen) :]]
-                        rising += errors == sorted(errors)
+    for row, intercept, loss, title in results.paths():
+        about = name(row), "yes" if intercept else "no", title
+        for chosen in results.chosen(row, intercept, loss):
+            grid = results.grid(row, intercept, loss, chosen.seed)
+            if len(grid) < len(ALPHAS):
+                height = f"{chosen.seed}: {grid[-1].dev_error / chosen.dev_error:.2f}"
+                body.setdefault((*about, f"{grid[-1].alpha:g}"), []).append(height)
+            elif row[0] in LARGE:
+                complete += 1
+                errors = [line.dev_error for line in grid[grid.index(chosen) :]]
+                rising += errors == sorted(errors)
+        whole = results.grid(row, intercept, loss, None)
+        if len(whole) < len(ALPHAS):
+            body.setdefault((*about, f"{whole[-1].alpha:g}"), []).append("train and dev")
     if not body:
         return "All paths were fitted over the whole grid."
     head = ["data set", "intercept", "loss", "weakest α", "split: dev error there / least"]
     rows = [[*key, ", ".join(heights)] for key, heights in body.items()]
     said = (
-        f"Of the {complete} complete paths of {' and '.join(LARGE)}, {rising} have dev errors that "
-        "rise from the chosen penalty on to the weakest."
+        f"Of the {complete} complete paths of splits of {' and '.join(LARGE)}, {rising} have dev "
+        "errors that rise from the chosen penalty on to the weakest."
     )
     return said + "\n\n" + table(head, rows)
+
+
+def ends(results: Results) -> str:
+    """The choices that have no weaker, or no stronger, penalty beside them."""
+    body, total, early = [], 0, 0
+    for row, intercept, loss, title in results.paths():
+        found: dict[float, list[str]] = {}
+        for line in results.chosen(row, intercept, loss):
+            total += 1
+            if line.alpha in (ALPHAS[0], ALPHAS[-1]):
+                found.setdefault(line.alpha, []).append(str(line.seed))
+            early += line == results.grid(row, intercept, loss, line.seed)[-1]
+        body += [
+            [name(row), "yes" if intercept else "no", title, f"{alpha:g}", ", ".join(seeds)]
+            for alpha, seeds in found.items()
+        ]
+    count = sum(len(line[-1].split(", ")) for line in body)
+    weakest = sum(len(line[-1].split(", ")) for line in body if line[3] == f"{ALPHAS[-1]:g}")
+    said = (
+        f"Of the {total} choices of dev, {count} are an end of the grid, so that the least dev "
+        f"error may lie beyond it; {early - weakest or 'none'} are the last α of a path that ends "
+        "early."
+    )
+    return said + "\n\n" + table(["data set", "intercept", "loss", "α", "splits"], body)
+
+
+def iterations(results: Results) -> str:
+    """How many the weak penalties take on tmc2007-500, without → with an intercept."""
+    row, alphas, body = ("tmc2007-500", "standardize"), (1.0, 0.1, 0.01), []
+    for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
+        cells = []
+        for alpha in alphas:
+            both = [
+                [
+                    line.n_iter
+                    for seed in results.seeds(row, intercept, loss)
+                    for line in results.grid(row, intercept, loss, seed)
+                    if line.alpha == alpha
+                ]
+                for intercept in (False, True)
+            ]
+            cells.append(" → ".join(f"{mean(found):.0f}" for found in both))
+        body.append([title, *cells])
+    return table(["loss", *(f"α = {alpha:g}" for alpha in alphas)], body)
 
 
 def merged(body: list[list[str]]) -> list[list[str]]:
@@ -456,8 +557,10 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "train-far": lambda r: far_from_the_paper(r, "train"),
     "refit": lambda r: error_table(r, False, "train+dev"),
     "refit-far": lambda r: far_from_the_paper(r, "train+dev"),
+    "refit-distances": refit_distances,
     "nearest": nearest_table,
     "unfair": unfair_table,
+    "between": between_table,
     "starts": starts_table,
     "intercept": lambda r: error_table(r, True, "train"),
     "intercept-difference": lambda r: difference_table(r, "train", "intercept"),
@@ -468,15 +571,17 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "runs": runs_table,
     "convergence": convergence,
     "truncated": truncated,
+    "ends": ends,
+    "iterations": iterations,
     "cost": cost_table,
 }
-_MARKED = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(text: str, results: Results) -> str:
     """The page with every marked part made anew."""
     return _MARKED.sub(
-        lambda found: found[1] + paragraphs_of(TABLES[found[2]](results)) + found[3],
+        lambda found: f"{found[1]}{paragraphs_of(TABLES[found[2]](results))}\n{found[3]}",
         text,
     )
 
@@ -490,46 +595,63 @@ def paragraphs_of(text: str) -> str:
 
 
 def collect(folders: list[Path]) -> None:
-    """Write results/*.csv from records."""
+    """Write results/* from records."""
     runs = load_runs(*folders)
     by_dataset: dict[str, list[FitLine]] = {}
-    for (dataset, features, intercept), grids in runs.items():
-        lines = fit_lines(dataset, features, intercept, grids)
-        by_dataset.setdefault(dataset, []).extend(lines)
+    for key, one in runs.items():
+        by_dataset.setdefault(key[0], []).extend(fit_lines(*key, one.grids))
     RESULTS.mkdir(exist_ok=True)
     for dataset, lines in by_dataset.items():
         (RESULTS / f"{dataset}.csv").write_text(to_csv(lines), encoding="utf-8")
-    DIFFERENCES.write_text(to_csv(difference_lines(runs)), encoding="utf-8")
+    write_models(RESULTS, compared_models(runs))
+    differences = difference_lines(read_models(RESULTS))
+    DIFFERENCES.write_text(to_csv(differences), encoding="utf-8")
+
+
+def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
+    """Fit unfair to train and dev."""
+    experiment = Experiment.of_dataset(load_dataset("unfair"))
+    path = FitPath(loss, None)
+    with TemporaryDirectory() as folder:
+        store = Store.of(Path(folder), experiment, protocol)
+        run(experiment, store, [path], 1, lambda _: None)
+        return fit_lines("unfair", protocol.scaling, False, {path: store.finished(path)})
 
 
 def fit_from_zero() -> None:
-    """Fit unfair, standardised, to train and dev, each penalty from zero, with the protocol."""
-    experiment = Experiment.of_dataset(load_dataset("unfair"))
-    lines = []
-    for alpha in (0.1, 0.001):
-        protocol = Protocol(alphas=(alpha,), max_iter=50_000)
-        for loss in PAPER_LOSSES:
-            with TemporaryDirectory() as folder:
-                store = Store.of(Path(folder), experiment, protocol)
-                path = FitPath(loss, None)
-                run(experiment, store, [path], 1, lambda _: None)
-                lines += fit_lines("unfair", "standardize", False, {path: store.finished(path)})
-                print(lines[-1], flush=True)
+    """Fit unfair, standardised, each penalty from zero."""
+    lines = [
+        line
+        for alpha in (0.1, 0.001)
+        for loss in PAPER_LOSSES
+        for line in fit_unfair(loss, Protocol(alphas=(alpha,), max_iter=50_000))
+    ]
     STARTS.write_text(to_csv(lines), encoding="utf-8")
+
+
+def fit_between() -> None:
+    """Fit unfair, as given, with twenty penalties for each power of ten from 1 to 0.01."""
+    alphas = tuple(float(f"{10 ** (-step / 20):.3g}") for step in range(41))
+    protocol = Protocol(scaling="none", alphas=alphas)
+    lines = [line for loss in PAPER_LOSSES for line in fit_unfair(loss, protocol)]
+    BETWEEN.write_text(to_csv(lines), encoding="utf-8")
+
+
+FITS = {"starts": fit_from_zero, "between": fit_between}
 
 
 def main() -> None:
     """Do the task, if any, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", nargs="?", choices=["collect", "starts"], help="before the page")
+    parser.add_argument("task", nargs="?", choices=["collect", *FITS], help="before the page")
     parser.add_argument("folders", nargs="*", type=Path, help="of records, for collect")
     arguments = parser.parse_args()
     if (arguments.task == "collect") != bool(arguments.folders):
         parser.error("collect takes folders of records, and nothing else does")
     if arguments.task == "collect":
         collect(arguments.folders)
-    if arguments.task == "starts":
-        fit_from_zero()
+    if arguments.task in FITS:
+        FITS[arguments.task]()
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), Results.read()), encoding="utf-8")
 
 

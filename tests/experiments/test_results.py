@@ -8,19 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
+from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, DataError, load_dataset
 from fitzpatrick.experiments.protocol import Experiment, FitPath, Protocol, paths
 from fitzpatrick.experiments.records import Store, all_records, choose
 from fitzpatrick.experiments.results import (
     DifferenceLine,
     FitLine,
+    compared_models,
     difference_lines,
     fit_lines,
     from_csv,
     load_runs,
+    read_models,
     to_csv,
+    write_models,
 )
 from fitzpatrick.experiments.runner import run
+
+from .conftest import make_experiment
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAIR = ("logistic", "fitzpatrick_logistic")
@@ -58,17 +63,62 @@ def test_records_are_found_again(tmp_path, experiment):
     run(experiment, store, wanted, 1, lambda _: None)
     other = Store.of(tmp_path, experiment, Protocol(alphas=(10.0, 1.0, 0.1)))  # put together
     run(experiment, other, wanted[:1], 1, lambda _: None)
-    ((about, grids),) = load_runs(tmp_path).items()
+    (store.folder / "sparsemax-seed0").mkdir()  # a path that has no finished fit yet
+    ((about, found),) = load_runs(tmp_path).items()
+    grids = found.grids
     assert about == ("demo", "standardize", False)
+    assert found.settings["data"] == experiment.fingerprint
+    assert "device" not in found.settings
     assert set(grids) == set(wanted)
     assert [record.alpha for record in grids[wanted[0]]] == [10.0, 1.0, 0.1]
     for path, records in all_records(store, wanted[1:]).items():
         assert [r.to_json() for r in grids[path]] == [r.to_json() for r in records]
 
 
+@pytest.mark.parametrize(
+    ("name", "protocol", "seed"),
+    [
+        ("tol", Protocol(alphas=(1.0,), tol=1e-6), 0),
+        ("dtype", Protocol(alphas=(1.0,), dtype="float32"), 0),
+        ("max_iter", Protocol(alphas=(1.0,), max_iter=7), 0),
+        ("tol", Protocol(alphas=(1.0,), tol=1e-6, intercept=True), 0),  # would be compared
+        ("data", Protocol(alphas=(1.0,)), 1),
+    ],
+)
+def test_stores_that_do_not_agree_are_not_put_together(tmp_path, name, protocol, seed):
+    first = Store.of(tmp_path / "a", make_experiment(), Protocol(alphas=(1.0,)))
+    second = Store.of(tmp_path / "b", make_experiment(seed=seed), protocol)
+    with pytest.raises(DataError, match=f"'{name}' is ") as caught:
+        load_runs(tmp_path / "a", tmp_path / "b")
+    assert str(first.folder) in str(caught.value)
+    assert str(second.folder) in str(caught.value)
+
+
+def test_stores_of_other_alphas_and_devices_are_put_together(tmp_path, experiment):
+    Store.of(tmp_path, experiment, Protocol(alphas=(1.0,)))
+    Store.of(tmp_path, experiment, Protocol(alphas=(2.0,), device="cuda"))
+    assert len(list(tmp_path.rglob("settings.json"))) == 2
+    assert set(load_runs(tmp_path)) == {("demo", "standardize", False)}
+
+
+def test_models_survive_the_disk(tmp_path, runs):
+    models = compared_models(runs)
+    write_models(tmp_path, models)
+    again = read_models(tmp_path)
+    assert list(again) == list(models)
+    for key, one in again.items():
+        assert (one.settings, one.chosen) == (models[key].settings, models[key].chosen)
+        assert list(one.errors) == list(models[key].errors)
+        for where, errors in one.errors.items():
+            np.testing.assert_allclose(errors, models[key].errors[where], rtol=0, atol=5.1e-7)
+    for line, read in zip(difference_lines(models), difference_lines(again), strict=True):
+        assert (read.loss, read.comparison, read.rows) == (line.loss, line.comparison, line.rows)
+        assert read.low == pytest.approx(line.low, abs=1e-6)
+
+
 def test_lines_survive_the_disk(tmp_path, runs):
-    (about, grids), *_ = runs.items()
-    lines = fit_lines(*about, grids)
+    (about, found), *_ = runs.items()
+    lines = fit_lines(*about, found.grids)
     assert len(lines) == 2 * 3 * 2
     file = tmp_path / "fits.csv"
     file.write_text(to_csv(lines))
@@ -78,7 +128,7 @@ def test_lines_survive_the_disk(tmp_path, runs):
         assert read.test_error == pytest.approx(line.test_error, rel=1e-5)
         assert math.isnan(read.dev_error) == (read.seed is None)
     assert to_csv(again) == file.read_text()
-    differences = difference_lines(runs)
+    differences = difference_lines(compared_models(runs))
     file.write_text(to_csv(differences))
     assert to_csv(from_csv(file, DifferenceLine)) == file.read_text()
 
@@ -86,11 +136,12 @@ def test_lines_survive_the_disk(tmp_path, runs):
 def test_comparisons_are_of_the_models_that_are_tested(runs):
     lines = {
         (line.rows, line.comparison, line.intercept, line.loss): line
-        for line in difference_lines(runs)
+        for line in difference_lines(compared_models(runs))
     }
     # two kinds of rows: a pair without and a pair with intercept, and two losses compared twice
     assert len(lines) == 2 * (2 + 2 * 2)
-    without, with_one = runs["demo", "standardize", False], runs["demo", "standardize", True]
+    without = runs["demo", "standardize", False].grids
+    with_one = runs["demo", "standardize", True].grids
 
     def error(grids, path, alpha):
         return next(r.test_error for r in grids[path] if r.alpha == alpha)
@@ -106,7 +157,7 @@ def test_comparisons_are_of_the_models_that_are_tested(runs):
             same.append(error(with_one, tested, alphas[0]) - plain)
         line = lines[rows, "intercept", None, "logistic"]
         assert line.mean == pytest.approx(np.mean(expected), rel=1e-5)
-        assert line.low <= line.mean <= line.high < 0  # these data need an intercept
+        assert line.low <= line.mean <= line.high < 0.1  # these data need an intercept
         found = lines[rows, "intercept, same α", None, "logistic"].mean
         assert found == pytest.approx(np.mean(same), rel=1e-5)
 
@@ -118,11 +169,40 @@ def test_the_page_is_what_the_records_give(page):
     assert sorted(name for _, name, _ in made) == sorted(page.TABLES)
 
 
+def test_the_differences_are_what_the_models_errors_give(page):
+    """All of them for the small data sets, the pairs without an intercept for the large ones."""
+    models = {
+        key: one
+        for key, one in read_models(page.RESULTS).items()
+        if key[0] not in page.LARGE or not key[2]
+    }
+    found = to_csv(difference_lines(models)).splitlines()
+    committed = page.DIFFERENCES.read_text(encoding="utf-8").splitlines()
+    assert len(found) > 130
+    assert set(found) <= set(committed)
+
+
+def test_the_models_are_those_of_the_lines(page):
+    results = page.Results.read()
+    for (dataset, features, intercept), models in read_models(page.RESULTS).items():
+        lines = {
+            (line.loss, line.seed, line.alpha): line.test_error
+            for line in results.fits
+            if (line.dataset, line.features, line.intercept) == (dataset, features, intercept)
+        }
+        for loss in PAPER_LOSSES:
+            chosen = results.chosen((dataset, features), intercept, loss)
+            found = {path.seed: a for path, a in models.chosen.items() if path.loss == loss}
+            assert {line.seed: line.alpha for line in chosen} == found
+        for (path, alpha), errors in models.errors.items():
+            assert errors.mean() == pytest.approx(lines[path.loss, path.seed, alpha], abs=2e-6)
+
+
 def test_the_page_follows_its_records(page):
     results = page.Results.read()
     changed = [replace(line, test_error=line.test_error + 0.1) for line in results.fits]
     text = page.PAGE.read_text(encoding="utf-8")
-    other = page.filled(text, page.Results(changed, results.differences, results.starts))
+    other = page.filled(text, replace(results, fits=changed))
     assert other != text
     assert "Every cell is within .01" not in other
 
