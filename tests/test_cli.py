@@ -163,6 +163,23 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     ]
 
 
+def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monkeypatch):
+    """Named in the table too; a name given twice is run once."""
+    folder = write_flags(tmp_path / "data")
+    monkeypatch.setenv("FITZPATRICK_DATA", str(folder))
+    for part in ("train", "test"):
+        (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
+    names = ("emotions", "flags", "flags")
+    code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
+    assert code == 0
+    said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
+    table = (tmp_path / "out" / "table.txt").read_text()
+    assert said in " ".join(out.split())
+    assert said in " ".join(table.split())
+    assert out.count("\nflags ") == table.count("\nflags ") == 1
+    assert "α grid: 1000, 100." in table
+
+
 def test_reproduce_with_nothing_to_run(run):
     code, out, _ = run("reproduce", "birds")
     assert code == 2
@@ -393,6 +410,18 @@ def test_class_models_predict_the_class_too(run, tmp_path):
     assert np.mean([row[3] == name for row, name in zip(rows, truth, strict=True)]) > 0.9
 
 
+def test_a_column_of_ones_is_an_intercept_where_there_is_none(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    header, *rows = file.read_text().splitlines()
+    lines = [f"{header},one", *(f"{row},1" for row in rows)]
+    (tmp_path / "ones.csv").write_text("\n".join(lines) + "\n")
+    options = ("--targets", "a,b,c", "--alpha", "0.5", "--no-intercept", "--scaling", "none")
+    code, out, _ = run("fit", "ones.csv", *options, "-o", "m.skops")
+    assert code == 0
+    assert "left out" not in out
+    assert models.load(tmp_path / "m.skops").estimator.coef_[:, 3].all()
+
+
 def test_fit_leaves_constant_columns_out(run, tmp_path):
     file = write_csv(tmp_path / "mine.csv")
     lines = file.read_text().splitlines()
@@ -523,6 +552,21 @@ def test_output_through_a_link_and_to_a_folder(run, tmp_path):
     assert (tmp_path / "target.csv").read_text() == run("predict", "m.skops", file)[1]
 
 
+def test_output_does_not_replace_what_is_read(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    (tmp_path / "link.csv").symlink_to(file)
+    content = file.read_bytes()
+    options = ("--targets", "a,b,c", "--alpha", 1)
+    code, _, err = run("fit", "mine.csv", *options, "-o", "link.csv")
+    assert (code, err) == (2, "error: --output names mine.csv, which is read; name another file\n")
+    assert run("fit", "mine.csv", *options, "-o", "m.skops")[0] == 0
+    assert run("fit", "mine.csv", *options, "-o", "m.skops")[0] == 0  # an old model is replaced
+    for output in ("mine.csv", "m.skops"):
+        code, _, err = run("predict", "m.skops", "mine.csv", "-o", output)
+        assert (code, err.count(f"--output names {output}")) == (2, 1)
+    assert file.read_bytes() == content
+
+
 def test_predict_from_libsvm_to_a_file(run, tmp_path):
     lines = [f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
@@ -550,16 +594,22 @@ def test_predict_refuses_foreign_types(run):
     assert "evil.skops: " in err
 
 
+def fitted(**attributes):
+    """A model with some attributes changed."""
+    model = ProportionRegressor().fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]])
+    vars(model).update(attributes)
+    return model
+
+
 @pytest.mark.parametrize(
     ("estimator", "names", "problem"),
     [
         (Ridge().fit([[1.0], [2.0]], [1.0, 2.0]), ["x"], "it holds a Ridge"),
         (np.ones(3), ["x"], "it holds a ndarray"),
-        (
-            ProportionRegressor().fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]]),
-            ["x", "z"],
-            r"coefficients \(2, 1\) and names \(2, 2\)",
-        ),
+        (fitted(), ["x", "z"], r"coefficients \(2, 1\) and names \(2, 2\)"),
+        (fitted(intercept_=np.zeros(3)), ["x"], r"intercepts \(3,\) for 2 targets"),
+        (fitted(intercept_=np.full(2, np.nan)), ["x"], "not all of its coefficients are finite"),
+        (fitted(coef_=np.full((2, 1), np.inf)), ["x"], "not all of its coefficients are finite"),
     ],
 )
 def test_predict_refuses_other_models(run, tmp_path, estimator, names, problem):
@@ -587,6 +637,10 @@ BAD = {
     "range.svm": (b"0 1:1\n7777777 1:1\n", r"range\.svm, line 2: label '7777777' is out of range"),
     "huge.svm": (b"0 1:1\n1 99999999999:1\n", r"huge\.svm, line 2: feature index 99999999999 is"),
     "one.svm": (b"0 1:1\n0 1:2\n" * 20, r"one\.svm: the only class is 'label_0'; expected two"),
+    "large.csv": (
+        b"x,a,b\n" + b"1e200,1,0\n-1e200,0,1\n" * 20,
+        r"large\.csv: X holds an entry of size 1e\+200, and sums of squares overflow",
+    ),
     "short.csv": (b"x,a,b\n1,1,0\n2,0,1\n", r"short\.csv: 1 samples to learn from, expected 16"),
     "bomb.svm.gz": (
         gzip.compress(b"0 1:1\n" * 10_000_000),
@@ -604,12 +658,13 @@ BAD = {
     "odd.xyz": (b"1", r"odd\.xyz: the format of a \.xyz file is not known"),
     "none.csv": (None, r"none\.csv: no such file"),
 }
+OF_COMPARE = ("short.csv", "large.csv")
 
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    # two samples are few, but enough for a fit
-    [(c, n) for c in ("compare", "fit") for n in BAD if (c, n) != ("fit", "short.csv")],
+    # for a fit, two samples are enough, and its progress is shown before the estimator speaks
+    [(c, n) for c in ("compare", "fit") for n in BAD if c != "fit" or n not in OF_COMPARE],
 )
 def test_bad_files_end_in_one_line(run, tmp_path, name, command):
     content, problem = BAD[name]
@@ -701,6 +756,33 @@ def start(*arguments, before="", **options):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         **options,
     )
+
+
+def test_terminal_without_greek_letters(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    process = start(stdout=subprocess.PIPE)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "scores ? = " in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs names of files that are no UTF-8")
+def test_file_names_of_all_kinds(run, tmp_path):
+    """The results are named after the file without its ending."""
+    text = write_csv(tmp_path / "mine.csv").read_bytes()
+    options = ("--targets", "a,b,c", "--losses", "logistic", "--seeds", 1, "-j", 1)
+    for name, stem in (
+        (b"my.data.csv", b"my.data"),
+        (b".hid.csv", b".hid"),
+        (b"\xff.csv", b"\xff"),
+    ):
+        (tmp_path / os.fsdecode(name)).write_bytes(text)
+        assert run("compare", os.fsdecode(name), *options)[0] == 0
+        for suffix in (b".txt", b".csv", b".html"):
+            assert (tmp_path / "out" / os.fsdecode(b"compare-" + stem + suffix)).is_file()
+    (tmp_path / "z.csv.gz").write_bytes(gzip.compress(text))
+    assert run("compare", "z.csv.gz", *options)[0] == 0
+    assert (tmp_path / "out" / "compare-z.txt").is_file()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

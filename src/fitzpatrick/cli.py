@@ -3,6 +3,7 @@
 Each command gathers its options and hands over; the work is in :mod:`fitzpatrick.experiments`.
 """
 
+import io
 import os
 import shlex
 import sys
@@ -188,7 +189,7 @@ def reproduce(
     from .experiments.reproduce import Options
     from .experiments.reproduce import reproduce as run
 
-    chosen = list(names or ["yeast"])
+    chosen = list(dict.fromkeys(names or ["yeast"]))
     if "all" in chosen:
         chosen = list(DATASETS)
     for name in chosen:
@@ -260,7 +261,7 @@ def compare(
         output=output,
         command=_command(),
     )
-    experiment, notes = experiment_of(table, file, held_out, test)
+    experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
@@ -296,6 +297,7 @@ def fit(
     _check_loss(loss)
     if alpha is not None:
         _positive("--alpha", alpha)
+    _keep(file, output)
     table = read_table(
         file,
         _names(targets),
@@ -337,6 +339,9 @@ def predict(
     from .datasets.readers import read_features
     from .experiments import models
 
+    if output is not None:
+        _keep(file, output)
+        _keep(model, output)
     loaded = models.load(model)
     kind = format.value if format else None
     X = read_features(file, loaded.feature_names, loaded.codes, kind)
@@ -406,6 +411,12 @@ def _simplex_losses(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _keep(file: Path, output: Path) -> None:
+    """Refuse to write over a file that is read."""
+    if output.exists() and file.exists() and output.samefile(file):
+        fail(f"--output names {file}, which is read; name another file")
+
+
 def _positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         fail(f"{name} must be a positive number, got {value:g}")
@@ -454,6 +465,9 @@ def main() -> None:
     from .datasets import DataError, UnavailableError
     from .experiments.runner import WorkerError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may know no α
     try:
         app()
     except (DataError, UnavailableError, WorkerError) as error:

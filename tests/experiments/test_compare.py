@@ -1,10 +1,13 @@
 """The answer in words: which loss, which penalty, and what the evidence allows to say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fitzpatrick.experiments.compare import recommend
 from fitzpatrick.experiments.summary import LossSummary
+from fitzpatrick.experiments.tables import verdicts
 
 GRID = (100.0, 10.0, 1.0, 0.1)
 
@@ -67,8 +70,7 @@ def test_not_better_where_the_splits_disagree():
     advice = recommend([summary("a", first), summary("b", second)], 200)
     best, other = ("a", "b") if first.mean() < second.mean() else ("b", "a")
     assert advice.answer.startswith(
-        "No loss stands out on these 200 test samples: take any. "
-        f"{best} has the lowest test error, .2"
+        f"No loss stands out on 200 test samples: take any. {best} has the lowest test error, .2"
     )
     assert advice.points == [
         f"not told apart from it, or by less than 1% of its error: {other}",
@@ -83,6 +85,25 @@ def test_a_single_split_is_said_to_be_one():
         advice = recommend(pair, 200)
         assert advice.points[-1] == "one dev split says little: see whether --seeds 20 agrees"
         assert "mean" not in advice.answer
+
+
+def test_no_verdict_on_few_test_samples():
+    """However sure the bootstrap is: it knows no other samples than these."""
+    few = [summary(name, errors(level)[:, :1]) for name, level in (("a", 0.1), ("b", 0.2))]
+    advice = recommend(few, 1)
+    assert advice.answer.startswith("No loss stands out on 1 test sample: take any. a has the low")
+    assert advice.points[0] == "too few test samples for a verdict; 30 or more allow one"
+    pair = [summary(name, errors(level)) for name, level in (("a", 0.1), ("fitzpatrick_a", 0.2))]
+    assert verdicts(pair)[1] == {"a"}
+    pair = [replace(one, sample_errors=one.sample_errors[:, :29]) for one in pair]
+    assert verdicts(pair)[1] == set()
+
+
+def test_what_was_resampled_is_said():
+    one = [summary("a", errors(0.1, seeds=1)), summary("b", errors(0.2, seeds=1))]
+    assert (
+        "paired bootstrap over 200 test samples, not over splits" in recommend(one, 200).points[1]
+    )
 
 
 def test_not_better_by_a_trifle():

@@ -1,17 +1,19 @@
 """The paper's protocol: splits, errors, settings."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from fitzpatrick import metrics
-from fitzpatrick.datasets import DATASETS, load_dataset
+from fitzpatrick.datasets import DATASETS, DataError, load_dataset
 from fitzpatrick.experiments.protocol import (
     ALPHAS,
     Experiment,
     Protocol,
+    check,
     dev_split,
     paths,
     split,
@@ -63,6 +65,46 @@ def test_features_constant_on_the_fitted_rows_are_left_out(experiment, make):
     assert rows.X_test.shape == (30, 3)
     dense = rows.X_test.toarray() if sparse.issparse(rows.X_test) else rows.X_test
     np.testing.assert_array_equal(dense, X_test[:, [0, 2, 3]])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_constant_features_stay_where_nothing_is_centred(experiment, make):
+    """Without an intercept, a column of ones is one."""
+    X = experiment.X.copy()
+    X[:, 1] = 3.0
+    X[:, 4] = 0.0
+    changed = replace(experiment, X=make(X), X_test=make(experiment.X_test))
+    assert split(changed, Protocol(scaling="none"), seed=0).X.shape == (45, 4)
+    assert split(changed, Protocol(scaling="none", intercept=True), seed=0).X.shape == (45, 3)
+
+
+def changed(experiment, **arrays):
+    return replace(experiment, file=Path("mine.csv"), **arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda e: {"X": e.X * 1e200}, r"X holds an entry of size \S+, and sums of squares over"),
+        (lambda e: {"X": 1e308 * np.sign(e.X)}, r"X holds an entry of size 1e\+308"),
+        (lambda e: {"X_test": e.X_test * 1e200}, "X holds an entry of size"),
+        (lambda e: {"X": e.X[:1], "Y": e.Y[:1]}, "1 samples to learn from and 30 to test have"),
+        (lambda e: {"X_test": e.X_test[:0], "Y_test": e.Y_test[:0]}, "60 samples .* and 0 to test"),
+        (lambda e: {"X": np.ones_like(e.X)}, "every feature is constant on the 45 of 60 samples"),
+        (lambda e: {"X": np.eye(60)[:, [17]]}, "that dev split 3 leaves to fit"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said_before(experiment, change, problem):
+    check(experiment, Protocol(), 5)
+    with pytest.raises(DataError, match=rf"^mine\.csv: .*{problem}"):
+        check(changed(experiment, **change(experiment)), Protocol(), 5)
+
+
+def test_size_of_features_depends_on_the_precision(experiment):
+    large = changed(experiment, X=experiment.X * 1e30)
+    check(large, Protocol(), 5)
+    with pytest.raises(DataError, match="overflow float32"):
+        check(large, Protocol(dtype="float32"), 5)
 
 
 def test_precision_of_the_rows(experiment):

@@ -257,18 +257,11 @@ def test_damaged_files_are_named(tmp_path, experiment, kind):
     file = next(store.folder.rglob("00.json" if kind == "record" else "*.npz"))
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(DataError, match="delete it") as caught:
-        run(experiment, store, PATHS, 1, ignore)
+        run(experiment, store, PATHS, 2, ignore)  # the error comes from a worker
     assert caught.value.path == file
     file.unlink()
     run(experiment, store, PATHS, 1, ignore)
     assert store.count(PATHS) == 24
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_features_that_are_all_constant(tmp_path, experiment, n_jobs):
-    flat = replace(experiment, X=np.ones_like(experiment.X))
-    with pytest.raises(DataError, match="demo: every feature is constant on the rows to fit"):
-        run(flat, make_store(tmp_path, flat), PATHS, n_jobs, ignore)
 
 
 def test_killed_worker_is_said_in_one_sentence(tmp_path, experiment):

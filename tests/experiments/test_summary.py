@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.experiments.protocol import FitPath
+from fitzpatrick.experiments.protocol import FitPath, Protocol
 from fitzpatrick.experiments.records import PathRecords, Record, choose
 from fitzpatrick.experiments.summary import bootstrap_interval, difference, pairs, summarize
 from fitzpatrick.experiments.tables import (
@@ -132,11 +132,30 @@ def test_single_split_has_no_spread():
 
 
 def test_heading_and_numbers():
-    assert "one dev split.\n" in heading(1, 4000)
-    assert "±" not in heading(1, 4000)
-    assert "the mean over 5 dev splits, ± their standard deviation" in heading(5, 4000)
+    one, five = (heading(Protocol(), seeds) for seeds in (1, 5))
+    assert "one dev split.\n" in one
+    assert "bootstrap over test samples, not splits, 4000 resamples" in one
+    assert "±" not in one
+    assert "the mean over 5 dev splits, ± their standard deviation" in five
+    assert "bootstrap over splits and test samples, 4000 resamples" in five
     assert (signed(0.01), signed(-0.01), number(12.0, 1)) == ("+.0100", "-.0100", "12.0")
-    assert max(map(len, heading(5, 4000).splitlines())) <= 80
+    assert max(map(len, five.splitlines())) <= 80
+
+
+def test_heading_says_what_was_run():
+    plain = " ".join(heading(Protocol(), 5).split())
+    assert plain.endswith(
+        "intercept: none, as in the paper; features: standardised; final model: fitted to train "
+        "alone."
+    )
+    other = " ".join(heading(Protocol(intercept=True, alphas=(2.0, 1.0), refit=True), 5).split())
+    assert "intercept: unpenalised; " in other
+    assert other.endswith("final model: fitted to train and dev; α grid: 2, 1.")
+
+
+def test_table_says_what_did_not_converge():
+    text = results_table("demo", summarize(make("logistic", 0.0)), None)
+    assert text.splitlines()[-1] == "  2 of 8 fits did not converge"
 
 
 def test_table_2_fits_80_columns():

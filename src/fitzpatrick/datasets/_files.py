@@ -42,9 +42,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace ``path`` by the content, all of it or nothing."""
+    """Replace ``path`` by the content, all of it or nothing; text is written as UTF-8.
+
+    What names of files hold beyond UTF-8 becomes a question mark.
+    """
+    if isinstance(content, str):
+        content = content.encode(errors="replace")
     with atomic_path(path) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.write_bytes(content)
 
 
 def sha256(path: Path) -> str:

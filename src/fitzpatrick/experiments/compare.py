@@ -8,14 +8,15 @@ import numpy as np
 
 from ..datasets import DataError, Table
 from ..datasets._files import sha256, write_atomically
+from ..datasets._text import COMPRESSED_SUFFIXES
 from ..preprocessing import label_proportions
 from . import protocol as paper
 from .records import final_models
 from .report import Section, is_of_other_data, render
 from .reproduce import Options, Say, run_experiment
 from .results import fit_lines, to_csv
-from .summary import LEVEL, RESAMPLES, LossSummary, difference, summarize
-from .tables import heading, interval_text, number, results_table, wrapped
+from .summary import LEVEL, LossSummary, difference, summarize
+from .tables import ENOUGH, heading, interval_text, number, results_table, wrapped
 
 SIMPLEX_LOSSES = (
     "logistic",
@@ -33,7 +34,7 @@ _TEST_SEED = 0
 
 
 def experiment_of(
-    table: Table, file: Path, test: Table | None, test_file: Path | None
+    table: Table, file: Path, test: Table | None, test_file: Path | None, options: Options
 ) -> tuple[paper.Experiment, tuple[str, ...]]:
     """The file's labelled rows; a quarter is held out for testing unless a test file is given.
 
@@ -55,21 +56,29 @@ def experiment_of(
         X, Y, X_test, Y_test = table.X[kept], table.Y[kept], table.X[held], table.Y[held]
     if X.shape[0] < MIN_SAMPLES:
         raise DataError(f"{X.shape[0]} samples to learn from, expected {MIN_SAMPLES} or more", file)
-    constant = X.shape[1] - paper.varying_columns(X).size
-    if constant == X.shape[1]:
-        raise DataError("every feature is constant on the rows to learn from", file)
+    constant = X.shape[1] - paper.useful_columns(X, centred=options.protocol.centred).size
     if constant:
         are = "is" if constant == 1 else "are"
         notes.append(f"{constant} of {X.shape[1]} features {are} constant and left out")
     experiment = paper.Experiment(
-        name=file.name.split(".")[0],
+        name=_stem(file),
         X=X,
         Y=label_proportions(Y),
         X_test=X_test,
         Y_test=label_proportions(Y_test),
         checksums=checksums,
+        file=file,
     )
+    paper.check(experiment, options.protocol, options.seeds)
     return experiment, tuple(notes)
+
+
+def _stem(file: Path) -> str:
+    """A file's name without its ending, and without that of its compression before."""
+    name = Path(file.name)
+    while name.suffix.lower() in COMPRESSED_SUFFIXES:
+        name = name.with_suffix("")
+    return name.stem
 
 
 @dataclass(frozen=True)
@@ -93,14 +102,15 @@ def recommend(summaries: list[LossSummary], n_test: int) -> Recommendation:
     worse = [
         name
         for name, one in found.items()
-        if one.better is not None and abs(one.mean) >= MATTERS * best.error
+        if one.better and n_test >= ENOUGH and abs(one.mean) >= MATTERS * best.error
     ]
     tied = [name for name in found if name not in worse]
+    samples = f"{n_test} test sample{'s' * (n_test > 1)}"
     error = number(best.error)
     if splits > 1:
         error += f" (mean over {splits} dev splits, each with the α that it chose)"
     if others and not worse:
-        answer = f"No loss stands out on these {n_test} test samples: take any. "
+        answer = f"No loss stands out on {samples}: take any. "
         answer += f"{best.loss} has the lowest test error, {error}."
     else:
         answer = f"Use {best.loss}: test error {error}"
@@ -108,12 +118,14 @@ def recommend(summaries: list[LossSummary], n_test: int) -> Recommendation:
     answer += f" Fit it with α = {alpha:g}, which has the least {'mean ' * (splits > 1)}dev error."
     points = [f"better than {name}: {interval_text(found[name])}" for name in worse]
     if worse:
+        over = f"{splits} dev splits and {samples}" if splits > 1 else f"{samples}, not over splits"
         points.append(
             f"the brackets are {LEVEL:.0%} intervals of the difference (paired bootstrap over "
-            f"{splits} dev split{'s' * (splits > 1)} and {n_test} test samples); the winner was "
-            "picked on these samples, so they flatter it a little"
+            f"{over}); the winner was picked on these samples, so they flatter it a little"
         )
-    if tied:
+    if others and n_test < ENOUGH:
+        points.append(f"too few test samples for a verdict; {ENOUGH} or more allow one")
+    elif tied:
         names = ", ".join(tied)
         points.append(
             f"not told apart from it, or by less than {MATTERS:.0%} of its error: {names}"
@@ -133,7 +145,7 @@ def compare(
     experiment: paper.Experiment, kind: str, notes: tuple[str, ...], options: Options, say: Say
 ) -> Recommendation:
     """Run, print the table and the recommendation, and write both and the report."""
-    head = heading(options.seeds, RESAMPLES)
+    head = heading(options.protocol, options.seeds)
     say(head)
     records = run_experiment(experiment, options)
     summaries = summarize(final_models(records))
@@ -164,10 +176,10 @@ def compare(
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
     contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
     stem = options.output / f"compare-{experiment.name}"
-    if is_of_other_data(stem.with_suffix(".html"), page):
+    if is_of_other_data(Path(f"{stem}.html"), page):
         say(f"note: {stem}.* were of other data, and are replaced; -o FOLDER keeps both")
     for suffix, content in contents.items():
-        path = stem.with_suffix(suffix)
+        path = Path(f"{stem}{suffix}")
         write_atomically(path, content)
         say(f"wrote {path}")
     return advice

@@ -27,7 +27,7 @@ from ..losses import get_loss
 from ..preprocessing import label_proportions
 from ..sets import Simplex
 from .progress import Bar, progress
-from .protocol import ALPHAS, varying_columns
+from .protocol import ALPHAS, useful_columns
 
 FOLDS = 5
 MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
@@ -101,7 +101,7 @@ def fit(
     if width * Y.shape[1] > MAX_COEFFICIENTS:
         what = f"{width} features × {Y.shape[1]} targets"
         raise DataError(f"{what} are more than {MAX_COEFFICIENTS} coefficients", file)
-    varies = varying_columns(table.X)
+    varies = useful_columns(table.X, centred=intercept or standardize)
     if varies.size == 0:
         raise DataError("every feature is constant", file)
     if varies.size < width:
@@ -204,6 +204,10 @@ def load(path: Path) -> SavedModel:
         shape = len(model.target_names), len(model.feature_names)
         if model.estimator.coef_.shape != shape:
             raise ValueError(f"coefficients {model.estimator.coef_.shape} and names {shape}")
+        if np.shape(estimator.intercept_) != shape[:1]:
+            raise ValueError(f"intercepts {np.shape(estimator.intercept_)} for {shape[0]} targets")
+        if not (np.isfinite(estimator.coef_).all() and np.isfinite(estimator.intercept_).all()):
+            raise ValueError("not all of its coefficients are finite")
     except DataError:
         raise
     except Exception as error:  # whatever a damaged archive makes the loader raise

@@ -23,6 +23,8 @@ from scipy import sparse
 
 from ..datasets import DataError, Dataset
 from ..datasets._table import Matrix
+from ..linear_model import ProportionRegressor
+from ..linear_model._checks import check_features
 from ..preprocessing import label_proportions
 
 ALPHAS = tuple(float(f"1e{power}") for power in range(4, -5, -1))
@@ -67,6 +69,11 @@ class Protocol:
         if not self.alphas or list(self.alphas) != sorted(set(self.alphas), reverse=True):
             raise ValueError(f"alphas must be different and falling, got {self.alphas}")
 
+    @property
+    def centred(self) -> bool:
+        """Whether features are shifted to mean 0, which makes constant ones zero."""
+        return self.intercept or self.scaling == "standardize"
+
     def key(self, fingerprint: str) -> str:
         """A short name for these settings on these data.
 
@@ -88,6 +95,7 @@ class Experiment:
         X_test: test features.
         Y_test: test targets.
         checksums: of the files it came from, for reports.
+        file: what errors name; by default the name.
     """
 
     name: str
@@ -96,6 +104,7 @@ class Experiment:
     X_test: Matrix
     Y_test: np.ndarray
     checksums: dict[str, str]
+    file: Path | None = None
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -155,6 +164,37 @@ def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[size:]), np.sort(order[:size])
 
 
+def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
+    """Raise what would stop a fit, before the first of them.
+
+    Raises:
+        DataError: for too few samples, features that are too large, or all constant on a split.
+    """
+    file = experiment.file or Path(experiment.name)
+    n, n_test = experiment.X.shape[0], experiment.X_test.shape[0]
+    if n < 2 or n_test < 1:
+        raise DataError(
+            f"{n} samples to learn from and {n_test} to test have a label; expected two and one, "
+            "or more",
+            file,
+        )
+    for X in (experiment.X, experiment.X_test):
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                X = X.astype(protocol.dtype, copy=False)
+                check_features(ProportionRegressor(), X, reset=True)
+        except ValueError as error:
+            raise DataError(" ".join(str(error).split()), file) from None
+    for seed in range(seeds):
+        rows = dev_split(n, seed)[0]
+        if not useful_columns(experiment.X[rows], centred=protocol.centred).size:
+            raise DataError(
+                f"every feature is constant on the {rows.size} of {n} samples that dev split "
+                f"{seed} leaves to fit",
+                file,
+            )
+
+
 def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     """The rows of one seed, without the features that are constant on the rows to fit.
 
@@ -162,12 +202,10 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     """
     n = experiment.X.shape[0]
     fit, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
-    varies = varying_columns(experiment.X[fit])
-    if varies.size == 0:
-        raise DataError("every feature is constant on the rows to fit", Path(experiment.name))
+    useful = useful_columns(experiment.X[fit], centred=protocol.centred)
 
     def prepare(X: Matrix) -> Matrix:
-        X = X[:, varies].astype(protocol.dtype, copy=False)
+        X = X[:, useful].astype(protocol.dtype, copy=False)
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     return Rows(
@@ -180,11 +218,12 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     )
 
 
-def varying_columns(X: Matrix) -> np.ndarray:
-    """Indices of the features that are not constant."""
+def useful_columns(X: Matrix, *, centred: bool) -> np.ndarray:
+    """Indices of the features that are not constant; not zero, where nothing is centred."""
+    low, high = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(X):
-        return np.flatnonzero((X.max(axis=0) - X.min(axis=0)).toarray())
-    return np.flatnonzero(np.ptp(X, axis=0))
+        low, high = low.toarray(), high.toarray()
+    return np.flatnonzero(low != high) if centred else np.flatnonzero((low != 0) | (high != 0))
 
 
 def squared_errors(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:

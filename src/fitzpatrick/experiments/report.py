@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .. import __version__
 from . import svg
-from .summary import LEVEL, RESAMPLES, LossSummary, pairs
-from .tables import interval_text, number
+from .summary import LEVEL, RESAMPLES, LossSummary
+from .tables import interval_text, number, resampled, verdicts
 
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STYLE = """
@@ -136,8 +136,7 @@ def _section(section: Section) -> str:
 
 
 def _results(section: Section) -> str:
-    differences = {found.first: found for found in pairs(section.summaries)}
-    better = {found.better for found in differences.values()}
+    differences, better = verdicts(section.summaries)
     paper = section.paper or {}
     head = ["loss", "test error", *(["paper"] if paper else []), "Fitzpatrick − its twin"]
     head += ["± splits", "α chosen", "zeros", "s per path", "not converged"]
@@ -162,7 +161,7 @@ def _results(section: Section) -> str:
         f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
         f'<p class="soft">Squared error summed over classes, averaged over test samples. Bold: '
         f"better of its pair; the {LEVEL:.0%} interval of the difference excludes 0 (paired "
-        f"bootstrap over splits and test samples, {RESAMPLES} resamples).</p>"
+        f"bootstrap over {resampled(section.summaries[0].errors.size)}, {RESAMPLES} resamples).</p>"
     )
 
 

@@ -20,7 +20,7 @@ from .records import Record, Store, all_records, final_models
 from .report import Section, is_of_other_data, render
 from .results import FitLine, fit_lines, to_csv
 from .runner import run
-from .summary import RESAMPLES, summarize
+from .summary import summarize
 from .tables import heading, number, results_table, wrapped
 
 Say = Callable[[str], None]
@@ -56,7 +56,7 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
         The number of data sets that could be run; the others are named with the reason.
     """
     sections: list[Section] = []
-    blocks = [heading(options.seeds, RESAMPLES)]
+    blocks = [heading(options.protocol, options.seeds)]
     failures: dict[str, str] = {}
     fits: list[FitLine] = []
     say(blocks[0])
@@ -69,11 +69,13 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
             ):
                 warnings.simplefilter("always", DatasetMismatchWarning)
                 data = load_dataset(name, progress=report_download)
+            experiment = paper.Experiment.of_dataset(data)
+            paper.check(experiment, options.protocol, options.seeds)
         except (DataError, UnavailableError) as error:
             failures[name] = str(error)
-            say("\n" + "\n".join(wrapped(f"{name} was not run: {error}")))
+            blocks.append("\n".join(wrapped(f"{name} was not run: {error}")))
+            say(f"\n{blocks[-1]}")
             continue
-        experiment = paper.Experiment.of_dataset(data)
         records = run_experiment(experiment, options)
         summaries = summarize(final_models(records))
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)

@@ -1,16 +1,13 @@
 """The numbers as text, in 80 columns."""
 
 import textwrap
+from dataclasses import replace
 
 from ..datasets import DATASETS
-from .summary import LEVEL, Difference, LossSummary, pairs
+from .protocol import Protocol, describe
+from .summary import LEVEL, RESAMPLES, Difference, LossSummary, pairs
 
-HEADING = (
-    "Test error: squared error summed over classes, averaged over test samples;\n"
-    "{splits}.\n"
-    "* better of its pair: the {level:.0%} interval of the difference excludes 0\n"
-    "  (paired bootstrap over splits and test samples, {resamples} resamples)."
-)
+ENOUGH = 30  # test samples; fewer allow no verdict
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -32,8 +29,7 @@ def signed(value: float) -> str:
 
 def results_table(title: str, summaries: list[LossSummary], paper: dict[str, float] | None) -> str:
     """One block: a line per loss, the paper's number beside ours, the pairs' differences."""
-    differences = {found.first: found for found in pairs(summaries)}
-    better = {found.better for found in differences.values()}
+    differences, better = verdicts(summaries)
     width = max(22, *(len(summary.loss) for summary in summaries))
     column = f"  {'paper':>5}" if paper else ""
     error = "ours" if paper else "error"
@@ -50,7 +46,18 @@ def results_table(title: str, summaries: list[LossSummary], paper: dict[str, flo
             f"  {summary.loss:<{width}}{number(summary.error):>8}{mark}{spread:>6}"
             f"{column}   {interval_text(found) if found else ''}".rstrip()
         )
+    unconverged = sum(summary.unconverged for summary in summaries)
+    if unconverged:
+        fits = sum(summary.fits for summary in summaries)
+        lines.append(f"  {unconverged} of {fits} fits did not converge")
     return "\n".join(lines)
+
+
+def verdicts(summaries: list[LossSummary]) -> tuple[dict[str, Difference], set[str]]:
+    """Each pair's difference by the name of the Fitzpatrick loss, and which losses are better."""
+    differences = {found.first: found for found in pairs(summaries)}
+    enough = summaries[0].sample_errors.shape[1] >= ENOUGH
+    return differences, {one.better for one in differences.values() if one.better and enough}
 
 
 def interval_text(found: Difference) -> str:
@@ -58,12 +65,29 @@ def interval_text(found: Difference) -> str:
     return f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
 
 
-def heading(seeds: int, resamples: int) -> str:
-    """What the columns mean."""
+def heading(protocol: Protocol, seeds: int) -> str:
+    """What the columns mean, and what was run; the table is the same on every device."""
+    default = describe(Protocol())
+    settings = [
+        f"{name}: {value}"
+        for name, value in describe(replace(protocol, device=None)).items()
+        if name in ("intercept", "features", "final model") or value != default[name]
+    ]
     splits = f"the mean over {seeds} dev splits, ± their standard deviation"
-    return HEADING.format(
-        splits=splits if seeds > 1 else "one dev split", level=LEVEL, resamples=resamples
+    return "\n".join(
+        [
+            "Test error: squared error summed over classes, averaged over test samples;",
+            f"{splits if seeds > 1 else 'one dev split'}.",
+            f"* better of its pair: the {LEVEL:.0%} interval of the difference excludes 0",
+            f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
+            *wrapped(f"{'; '.join(settings)}."),
+        ]
     )
+
+
+def resampled(seeds: int) -> str:
+    """What the bootstrap draws anew."""
+    return "splits and test samples" if seeds > 1 else "test samples, not splits"
 
 
 def datasets_table(available: dict[str, str]) -> str:
