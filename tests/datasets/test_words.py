@@ -100,7 +100,7 @@ def test_models_hold_them(tmp_path, monkeypatch, capsys):
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["fitzpatrick", *arguments])
-        with pytest.raises(SystemExit, match="^0$"):
+        with pytest.raises(SystemExit, match=r"^0$"):
             cli.main()
         return capsys.readouterr().out
 
