@@ -80,7 +80,7 @@ def heading(protocol: Protocol, seeds: int) -> str:
             f"{splits if seeds > 1 else 'one dev split'}.",
             f"* better of its pair: the {LEVEL:.0%} interval of the difference excludes 0",
             f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
-            *wrapped(f"{'; '.join(settings)}."),
+            *wrapped(f"Settings: {'; '.join(settings)}."),
         ]
     )
 
