@@ -129,7 +129,8 @@ def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
         count = min(max(1, _BLOCK_CELLS // n), RESAMPLES - start)
         weights = generator.multinomial(seeds, np.full(seeds, 1 / seeds), size=count) / seeds
         samples = generator.integers(n, size=(count, n))
-        times = np.stack([np.bincount(drawn, minlength=n) for drawn in samples])
+        cells = samples + n * np.arange(count)[:, None]
+        times = np.bincount(cells.ravel(), minlength=count * n).reshape(count, n)
         blocks.append((weights * (times @ values.T)).sum(axis=1) / n)
     low, high = np.quantile(np.concatenate(blocks), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
