@@ -344,7 +344,7 @@ def test_reproduce_says_when_it_replaces_results_of_other_data(run, tmp_path, mo
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
     said = "note: the results in out were of other data, and are replaced"
     for names, replaces in ((["yeast"], False), (["yeast", "flags"], False), (["flags"], True)):
-        code, out, _ = run("reproduce", *names, *SMALL[1:])
+        code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
         assert code == 0
         assert (said in out) is replaces
 
