@@ -4,11 +4,12 @@
     compute-sanitizer --error-exitcode 9 python benchmarks/gpu_parity.py --small
 
 Inputs are drawn afresh in each run (the seed is printed, ``--seed`` repeats one): plain, peaked,
-flat and masked scores, class indices with an ignored row, and proportions. An error of a loss
-counts against its value plus a tenth of its gradient's 1-norm: at a tolerance of 1e-5 that is what
-a change of all scores by 1e-6 does to it; and plus 1e-3, for what rounding makes of a loss of 0. An
-error of a gradient counts against its norm plus a twentieth of its scale, and beyond what subnormal
-entries lose. Most of the time goes into compiling kernels, which ``--jobs`` spreads over processes.
+flat, masked, tied and distant scores, class indices with an ignored row, and proportions. An error
+of a loss counts against its value plus a tenth of its gradient's 1-norm: at a tolerance of 1e-5
+that is what a change of all scores by 1e-6 does to it; and plus 1e-3, for what rounding makes of a
+loss of 0. An error of a gradient counts against its norm plus a twentieth of its scale, and beyond
+what subnormal entries lose. Most of the time goes into compiling kernels, which ``--jobs`` spreads
+over processes.
 """
 
 import argparse
@@ -48,10 +49,10 @@ ROWS = 7
 
 def draws(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[tuple[Any, ...]]:
     """(kind, scores, labels, proportions, scale)."""
-    for kind in ("plain", "peaked", "flat", "masked"):
+    for kind in ("plain", "peaked", "flat", "masked", "tied", "distant"):
         options: dict[str, Any] = {"device": "cuda", "generator": generator}
         x = torch.randn(ROWS, k, dtype=torch.float64, **options)
-        x *= {"plain": 1.0, "peaked": 30.0, "flat": 1e-3, "masked": 2.0}[kind]
+        x *= {"peaked": 30.0, "flat": 1e-3, "masked": 2.0, "tied": 0.0}.get(kind, 1.0)
         y = torch.softmax(2 * torch.randn(ROWS, k, dtype=torch.float64, **options), -1)
         labels = torch.randint(0, k, (ROWS,), **options)
         if kind == "masked":
@@ -59,6 +60,12 @@ def draws(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[tu
             y[:, 1::2] = 0
             y /= y.sum(-1, keepdim=True)
             labels -= labels % 2
+        if kind == "tied":  # below a peak, just within reach of a sparse loss
+            for row, reach in enumerate((1, 2, 3)):
+                x[2 * row, 0] = reach - 2**-10
+                x[2 * row + 1, 0] = reach - 2**-6
+        if kind == "distant":
+            x += 1000.0 if dtype.itemsize > 2 else 100.0
         labels[3] = -100
         scale = torch.rand(ROWS, dtype=torch.float64, **options)
         yield kind, x.to(dtype), labels, y.to(dtype), scale

@@ -211,6 +211,18 @@ def test_simplex_projection_of_adversarial_rows(name: str, xp: Library, dtype: s
         assert_close(np.sum(p, axis=-1), 1.0, rtol=0, atol=max(k, 4) * eps(dtype))
 
 
+@pytest.mark.parametrize("margin", [2**-6, 2**-10, 1e-4, 1e-5])
+def test_many_ties_just_within_reach_of_a_peak(margin: float, xp: Library, dtype: str) -> None:
+    """A rounding error of τ that is longer than their distance to it would lose them all."""
+    x = np.zeros((3, 20_000), dtype=dtype)
+    x[:, 7] = 1 - margin
+    x[1] += 0.3
+    x[2, :2], x[2, 2:] = 1, 0.5 + margin  # two peaks
+    p = to_numpy(Simplex().project(xp.asarray(x)))
+    assert_close(p, sort_projection(x.astype(np.float64)), rtol=0, atol=4 * eps(dtype))
+    assert_close(np.sum(p, axis=-1, dtype=np.float64), 1.0, rtol=0, atol=50 * eps(dtype))
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_simplex_projection_of_very_long_rows(library: str, dtype: str) -> None:
     x = ADVERSARIES["slow"](10**5)[None].astype(dtype)

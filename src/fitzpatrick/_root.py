@@ -45,14 +45,22 @@ def solve_tau(
         tau: starting point, shape (…, 1), not above the root.
         power: β; 0 means log g.
         steps: how many steps to take; NumPy arrays stop once every row has converged.
+
+    Returns:
+        τ within some rounding errors of the root.
     """
     xp = namespace(tau)
     tolerance = eps(tau)
     early = may_stop_early(tau)
     for _ in range(steps):
         step = newton_step(*point(tau), power)
-        tau = tau + step
-        if early and not xp.any(step > tolerance * xp.abs(tau)):
+        # A rounding error may carry τ above the root, where entries that belong below it are lost:
+        # their step back is as long as all of them together are heavy. It leads no further back
+        # than the error, to where a short step forward is left, which τ has no digits for.
+        slack = tolerance * (xp.abs(tau) + xp.abs(step))
+        is_long = xp.abs(step) > 8 * slack
+        tau = xp.where(is_long, tau + xp.maximum(step, -4 * slack), tau)
+        if early and not xp.any(is_long):
             break
     return tau
 

@@ -49,6 +49,37 @@ def test_confident_rows(name, k):
         np.testing.assert_allclose(gradient, core.y_star - y, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize(
+    ("name", "reach"),
+    [("sparsemax", 1), ("fitzpatrick_sparsemax", 2), ("entmax15", 2), ("fitzpatrick_entmax15", 3)],
+)
+@np.errstate(all="ignore")
+def test_many_ties_just_within_reach_of_a_peak(name, reach, engine, dtype):
+    """A rounding error of τ that is longer than their distance to it would lose them all."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    k = 20_000
+    theta = np.zeros((5, k), dtype=dtype)
+    for row, margin in enumerate((2**-6, 2**-10, 1e-4, 1e-5, 1e-5)):
+        theta[row, 7] = reach - margin
+    theta[1] += 0.3
+    theta[4, 9] = theta[4, 7]  # two peaks
+    theta[4, 10:] = reach / 2
+    labels = np.asarray([7, 7, 0, 7, 9])
+    loss = fp.get_loss(name)
+    exact = loss.solve(np.eye(k)[labels], theta.astype(np.float64))
+    eps = np.finfo(dtype).eps
+    dense = np.eye(k, dtype=dtype)[labels]
+    for y in (labels, sparse.csr_array(dense), dense):
+        value, gradient = fp.engines.bind(loss, y, k, engine=engine).value_and_gradient(theta)
+        np.testing.assert_allclose(np.sum(gradient, axis=1, dtype=float), 0, atol=200 * eps)
+        tight = 1e-12 if dtype == "float64" else 2e-5
+        np.testing.assert_allclose(value, exact.value(), rtol=tight, atol=20 * eps)
+        np.testing.assert_allclose(gradient, exact.y_star - dense, rtol=0, atol=100 * eps)
+
+
 @pytest.mark.parametrize("name", SIMPLEX)
 @pytest.mark.parametrize("dtype", ["uint8", "uint64", "int16"])
 def test_labels_of_any_integer_dtype(name, dtype):

@@ -422,6 +422,43 @@ def test_wide_rows_whose_first_block_is_masked(name, height, generator):
     assert value.isnan().all()
 
 
+REACH = {"sparsemax": 1, "fitzpatrick_sparsemax": 2, "entmax15": 2, "fitzpatrick_entmax15": 3}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("name", REACH)
+def test_many_ties_just_within_reach_of_a_peak(name, dtype, path):
+    """A rounding error of τ that is longer than their distance to it would lose them all."""
+    k, peak = 1500, REACH[name]
+    x = torch.zeros(4, k, dtype=torch.float64)
+    for row, margin in enumerate((2**-10, 1e-4, 1e-5)):
+        x[row, 5] = peak - margin
+    x[1] += 0.3
+    x[2, 9] = x[2, 5]  # two peaks
+    x[2, 10:] = peak / 2
+    x[3, 5] = 1 - 1e-4
+    x = x.to(dtype).to(DEVICE)
+    y = torch.full((4, k), 1 / k, dtype=dtype)
+    y[1] = 0
+    y[1, 5] = 1
+    scale = torch.ones(4, dtype=torch.float64, device=DEVICE)
+    for target in (torch.tensor([5, 5, 0, 5], device=DEVICE), y.to(DEVICE)):
+        assert_parity(name, x, target, scale)
+        _, gradient = engine.value_and_gradient(x, target, 1, name, -100)
+        assert gradient.double().sum(-1).abs().max() < 20 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("offset", [-3000.0, 1000.0])
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_wide_rows_do_not_depend_on_an_offset(name, offset, generator):
+    x = (torch.randn(1, 2500, generator=generator) + offset).to(DEVICE)
+    y = torch.softmax(torch.randn(1, 2500, generator=generator), -1).to(DEVICE)
+    scale = torch.ones(1, dtype=torch.float64)
+    _, gradient = engine.value_and_gradient(x, y, 1, name, -100)
+    _, expected = reference.value_and_gradient(x.double(), y.double(), scale, name, -100)
+    assert (gradient - expected).norm() <= 1e-5 * expected.norm()
+
+
 def test_batched_upstream_gradients_of_columns(generator):
     x = torch.randn(2, 5, 20, dtype=torch.float64, generator=generator).to(DEVICE).requires_grad_()
     labels = torch.randint(0, 5, (2, 20), generator=generator).to(DEVICE)

@@ -100,12 +100,15 @@ def newton(parts: list[Entries], tau: FloatArray, pair: SparsePair) -> Tau:
     before = None
     for _ in range(_MOST_STEPS):
         step = newton_step(parts, tau, pair)
-        left = step
+        left = size = np.abs(step)
         if pair.power > 1 and before is not None:
-            left = step * (step / before) ** 2  # errors are squared, those of P = 1 vanish
-        if not np.any((left > tolerance / 8) & (step > tolerance * (pair.reach + np.abs(tau)))):
+            left = size * (step / before) ** 2  # errors are squared, those of P = 1 vanish
+        slack = tolerance * (np.abs(tau) + size)
+        is_long = size > 8 * slack
+        if not np.any((left > tolerance / 8) & is_long):
             break
-        tau += step
+        # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
+        tau[is_long] += np.maximum(step, -4 * slack)[is_long]
         before = step
     return Tau(tau, step)
 

@@ -182,7 +182,7 @@ def _precision(k: int, dtype: torch.dtype) -> tuple[dict[str, Any], tuple[int, f
         "REFINE": 2 if wide else 1,
         "FLOOR": -40.0 if wide else -18.0,
     }
-    return flags, (newton_steps(torch.empty((1, k), dtype=acc)), 4 * torch.finfo(acc).eps)
+    return flags, (newton_steps(torch.empty((1, k), dtype=acc)), 16 * torch.finfo(acc).eps)
 
 
 def _launch(

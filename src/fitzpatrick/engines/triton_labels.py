@@ -24,7 +24,7 @@ out of range makes it NaN.
 import triton
 import triton.language as tl
 
-from .triton_math import exp, relu, sigmoid, softplus, wright_omega, write_zeros
+from .triton_math import advance, exp, relu, sigmoid, softplus, wright_omega, write_zeros
 from .triton_scale import EACH, row_weight
 
 __all__ = ["logistic_labels", "logistic_labels_wide", "sparse_labels", "sparse_labels_wide"]
@@ -298,9 +298,9 @@ def logistic_labels_wide(
 
 
 @triton.jit
-def _others(x, tau):
-    """r = (θ − τ)₊ of the classes other than the label."""
-    return relu(x - tau)
+def _others(x, tau, low):
+    """r = (θ − τ)₊ of the classes other than the label; τ is the sum of two numbers."""
+    return relu((x - tau) - low)
 
 
 @triton.jit
@@ -338,16 +338,16 @@ def _start(top, own, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
 
 
 @triton.jit
-def _newton_step(mass, slope, own, tau, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
-    """Newton's step on g or on √g, with the label added to the others' mass and slope."""
-    p, d = _label(own - tau, FITZPATRICK, POWER)
+def _newton_step(mass, slope, s, FITZPATRICK: tl.constexpr, POWER: tl.constexpr):
+    """Newton's step on g or on √g, with the label's added to the others', and what it removes."""
+    p, d = _label(s, FITZPATRICK, POWER)
     total = mass + p
     if POWER == 1:
         excess = total - 1.0
     else:
         root = tl.sqrt(total)
         excess = 2.0 * root * (root - 1.0)
-    return excess / (slope + d)
+    return excess / (slope + d), tl.abs(excess)
 
 
 @triton.jit
@@ -405,25 +405,27 @@ def sparse_labels(
     x = x - top[:, None]
     own = own - top
     tau = _start(highest - top, own, FITZPATRICK, POWER)
-    step = tl.full((ROWS,), 1.0, ACC)
+    low = tl.zeros((ROWS,), ACC)
+    step, left = low, low + 1.0
     i = 0
-    while (i < max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
-        r = _others(x, tau[:, None])
+    while (i < max_steps) & (tl.max(tl.where(left > tolerance, 1, 0), axis=0) > 0):
+        r = _others(x, tau[:, None], low[:, None])
         mass, slope = _mass(r, SHARE, POWER), _slope(r, SHARE, POWER)
-        step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
-        tau = tau + step
+        step, left = _newton_step(mass, slope, (own - tau) - low, FITZPATRICK, POWER)
+        tau, low = advance(tau, low, step, left > tolerance)
         i += 1
-    r = _others(x, tau[:, None])
+    low += tl.where(left > tolerance, 0.0, step)
+    r = _others(x, tau[:, None], low[:, None])
     mass, terms = _mass(r, SHARE, POWER), _term(r, SHARE, POWER)
     if WITH_VALUE:
-        loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
-        loss = tl.where(tau == tau, loss, tau)
+        loss = _sparse_value(mass, terms, (own - tau) - low, FITZPATRICK, POWER)
+        loss = tl.where(low == low, loss, low)
         tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
     if WITH_GRADIENT:
         FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
         p = _power(r, POWER) * FACTOR
         out = tl.where(at_label, -mass[:, None], p) * weight[:, None]
-        out = tl.where((tau == tau)[:, None], out, float("nan"))
+        out = tl.where((low == low)[:, None], out, float("nan"))
         out = tl.where(counts[:, None], out, 0.0)
         out = out.to(gradient.dtype.element_ty)
         tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
@@ -437,6 +439,7 @@ def _tile_sums(
     label,
     top,
     tau,
+    low,
     SHARE: tl.constexpr,
     POWER: tl.constexpr,
     WITH_TERMS: tl.constexpr,
@@ -448,7 +451,7 @@ def _tile_sums(
     """Σp, and the slope or the terms, over the groups whose peak is above τ."""
     masses = tl.zeros((GROUPS,), ACC)
     seconds = tl.zeros((GROUPS,), ACC)
-    active = peaks > tau
+    active = peaks - tau > low
     for block in range(tl.cdiv(groups, GROUPS)):
         group = block * GROUPS + tl.arange(0, GROUPS)
         cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
@@ -458,7 +461,7 @@ def _tile_sums(
         x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
         if block == label // (GROUPS * LANES):
             x = tl.where(cols == label, float("-inf"), x)
-        r = _others(x - top, tau)
+        r = _others(x - top, tau, low)
         masses += _mass(r, SHARE, POWER)
         if WITH_TERMS:
             seconds += _term(r, SHARE, POWER)
@@ -595,50 +598,52 @@ def sparse_labels_wide(
         peaks = peaks - top
         tau = _start(highest - top, own, FITZPATRICK, POWER)
         # a group of NaN has no peak; it makes the first step NaN, and so everything
-        step = tl.full((), 1.0, ACC)
+        low = tl.full((), 0.0, ACC)
+        step, left = low, low + 1.0
         i = 0
-        while (i < max_steps) & (step > tolerance):
-            r = _others(tops, tau)
+        while (i < max_steps) & (left > tolerance):
+            r = _others(tops, tau, low)
             mass = tl.sum(_mass(r, SHARE, POWER), axis=0)
             slope = tl.sum(_slope(r, SHARE, POWER), axis=0)
             if PEEL:
-                few = _others(beside, tau)
+                few = _others(beside, tau, low)
                 mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
                 slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
-            step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
-            tau = tau + step
+            step, left = _newton_step(mass, slope, (own - tau) - low, FITZPATRICK, POWER)
+            tau, low = advance(tau, low, step, left > tolerance)
             i += 1
-        # rounding must not carry τ above the root: entries below it would be lost
-        tau = tau - 8 * tolerance
-        step = tl.full((), 1.0, ACC)
-        while (i < 2 * max_steps) & (step > tolerance):
+        # not above the root of all entries, whatever rounding did to that of the maxima
+        low -= 2 * tolerance + (step - step)
+        left = tl.full((), 1.0, ACC)
+        while (i < 2 * max_steps) & (left > tolerance):
             mass, slope = _tile_sums(
-                start, peaks, groups, label, top, tau,
+                start, peaks, groups, label, top, tau, low,
                 SHARE, POWER, False, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
             if PEEL:
-                few = _others(beside, tau)
+                few = _others(beside, tau, low)
                 mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
                 slope += tl.sum(_slope(few, SHARE, POWER), axis=0)
-            step = _newton_step(mass, slope, own, tau, FITZPATRICK, POWER)
-            tau = tau + step
+            step, left = _newton_step(mass, slope, (own - tau) - low, FITZPATRICK, POWER)
+            tau, low = advance(tau, low, step, left > tolerance)
             i += 1
+        low += tl.where(left > tolerance, 0.0, step)
         mass, terms = _tile_sums(
-            start, peaks, groups, label, top, tau,
+            start, peaks, groups, label, top, tau, low,
             SHARE, POWER, True, EVEN, GROUPS, LANES, ACC,
         )  # fmt: skip
         if PEEL:
-            few = _others(beside, tau)
+            few = _others(beside, tau, low)
             mass += tl.sum(_mass(few, SHARE, POWER), axis=0)
             terms += tl.sum(_term(few, SHARE, POWER), axis=0)
         if WITH_VALUE:
-            loss = _sparse_value(mass, terms, own - tau, FITZPATRICK, POWER)
-            tl.store(value + row, tl.where(tau == tau, loss, tau) * weight)
+            loss = _sparse_value(mass, terms, (own - tau) - low, FITZPATRICK, POWER)
+            tl.store(value + row, tl.where(low == low, loss, low) * weight)
         if WITH_GRADIENT:
-            active = peaks > tau
-            mass = tl.where(tau == tau, mass, tau)
+            active = peaks - tau > low
+            mass = tl.where(low == low, mass, low)
             FACTOR: tl.constexpr = SHARE if POWER == 1 else SHARE * SHARE
-            base = tl.where(tau == tau, weight * FACTOR, tau)
+            base = tl.where(low == low, weight * FACTOR, low)
             if PEEL:
                 few = _power(few, POWER) * base
                 few = tl.where(edges[None, :] == label, -mass * weight, few)
@@ -652,7 +657,7 @@ def sparse_labels_wide(
                 if not EVEN:
                     mask = mask & inside
                 x = tl.load(start + cols, mask=mask[:, None], other=float("-inf")).to(ACC)
-                r = _others(x - top, tau)
+                r = _others(x - top, tau, low)
                 p = _power(r, POWER) * base
                 if block == label_block:
                     p = tl.where(cols == label, -mass * weight, p)

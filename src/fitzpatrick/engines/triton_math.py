@@ -13,6 +13,7 @@ import triton.language as tl
 __all__ = [
     "LOG2_E",
     "LOG_2",
+    "advance",
     "exp",
     "exp2",
     "expm1_minus_x",
@@ -30,6 +31,22 @@ __all__ = [
 
 LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
 LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
+
+
+@triton.jit
+def advance(tau, low, step, is_left):
+    """τ + low, moved by a step of Newton's method where there is something left to do.
+
+    Many small entries need digits that τ has not: short steps move what is to be taken off after
+    it. And a step stays below what rounding may add, since above the root entries that belong below
+    it are lost, and the step back would be as long as all of them together are heavy.
+    """
+    EPS: tl.constexpr = 1.2e-7 if tau.dtype == tl.float32 else 2.3e-16
+    size = tl.abs(step)
+    is_long = size > 0.004
+    moved = low + (step - EPS * (tl.abs(low) + size + tl.where(is_long, tl.abs(tau), 0.0)))
+    longer = tl.where(is_left & is_long, tau + moved, tau)
+    return longer, tl.where(is_left, tl.where(is_long, 0.0, moved), low)
 
 
 @triton.jit

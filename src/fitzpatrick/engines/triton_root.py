@@ -33,11 +33,13 @@ def start(highest, lse, LOSS: tl.constexpr, FITZPATRICK: tl.constexpr):
 
 @triton.jit
 def newton_step(total, slope, LOSS: tl.constexpr):
-    """Newton's step of τ on g (sparsemax) or √g (entmax15)."""
+    """Newton's step of τ on g (sparsemax) or √g (entmax15), and what it removes."""
     if LOSS == SPARSEMAX:
-        return (total - 1.0) / slope
-    root = tl.sqrt(total)
-    return 2.0 * root * (root - 1.0) / slope
+        excess = total - 1.0
+    else:
+        root = tl.sqrt(total)
+        excess = 2.0 * root * (root - 1.0)
+    return excess / slope, tl.abs(excess)
 
 
 @triton.jit

@@ -11,7 +11,7 @@ Rows that fit stay in registers; wider ones are read again in each pass.
 import triton
 import triton.language as tl
 
-from .triton_math import exp, write_zeros
+from .triton_math import advance, exp, write_zeros
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
 from .triton_scale import row_weight
 from .triton_terms import LOGISTIC, NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
@@ -140,22 +140,25 @@ def rows_in_registers(
             )
     else:
         if LOSS != LOGISTIC:
-            step = tl.full((ROWS,), 1.0, ACC)
+            low = tl.zeros((ROWS,), ACC)
+            step, left = low, low + 1.0
             i = 0
-            while (i < max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
-                p, d = ramp(v - tau[:, None], LOSS, FITZPATRICK)
-                step = newton_step(tl.sum(p, axis=1), tl.sum(d, axis=1), LOSS)
-                tau = tau + step
+            while (i < max_steps) & (tl.max(tl.where(left > tolerance, 1, 0), axis=0) > 0):
+                p, d = ramp((v - tau[:, None]) - low[:, None], LOSS, FITZPATRICK)
+                step, left = newton_step(tl.sum(p, axis=1), tl.sum(d, axis=1), LOSS)
+                tau, low = advance(tau, low, step, left > tolerance)
                 i += 1
-        if LOSS != LOGISTIC and LOSS != SPARSEMAX and FITZPATRICK:
-            step = tl.full((ROWS,), 1.0, ACC)
-            while (i < 2 * max_steps) & (tl.max(tl.where(step > tolerance, 1, 0), axis=0) > 0):
-                p, d = entmax_point(x - tau[:, None], y, FAST)
-                step = newton_step(tl.sum(p, axis=1), tl.sum(d, axis=1), LOSS)
-                tau = tau + step
-                i += 1
+            if LOSS != SPARSEMAX and FITZPATRICK:
+                left = tl.full((ROWS,), 1.0, ACC)
+                while (i < 2 * max_steps) & (tl.max(tl.where(left > tolerance, 1, 0), axis=0) > 0):
+                    p, d = entmax_point((x - tau[:, None]) - low[:, None], y, FAST)
+                    step, left = newton_step(tl.sum(p, axis=1), tl.sum(d, axis=1), LOSS)
+                    tau, low = advance(tau, low, step, left > tolerance)
+                    i += 1
+            v = v - tau[:, None]
+            tau = low + tl.where(left > tolerance, 0.0, step)
         difference, loss = terms(
-            x, tau[:, None], y, LOSS, FITZPATRICK, False, ROUGH, REFINE, FLOOR, FAST
+            v, tau[:, None], y, LOSS, FITZPATRICK, False, ROUGH, REFINE, FLOOR, FAST
         )
     if WITH_VALUE:
         total = tl.where(tau == tau, tl.sum(loss, axis=1), tau)
@@ -317,27 +320,28 @@ def rows_wide(
                 )  # fmt: skip
             if narrow:
                 write_row(
-                    scores, rates, value + row, out, groups, top, tau, weight, x, y,
+                    scores, rates, value + row, out, groups, top, tau, tau, weight, x, y,
                     LOSS, True, WITH_VALUE, WITH_GRADIENT, True,
                     EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
                 )  # fmt: skip
             else:
                 write_row(
-                    scores, rates, value + row, out, groups, top, tau, weight, x, y,
+                    scores, rates, value + row, out, groups, top, tau, tau, weight, x, y,
                     LOSS, True, WITH_VALUE, WITH_GRADIENT, False,
                     EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
                 )  # fmt: skip
         else:
             if LOSS == LOGISTIC:
                 top, tau, _ = log_sum_exp(scores, groups, EVEN, GROUPS, LANES, ACC, FAST)
+                base = tau
             else:
-                top, tau = sparse_tau(
+                top, base, tau = sparse_tau(
                     scores, rates, groups, max_steps, tolerance,
                     LOSS, FITZPATRICK, EVEN, GROUPS, LANES, ACC, FAST,
                 )  # fmt: skip
             x, y = load_both(scores, rates, 0, groups, EVEN, GROUPS, LANES, False)
             write_row(
-                scores, rates, value + row, out, groups, top, tau, weight, x, y,
+                scores, rates, value + row, out, groups, top, base, tau, weight, x, y,
                 LOSS, FITZPATRICK, WITH_VALUE, WITH_GRADIENT, False,
                 EVEN, GROUPS, LANES, ACC, ROUGH, REFINE, FLOOR, FAST,
             )  # fmt: skip

@@ -187,7 +187,10 @@ def terms(
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """The difference p − y and the entry's non-negative term of the loss."""
+    """The difference p − y and the entry's non-negative term of the loss.
+
+    In Fitzpatrick sparsemax the proportion is part of x.
+    """
     if LOSS == LOGISTIC and FITZPATRICK:
         return _omega_terms(x, tau, y, IS_NARROW, ROUGH, REFINE, FLOOR, FAST)
     s = x - tau
@@ -199,8 +202,8 @@ def terms(
         return p - y, tl.where(y > 0, tl.where(near, close, p - y - y * ratio), p)
     if LOSS == SPARSEMAX:
         if FITZPATRICK:
-            difference = relu((y + s) * 0.5) - y
-            return difference, difference * difference + _gap(y, -(y + s))
+            difference = relu(s * 0.5) - y
+            return difference, difference * difference + _gap(y, -s)
         difference = relu(s) - y
         return difference, 0.5 * difference * difference + _gap(y, -s)
     if FITZPATRICK:

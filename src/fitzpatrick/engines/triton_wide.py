@@ -17,9 +17,9 @@ weights are.
 import triton
 import triton.language as tl
 
-from .triton_math import LOG2_E, exp, exp2, lower_pairs
+from .triton_math import LOG2_E, advance, exp, exp2, lower_pairs
 from .triton_root import add_moments, moments, newton_step, start, step_from_moments
-from .triton_terms import NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
+from .triton_terms import LOGISTIC, NARROW, SPARSEMAX, entmax_point, omega_point, ramp, terms
 
 __all__ = [
     "guess",
@@ -233,7 +233,6 @@ def _glance(
     FAST: tl.constexpr,
 ):
     """Σ e^{θ − top}, and the lowest score."""
-    shift = top * LOG2_E
     totals = tl.zeros((GROUPS, 4 if LANES == 8 else LANES), ACC)
     lows = _no_lows(scores, EVEN, GROUPS, LANES, ACC, FAST)
     blocks = tl.cdiv(groups, GROUPS)
@@ -243,7 +242,7 @@ def _glance(
         ahead = _load(scores, tl.minimum(block + 1, blocks - 1), groups, EVEN, GROUPS, LANES, True)
         inside = _inside(block, groups, GROUPS)
         for which in tl.static_range(2 if LANES == 8 else 1):
-            e = exp2(_half(now, which, scores, LANES, ACC) * LOG2_E - shift, FAST)
+            e = exp2((_half(now, which, scores, LANES, ACC) - top) * LOG2_E, FAST)
             if not EVEN:
                 e = tl.where(inside, e, 0.0)
             totals += e
@@ -463,6 +462,7 @@ def _sparse_step(
     groups,
     top,
     tau,
+    low,
     peaks,
     LOSS: tl.constexpr,
     FITZPATRICK: tl.constexpr,
@@ -474,7 +474,7 @@ def _sparse_step(
     """Newton's step of τ of a sparse pair from one pass over the groups that reach above τ."""
     points = tl.zeros((GROUPS,), ACC)
     slopes = tl.zeros((GROUPS,), ACC)
-    active = peaks > tau
+    active = peaks - tau > low
     for block in range(tl.cdiv(groups, GROUPS)):
         group = block * GROUPS + tl.arange(0, GROUPS)
         cols = group[:, None] * LANES + tl.arange(0, LANES)[None, :]
@@ -484,7 +484,7 @@ def _sparse_step(
         s = tl.load(scores + cols, mask=mask[:, None], other=float("-inf")).to(ACC) - top
         if FITZPATRICK:
             s += rates_at(rates, cols, mask[:, None], ACC)
-        p, d = ramp(s - tau, LOSS, FITZPATRICK)
+        p, d = ramp((s - tau) - low, LOSS, FITZPATRICK)
         points += tl.sum(p, axis=1)
         slopes += tl.sum(d, axis=1)
     return newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
@@ -497,6 +497,7 @@ def _entmax_step(
     groups,
     top,
     tau,
+    low,
     LOSS: tl.constexpr,
     EVEN: tl.constexpr,
     GROUPS: tl.constexpr,
@@ -515,7 +516,7 @@ def _entmax_step(
         following = tl.maximum(last - 1 - i, 0)
         next_x, next_y = load_both(scores, rates, following, groups, EVEN, GROUPS, LANES, True)
         for which in tl.static_range(HALVES):
-            s = (_half(this_x, which, scores, LANES, ACC) - top) - tau
+            s = ((_half(this_x, which, scores, LANES, ACC) - top) - tau) - low
             if not EVEN:
                 s = tl.where(_inside(last - i, groups, GROUPS), s, float("-inf"))
             y = _rates(this_y, which, rates, last - i, GROUPS, LANES, ACC)
@@ -541,7 +542,7 @@ def sparse_tau(
     ACC: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """A score near the highest, and τ of a sparse pair less that.
+    """A score near the highest, and τ of a sparse pair less that, as a sum of two numbers.
 
     The first pass keeps the maximum of each place in the block over all blocks. These maxima are
     entries of the row, and their own τ, found in registers, is a lower bound of the row's that
@@ -559,30 +560,31 @@ def sparse_tau(
         highest = tl.max(peaks, axis=0)
     tau = start(highest, highest, LOSS, FITZPATRICK)
     # a group of NaN has no peak; it makes the first step NaN, and so everything
-    step = tl.full((), 1.0, ACC)
+    low = tl.full((), 0.0, ACC)
+    step, left = low, low + 1.0
     i = 0
-    while (i < max_steps) & (step > tolerance):
-        p, d = ramp(tops - tau, LOSS, FITZPATRICK)
+    while (i < max_steps) & (left > tolerance):
+        p, d = ramp((tops - tau) - low, LOSS, FITZPATRICK)
         points, slopes = tl.sum(p, axis=1), tl.sum(d, axis=1)
-        step = newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
-        tau = tau + step
+        step, left = newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
+        tau, low = advance(tau, low, step, left > tolerance)
         i += 1
-    # rounding must not carry τ above the root: entries below it would be lost
-    tau = tau - (4e-6 if ACC == tl.float32 else 1e-14)
-    step = tl.full((), 1.0, ACC)
-    while (i < 2 * max_steps) & (step > tolerance):
+    # not above the root of all entries, whatever rounding did to that of the maxima
+    low -= 2 * tolerance + (step - step)
+    left = tl.full((), 1.0, ACC)
+    while (i < 2 * max_steps) & (left > tolerance):
         if LOSS != SPARSEMAX and FITZPATRICK:
-            step = _entmax_step(
-                scores, rates, groups, top, tau, LOSS, EVEN, GROUPS, LANES, ACC, FAST
+            step, left = _entmax_step(
+                scores, rates, groups, top, tau, low, LOSS, EVEN, GROUPS, LANES, ACC, FAST
             )
         else:
-            step = _sparse_step(
-                scores, rates, groups, top, tau, peaks,
+            step, left = _sparse_step(
+                scores, rates, groups, top, tau, low, peaks,
                 LOSS, FITZPATRICK, EVEN, GROUPS, LANES, ACC,
             )  # fmt: skip
-        tau = tau + step
+        tau, low = advance(tau, low, step, left > tolerance)
         i += 1
-    return top, tau
+    return top, tau, low + tl.where(left > tolerance, 0.0, step)
 
 
 @triton.jit
@@ -593,6 +595,7 @@ def write_row(
     out,
     groups,
     top,
+    base,
     tau,
     weight,
     next_x,
@@ -611,7 +614,10 @@ def write_row(
     FLOOR: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """Loss and gradient of a row whose τ is known, and its first block."""
+    """Loss and gradient of a row whose τ is known, and its first block.
+
+    Of a sparse pair, τ is what is to be taken off after ``base``.
+    """
     HALVES: tl.constexpr = 2 if LANES == 8 else 1
     losses = tl.zeros((GROUPS, LANES // HALVES), ACC)
     factor = tl.where(tau == tau, weight, tau)
@@ -627,6 +633,10 @@ def write_row(
             if not (IS_NARROW and ROUGH):
                 x = x - top
             y = _rates(this_y, which, rates, block, GROUPS, LANES, ACC)
+            if LOSS == SPARSEMAX and FITZPATRICK:
+                x = x + y
+            if LOSS != LOGISTIC:
+                x = x - base
             difference, loss = terms(
                 x, tau, y, LOSS, FITZPATRICK, IS_NARROW, ROUGH, REFINE, FLOOR, FAST
             )

@@ -3,8 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from ._base import ProductSet
 
 
@@ -55,7 +53,7 @@ class Box(ProductSet):
 
     def __post_init__(self) -> None:
         for bound in (self.lower, self.upper):
-            if np.ndim(bound):
+            if getattr(bound, "ndim", 0) or isinstance(bound, list | tuple):
                 raise TypeError(
                     f"Box needs two numbers, the bounds of all entries, got {bound!r}; for bounds "
                     "of each entry's own write a subclass of fitzpatrick.sets.ConvexSet"

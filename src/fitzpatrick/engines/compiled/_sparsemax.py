@@ -17,37 +17,43 @@ from ._reduce import highest
 from ._rows import CompiledRows
 from ._what import CURVATURE, GRADIENT
 
+_EPS = float(np.finfo(np.float64).eps)
+# More than Newton's method needs.
+_MOST_STEPS = 200
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
 
 
 @loop
-def threshold(x: Any, lower: float, total: float) -> float:
+def threshold(x: Any, lower: float, total: float) -> tuple[float, float]:
     """τ such that Σ (x − τ)₊ = T, from a lower bound; NaN where an entry is NaN.
 
-    Newton's method increases to τ from any lower bound, and drops entries as it goes; once it
-    drops none it is there.
+    Newton's method increases to τ from any lower bound, and drops entries as it goes. τ is the sum
+    of two numbers, whose digits many small entries need.
     """
     k = len(x)
     sum_of_all = 0.0
     for j in range(k):
         sum_of_all += x[j]
     if np.isnan(sum_of_all):
-        return np.nan
+        return np.nan, np.nan
     tau = max(lower, (sum_of_all - total) / k)
-    count_before = k + 1.0
-    while True:
+    step = 0.0
+    for _ in range(_MOST_STEPS):
         excess, count = -total, 0.0
         for j in range(k):
             above = x[j] - tau
             excess += above if above > 0 else 0.0
             count += 1.0 if above > 0 else 0.0
         if count == 0.0:
-            return tau
-        tau += excess / count
-        if count >= count_before:
-            return tau
-        count_before = count
+            return tau, 0.0
+        step = excess / count
+        slack = _EPS * (abs(tau) + abs(step))
+        if abs(step) <= 8 * slack:
+            break
+        # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
+        tau += max(step, -4 * slack)
+    return tau, step
 
 
 @loop
@@ -92,39 +98,39 @@ def sparsemax(
                 for m in range(end - begin):
                     own_top = max(own_top, own[m])
             give(own, columns, begin, end, x)
-        tau = threshold(x, own_top - total, total)
+        tau, rest = threshold(x, own_top - total, total)
         others = drop(x, columns, begin, end)
-        loss = total / 2 * _write_others(x, others, tau, total, what, i, out)
-        loss += _write_support(own, targets, begin, end, tau, total, what)
+        loss = total / 2 * _write_others(x, others, tau, rest, total, what, i, out)
+        loss += _write_support(own, targets, begin, end, tau, rest, total, what)
         value[i] = loss if tau == tau else np.nan
         put(own, columns, begin, end, i, out)
 
 
 @part
 def _write_others(
-    x: Any, size: int, tau: float, total: float, what: int, i: int, out: Any
+    x: Any, size: int, tau: float, rest: float, total: float, what: int, i: int, out: Any
 ) -> float:
     """Write what is asked for at the entries with y = 0 of row i, and return Σ p²."""
     squares = 0.0
     for j in range(size):
-        gap = x[j] - tau
+        gap = (x[j] - tau) - rest
         p = (gap if gap > 0 else 0.0) / total
         squares += p * p
         out[i, j] = p
     if what == CURVATURE:
         for j in range(size):
-            out[i, j] = (1.0 if x[j] > tau else 0.0) / total
+            out[i, j] = (1.0 if (x[j] - tau) - rest > 0 else 0.0) / total
     return squares
 
 
 @part
 def _write_support(
-    x: Any, targets: Any, begin: int, end: int, tau: float, total: float, what: int
+    x: Any, targets: Any, begin: int, end: int, tau: float, rest: float, total: float, what: int
 ) -> float:
     """The same at the entries with y > 0, in place of x: their loss."""
     loss = 0.0
     for m in range(begin, end):
-        y, gap = targets[m], x[m - begin] - tau
+        y, gap = targets[m], (x[m - begin] - tau) - rest
         p = (gap if gap > 0 else 0.0) / total
         loss += total / 2 * (y - p) * (y - p) - y * (gap if gap < 0 else 0.0)
         curvature = (1.0 if gap > 0 else 0.0) / total
