@@ -1,4 +1,4 @@
-"""The README's snippets run, each pasted into a fresh session."""
+"""The README's snippets run, each pasted into a fresh interpreter."""
 
 import re
 from pathlib import Path
