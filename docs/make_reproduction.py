@@ -12,7 +12,7 @@ import argparse
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -257,19 +257,28 @@ def intercept_verdicts(results: Results) -> str:
     """Where the intercept helps, where nothing can be shown, where it harms."""
     sentences = []
     for rows, words in (("train", "Of"), ("train+dev", "Fitted again to train and dev, of")):
-        groups: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
-        for row in results.rows():
-            for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
-                line = results.difference(row, rows, "intercept", loss)
-                if line is not None:
-                    key = "better" if line.high < 0 else "worse" if line.low > 0 else "neither"
-                    groups[key].append(f"{name(row)} ({title})")
+        better, worse, neither = by_sign(
+            (f"{name(row)} ({title})", results.difference(row, rows, "intercept", loss))
+            for row in results.rows()
+            for loss, title in zip(PAPER_LOSSES, TITLES, strict=True)
+        )
         sentences.append(
-            f"{words} {sum(map(len, groups.values()))} cells the intercept is better in "
-            f"{len(groups['better'])}; it is worse in {listed(groups['worse'])}; no difference can "
-            f"be shown in {listed(groups['neither'])}."
+            f"{words} {len(better + worse + neither)} cells the intercept is better in "
+            f"{len(better)}; it is worse in {listed(worse)}; no difference can be shown in "
+            f"{listed(neither)}."
         )
     return "\n\n".join(sentences)
+
+
+def by_sign(lines: Iterable[tuple[str, DifferenceLine | None]]) -> tuple[list[str], ...]:
+    """The names of differences surely below zero, surely above it, and of the others."""
+    below: list[str] = []
+    above: list[str] = []
+    neither: list[str] = []
+    for title, line in lines:
+        if line is not None:
+            (below if line.high < 0 else above if line.low > 0 else neither).append(title)
+    return below, above, neither
 
 
 def listed(names: list[str]) -> str:
@@ -378,17 +387,18 @@ def verdicts(results: Results) -> str:
     """Which of a pair is better, in words."""
     sentences = []
     for intercept, words in ((False, "Without"), (True, "With")):
-        groups: dict[str, list[str]] = {"f": [], "fy": [], "none": []}
-        for row in results.rows():
-            for loss in ("sparsemax", "logistic"):
-                line = results.difference(row, "train", "pair", f"fitzpatrick_{loss}", intercept)
-                if line is not None:
-                    key = "f" if line.high < 0 else "fy" if line.low > 0 else "none"
-                    groups[key].append(f"{name(row)} ({loss})")
+        fitzpatrick, twin, neither = by_sign(
+            (
+                f"{name(row)} ({loss})",
+                results.difference(row, "train", "pair", f"fitzpatrick_{loss}", intercept),
+            )
+            for row in results.rows()
+            for loss in ("sparsemax", "logistic")
+        )
         sentences.append(
-            f"{words} an intercept, the Fitzpatrick loss is better in {listed(groups['f'])}; its "
-            f"Fenchel-Young twin in {listed(groups['fy'])}; no difference can be shown in "
-            f"{listed(groups['none'])}."
+            f"{words} an intercept, the Fitzpatrick loss is better in {listed(fitzpatrick)}; its "
+            f"Fenchel-Young twin in {listed(twin)}; no difference can be shown in "
+            f"{listed(neither)}."
         )
     return "\n\n".join(sentences)
 

@@ -13,6 +13,9 @@ from collections.abc import Callable
 
 from ._array import Array, eps, may_stop_early, namespace, precision_bits, row_sum
 
+# in rounding errors of τ: how far a step may lead back, and which steps are too short for τ
+STEP_BACK, SHORT_STEP = 4, 8
+
 
 def newton_steps(theta: Array) -> int:
     """Number of Newton steps that reach the precision of ``theta`` on any input.
@@ -58,8 +61,8 @@ def solve_tau(
         # their step back is as long as all of them together are heavy. It leads no further back
         # than the error, to where a short step forward is left, which τ has no digits for.
         slack = tolerance * (xp.abs(tau) + xp.abs(step))
-        is_long = xp.abs(step) > 8 * slack
-        tau = xp.where(is_long, tau + xp.maximum(step, -4 * slack), tau)
+        is_long = xp.abs(step) > SHORT_STEP * slack
+        tau = xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau)
         if early and not xp.any(is_long):
             break
     return tau

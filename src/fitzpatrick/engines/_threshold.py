@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._root import SHORT_STEP, STEP_BACK
 from ._blocks import FloatArray, IntArray, Scratch
 from ._pairs import SparsePair
 from ._targets import Support
@@ -23,7 +24,7 @@ _LANES, _LANE_STEPS = 64, 3
 # A larger share of entries above the guess is treated as a whole.
 _DENSE_SHARE = 0.25
 # More Newton steps than rows of any length need.
-_MOST_STEPS = 200
+MOST_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +99,17 @@ def newton(parts: list[Entries], tau: FloatArray, pair: SparsePair) -> Tau:
     """τ such that ‖a‖ = R, from a lower bound, which is overwritten."""
     tolerance = np.finfo(tau.dtype).eps
     before = None
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         step = newton_step(parts, tau, pair)
         left = size = np.abs(step)
         if pair.power > 1 and before is not None:
             left = size * (step / before) ** 2  # errors are squared, those of P = 1 vanish
         slack = tolerance * (np.abs(tau) + size)
-        is_long = size > 8 * slack
+        is_long = size > SHORT_STEP * slack
         if not np.any((left > tolerance / 8) & is_long):
             break
         # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
-        tau[is_long] += np.maximum(step, -4 * slack)[is_long]
+        tau[is_long] += np.maximum(step, -STEP_BACK * slack)[is_long]
         before = step
     return Tau(tau, step)
 

@@ -612,7 +612,8 @@ def sparse_labels_wide(
             step, left = _newton_step(mass, slope, (own - tau) - low, FITZPATRICK, POWER)
             tau, low = advance(tau, low, step, left > tolerance)
             i += 1
-        # not above the root of all entries, whatever rounding did to that of the maxima
+        # not above the root of all entries, whatever rounding did to that of the maxima; the
+        # difference is 0, or the step's NaN
         low -= 2 * tolerance + (step - step)
         left = tl.full((), 1.0, ACC)
         while (i < 2 * max_steps) & (left > tolerance):

@@ -569,7 +569,8 @@ def sparse_tau(
         step, left = newton_step(tl.sum(points, axis=0), tl.sum(slopes, axis=0), LOSS)
         tau, low = advance(tau, low, step, left > tolerance)
         i += 1
-    # not above the root of all entries, whatever rounding did to that of the maxima
+    # not above the root of all entries, whatever rounding did to that of the maxima; the
+    # difference is 0, or the step's NaN
     low -= 2 * tolerance + (step - step)
     left = tl.full((), 1.0, ACC)
     while (i < 2 * max_steps) & (left > tolerance):

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._root import SHORT_STEP, STEP_BACK
 from .._blocks import FloatArray, Scratch
+from .._threshold import MOST_STEPS
 from ._jit import loop, part
 from ._lists import drop, give, put, support_lists, take
 from ._reduce import highest
@@ -18,8 +20,6 @@ from ._rows import CompiledRows
 from ._what import CURVATURE, GRADIENT
 
 _EPS = float(np.finfo(np.float64).eps)
-# More than Newton's method needs.
-_MOST_STEPS = 200
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
 
@@ -39,7 +39,7 @@ def threshold(x: Any, lower: float, total: float) -> tuple[float, float]:
         return np.nan, np.nan
     tau = max(lower, (sum_of_all - total) / k)
     step = 0.0
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         excess, count = -total, 0.0
         for j in range(k):
             above = x[j] - tau
@@ -49,10 +49,10 @@ def threshold(x: Any, lower: float, total: float) -> tuple[float, float]:
             return tau, 0.0
         step = excess / count
         slack = _EPS * (abs(tau) + abs(step))
-        if abs(step) <= 8 * slack:
+        if abs(step) <= SHORT_STEP * slack:
             break
         # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
-        tau += max(step, -4 * slack)
+        tau += max(step, -STEP_BACK * slack)
     return tau, step
 
 
