@@ -202,3 +202,8 @@ def inner(x: Array, theta: Array) -> Array:
     """Inner product ⟨x, θ⟩ over the last axis, where 0 · ±∞ counts as 0."""
     xp = namespace(x, theta)
     return xp.sum(xp.where(x == 0, xp.zeros_like(x), x * theta), axis=-1)
+
+
+def coupled_product(d: Array, v: Array) -> Array:
+    """(diag(d) − ddᵀ/⟨d, 1⟩) v along the last axis, the Jacobian where entries share one τ."""
+    return d * (v - row_sum(d * v) / row_sum(d))

@@ -1,6 +1,6 @@
 r"""The root that couples the entries of a row on the simplex.
 
-On the simplex a maximiser is elementwise up to one number per row,
+On the simplex a maximizer is elementwise up to one number per row,
 :math:`p_i = p(\theta_i - \tau)`, where :math:`\tau` solves
 :math:`g(\tau) = \sum_i p(\theta_i - \tau) = 1`. For every loss of the package :math:`g^\beta`
 (:math:`\log g` for :math:`\beta = 0`) is convex and decreasing for the potential's own power
@@ -22,7 +22,7 @@ def newton_steps(theta: Array) -> int:
 
     In a Newton step on a convex decreasing function the value falls by a factor v and the slope by
     a factor w with v + w <= 1. From the left end of the bracket to the root the slope falls by 2k
-    at most (a maximiser's own slope changes, too) and the value by k over the precision, so that n
+    at most (a maximizer's own slope changes, too) and the value by k over the precision, so that n
     steps can be needed only while (2k)^(-1/n) + (eps/k)^(1/n) < 1. Two more steps cover rounding.
     """
     slope_bits = 1 + math.log2(theta.shape[-1])

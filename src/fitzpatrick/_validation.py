@@ -25,7 +25,7 @@ from ._array import (
     namespace,
     working_precision,
 )
-from .sets import ConvexSet, Simplex
+from .sets import ConvexSet
 
 Restore = Callable[[Array], Array]
 
@@ -108,9 +108,22 @@ def check_shape(y: Array, shape: tuple[int, ...]) -> None:
     )
 
 
+def as_tightness(tightness: Any) -> float:
+    """The tightness as a float; raise unless it is a finite number that is not negative."""
+    is_number = isinstance(tightness, (int, float, np.integer, np.floating))
+    if isinstance(tightness, bool) or not is_number:
+        raise TypeError(
+            f"tightness must be a number, such as 0 (Fenchel-Young), 0.5 or 1 (Fitzpatrick), "
+            f"got {tightness!r}"
+        )
+    if not 0 <= tightness < np.inf:
+        raise ValueError(f"tightness must be finite and not negative, got {tightness!r}")
+    return float(tightness)
+
+
 def check_label_domain(domain: ConvexSet) -> None:
     """Raise unless a class stands for a point of the domain."""
-    if not isinstance(domain, Simplex):
+    if not domain.has_labels:
         raise ValueError(
             f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
             "give y with the shape of theta"

@@ -1,4 +1,4 @@
-r"""Divergences of a regulariser: Bregman, Fitzpatrick, and what ties them to the losses.
+r"""Divergences of a regularizer: Bregman, Fitzpatrick, and what ties them to the losses.
 
 A divergence compares two points, y and z, of the domain; a loss compares y with scores θ. They meet
 at the scores θ' ∈ ∂Ω(z) whose link is z:
@@ -17,7 +17,7 @@ z, and the divergence within the face otherwise, so that D(z, z) = 0 everywhere 
 from dataclasses import dataclass
 
 from ._array import Array, inner, namespace, quiet
-from ._validation import Restore, as_pair, as_points
+from ._validation import Restore, as_pair, as_points, as_tightness
 from .regularizers import Regularizer, Solution
 from .sets import ConvexSet
 
@@ -53,7 +53,7 @@ def fitzpatrick_function(omega: Regularizer, y: Array, theta: Array) -> Array:
         np.float64(4.0)
     """
     y, theta, restore = as_pair(y, theta, omega.domain)
-    return restore(omega.solve_fitzpatrick(y, theta).value() + inner(y, theta))
+    return restore(omega.solve(y, theta, 1.0).value() + inner(y, theta))
 
 
 @quiet
@@ -61,7 +61,7 @@ def bregman(omega: Regularizer, y: Array, z: Array) -> Array:
     r"""Generalised Bregman divergence :math:`D_\Omega(y, z)`, row by row.
 
     Args:
-        omega: the regulariser Ω.
+        omega: the regularizer Ω.
         y: points of the domain, (n, k) or (k,).
         z: points of the domain, of the same shape.
 
@@ -81,13 +81,16 @@ def bregman(omega: Regularizer, y: Array, z: Array) -> Array:
 
 
 @quiet
-def fitzpatrick(omega: Regularizer, y: Array, z: Array, *, bound: str = "inf") -> Array:
+def fitzpatrick(
+    omega: Regularizer, y: Array, z: Array, *, bound: str = "inf", tightness: float = 1.0
+) -> Array:
     r"""Fitzpatrick divergence: the Fitzpatrick loss at the scores whose link is z.
 
     Args:
-        omega: the regulariser Ω.
+        omega: the regularizer Ω.
         y: points of the domain, (n, k) or (k,).
         z: points of the domain, of the same shape.
+        tightness: that of the loss; the divergence is Bregman's for 0.
         bound: ``"inf"`` or ``"sup"`` over θ' ∈ ∂Ω(z). The two agree where y lies in the face of z
             (always, in the relative interior); elsewhere the supremum is +∞.
 
@@ -104,7 +107,7 @@ def fitzpatrick(omega: Regularizer, y: Array, z: Array, *, bound: str = "inf") -
     if bound not in ("inf", "sup"):
         raise ValueError(f"bound must be 'inf' or 'sup', got {bound!r}")
     y, z, restore = _as_two_points(omega, y, z)
-    value = omega.solve_fitzpatrick(y, omega.potential_gradient(z)).value()
+    value = omega.solve(y, omega.potential_gradient(z), as_tightness(tightness)).value()
     if bound == "sup":
         xp = namespace(y)
         value = xp.where(omega.domain.same_face(y, z), value, xp.full_like(value, xp.inf))
@@ -128,21 +131,22 @@ def lower_bound(omega: Regularizer, y: Array, theta: Array) -> Array:
         np.float64(0.567143290409783...)
     """
     y, theta, restore = as_pair(y, theta, omega.domain)
-    y_star = omega.solve_fitzpatrick(y, theta).y_star
+    y_star = omega.solve(y, theta, 1.0).y_star
     return restore(omega.potential_curvature(y_star, y - y_star))
 
 
 @dataclass(frozen=True, eq=False)
 class TargetDependent(Regularizer):
-    r"""The target-dependent regulariser :math:`\Omega_y(y') = \Omega(y') + D_\Omega(y, y')`.
+    r"""The target-dependent regularizer :math:`\Omega_{y,c}(y') = \Omega(y') + c\,D_\Omega(y, y')`.
 
-    Its Fenchel-Young loss at y is the Fitzpatrick loss of Ω (paper, proposition on Fitzpatrick
-    losses as Fenchel-Young losses): :math:`L_F[\Omega](y, \theta) = L_{FY}[\Omega_y](y, \theta)`,
-    and its link is :math:`y^\star(y, \cdot)`.
+    Its Fenchel-Young loss at y is the loss of Ω with tightness c, the Fitzpatrick loss for c = 1
+    (paper, proposition on Fitzpatrick losses as Fenchel-Young losses), and its link is the
+    maximizer :math:`y^\star(y, \cdot)` of that loss.
 
     Args:
-        omega: the regulariser Ω.
+        omega: the regularizer Ω.
         y: the target, of the shape of the arguments to come.
+        tightness: c.
 
     Example:
         >>> import numpy as np
@@ -155,17 +159,30 @@ class TargetDependent(Regularizer):
 
     omega: Regularizer
     y: Array
+    tightness: float = 1.0
 
     def __post_init__(self) -> None:
         y, _ = as_points(self.y, self.omega.domain, "y")
         object.__setattr__(self, "y", y)
+        object.__setattr__(self, "tightness", as_tightness(self.tightness))
 
     @property
     def domain(self) -> ConvexSet:
         return self.omega.domain
 
+    @property
+    def has_kinks(self) -> bool:
+        return self.omega.has_kinks
+
+    @property
+    def has_curvature(self) -> bool:
+        return self.omega.has_curvature
+
     def potential(self, y: Array) -> Array:
-        return self.omega.potential(y) + self.omega.potential_divergence(self.y, y)
+        if self.tightness == 0:
+            return self.omega.potential(y)
+        divergence = self.omega.potential_divergence(self.y, y)
+        return self.omega.potential(y) + self.tightness * divergence
 
     def potential_gradient(self, z: Array) -> Array:
         raise NotImplementedError(_NO_DERIVATIVES.format("gradient"))
@@ -177,32 +194,33 @@ class TargetDependent(Regularizer):
         raise NotImplementedError(_NO_DERIVATIVES.format("Bregman divergence"))
 
     def solve_link(self, theta: Array) -> Array:
-        return self.omega.solve_fitzpatrick(self.y, theta).y_star
+        return self._solve(theta).y_star
 
     def solve_conjugate(self, theta: Array) -> Array:
-        loss = self.omega.solve_fitzpatrick(self.y, theta).value()
-        return loss + inner(self.y, theta) - self.omega.potential(self.y)
+        return self._solve(theta).value() + inner(self.y, theta) - self.omega.potential(self.y)
 
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        fitzpatrick_solution = self.omega.solve_fitzpatrick(self.y, theta)
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        if tightness != 0:
+            raise NotImplementedError(_NO_DERIVATIVES.format("loss of another tightness"))
         # Ω_y(y') − Ω_y(y) − ⟨y' − y, θ⟩, which is exactly 0 at the target itself
         change = self.potential(y) - self.omega.potential(self.y) - inner(y - self.y, theta)
-        return _ShiftedSolution(fitzpatrick_solution, change)
+        return _ShiftedSolution(self._solve(theta), y, change)
 
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
-        raise NotImplementedError(_NO_DERIVATIVES.format("Fitzpatrick loss"))
+    def _solve(self, theta: Array) -> Solution:
+        return self.omega.solve(self.y, theta, self.tightness)
 
 
 _NO_DERIVATIVES = (
-    "a target-dependent regulariser serves in FenchelYoungLoss; its own {} is not known"
+    "a target-dependent regularizer serves in FenchelYoungLoss; its own {} is not known"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedSolution(Solution):
-    """A solution whose value is moved by an amount that does not depend on the maximiser."""
+    """The same maximizer for another target, which moves the value by a known amount."""
 
     solution: Solution
+    y: Array
     change: Array
 
     @property
@@ -211,6 +229,12 @@ class _ShiftedSolution(Solution):
 
     def value(self) -> Array:
         return self.solution.value() + self.change
+
+    def gradient(self) -> Array:
+        return self.y_star - self.y
+
+    def slope(self) -> Array | None:
+        return self.solution.slope()
 
     def hessian_product(self, v: Array) -> Array:
         return self.solution.hessian_product(v)

@@ -206,7 +206,7 @@ def test_a_set_without_faces_has_no_supremum_form() -> None:
 def test_target_dependent_refuses_what_it_does_not_know() -> None:
     y = np.asarray([0.5, 0.5])
     omega_y = TargetDependent(Negentropy(), y)
-    with pytest.raises(NotImplementedError, match="Fitzpatrick loss is not known"):
+    with pytest.raises(NotImplementedError, match="loss of another tightness is not known"):
         fp.FitzpatrickLoss(omega_y).value(y, y)
     with pytest.raises(NotImplementedError, match="gradient is not known"):
         fitzpatrick(omega_y, y, y)

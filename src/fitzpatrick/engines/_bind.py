@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .._array import is_numpy
-from ..regularizers import Bernoulli, Indicator, Negentropy, Regularizer, SquaredNorm, Tsallis
-from ..sets import ProductSet, Simplex
+from ..regularizers import Negentropy, Regularizer, SquaredNorm, Tsallis
+from ..sets import Simplex
 from ._blocks import resolve_threads
 from ._bound import BlockedLoss, BoundLoss, CoreLoss
 from ._logistic import HardLogisticRows, LogisticRows
@@ -43,8 +43,10 @@ def _choose_rows(
 ) -> Rows[Any] | None:
     """The rows that compute a loss on targets of this form; None leaves it to the core."""
     omega = loss.regularizer
-    if loss.is_fitzpatrick is None or not _is_blocked(omega):
+    if not omega.is_row_wise:
         return None
+    if loss.tightness not in (0, 1):
+        return CoreRows(targets, loss)
     if _is_compiled(omega, targets, engine):
         from . import compiled
 
@@ -57,12 +59,12 @@ def _choose_rows(
         return compiled.LogisticRows(targets, loss)
     if omega == _LOGISTIC:
         if isinstance(targets, Labels):
-            return HardLogisticRows(targets, loss.is_fitzpatrick)
+            return HardLogisticRows(targets, loss.tightness == 1)
         return LogisticRows(targets, loss)
     if omega == _SPARSEMAX:
-        return SparseRows(targets, loss, SparsemaxPair(loss.is_fitzpatrick))
+        return SparseRows(targets, loss, SparsemaxPair(loss.tightness == 1))
     if omega == _ENTMAX15:
-        return SparseRows(targets, loss, Entmax15Pair(loss.is_fitzpatrick))
+        return SparseRows(targets, loss, Entmax15Pair(loss.tightness == 1))
     return CoreRows(targets, loss)
 
 
@@ -105,20 +107,6 @@ def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None)
             "install fitzpatrick[numba], or leave the choice to engine=None"
         )
     return True
-
-
-def _is_blocked(omega: Regularizer) -> bool:
-    """Whether the core's formulas for Ω may run on blocks of rows, several at a time."""
-    if isinstance(omega, (Negentropy, Bernoulli, Tsallis)):
-        return True
-    if isinstance(omega, SquaredNorm):
-        return isinstance(omega.domain, (Simplex, ProductSet))
-    return isinstance(omega, Indicator) and isinstance(omega.domain, Simplex)
-
-
-def _is_coupled(omega: Regularizer) -> bool:
-    """Whether the Hessian couples the entries of a row; the perceptron's is zero."""
-    return isinstance(omega.domain, Simplex) and not isinstance(omega, Indicator)
 
 
 def bind(
@@ -177,7 +165,7 @@ def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss 
         return None
     if not (sparse.issparse(y) or isinstance(y, (np.ndarray, list, tuple))):
         return None
-    if loss.is_fitzpatrick is None or not _is_blocked(loss.regularizer):
+    if not loss.regularizer.is_row_wise:
         return None
     n, k = theta.shape
     return _bind(loss, y, (n, k), theta.dtype, n_threads)
@@ -206,4 +194,4 @@ def bind_trusted(
     rows = _choose_rows(loss, targets, engine)
     if rows is None:
         return None
-    return BlockedLoss(rows, _is_coupled(loss.regularizer), resolve_threads(n_threads))
+    return BlockedLoss(rows, loss.regularizer.is_coupled, resolve_threads(n_threads))

@@ -195,7 +195,7 @@ class CoreLoss(BoundLoss):
         y = self._dense()
         solution = self.loss.solve(y, theta)
         value, gradient = (None, None) if out is None else out
-        return _deliver(solution.value(), value), _deliver(solution.y_star - y, gradient)
+        return _deliver(solution.value(), value), _deliver(solution.gradient(), gradient)
 
     @quiet
     def value(self, theta: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .._array import Array, is_numpy, namespace
 from .._validation import Restore, as_scores, as_targets_and_scores
-from ..regularizers import LabelSolution, Solution
+from ..regularizers import Solution
 from ._bind import serve
 from ._bound import BoundLoss
 
@@ -48,8 +48,8 @@ def evaluate(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> Evaluat
         return EngineEvaluation(bound, theta, y)
     y, theta, restore = as_targets_and_scores(y, theta, loss.regularizer.domain)
     if y.ndim < theta.ndim:
-        return CoreEvaluation(loss.solve_labels(y, theta), None, theta, restore)
-    return CoreEvaluation(loss.solve(y, theta), y, theta, restore)
+        return CoreEvaluation(loss.solve_labels(y, theta), theta, restore)
+    return CoreEvaluation(loss.solve(y, theta), theta, restore)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,9 @@ class EngineEvaluation(Evaluation):
 
 @dataclass(frozen=True, eq=False)
 class CoreEvaluation(Evaluation):
-    """Arrays of any library, shape and precision; labels have no y."""
+    """Arrays of any library, shape and precision."""
 
     solution: Solution
-    y: Array | None
     theta: Array
     restore: Restore
 
@@ -98,9 +97,7 @@ class CoreEvaluation(Evaluation):
         return self.restore(self.solution.value())
 
     def gradient(self) -> Array:
-        if isinstance(self.solution, LabelSolution):
-            return self.restore(self.solution.gradient())
-        return self.restore(self.solution.y_star - self.y)
+        return self.restore(self.solution.gradient())
 
     def value_and_gradient(self, out: tuple[Array, Array] | None) -> tuple[Array, Array]:
         value, gradient = self.value(), self.gradient()

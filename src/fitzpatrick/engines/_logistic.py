@@ -236,7 +236,7 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         total = rest + support.total(own)
         if not t.min(initial=0) > _LOWEST:
             return None
-        if not self.loss.is_fitzpatrick:
+        if self.loss.tightness == 0:
             log_total = np.log(total)
             if out is not None:
                 np.multiply(e, (1 / total)[:, None], out=out)
@@ -261,7 +261,7 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         if not t.min(initial=0) > _LOWEST:
             return None
         block = Block()
-        if not self.loss.is_fitzpatrick:
+        if self.loss.tightness == 0:
             p = scratch.array("p", theta.shape, theta.dtype)
             np.exp(t, out=p)
             total = np.add.reduce(p, axis=1)

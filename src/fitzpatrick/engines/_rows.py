@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ..regularizers import Solution
-from ..regularizers._base import SeparableSolution
 from ._blocks import BLOCK_BYTES, FloatArray, Scratch, pieces
 from ._targets import Targets
 
@@ -97,7 +96,4 @@ class CoreRows(Rows[Targets]):
 
     def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
         for piece, _, solution in self._solve(rows, theta, scratch):
-            if isinstance(solution, SeparableSolution):
-                d[piece] = solution.kernel.point(solution.s)[1]
-            else:
-                d[piece] = 0  # the perceptron's maximiser is locally constant
+            d[piece] = solution.slope()

@@ -5,10 +5,9 @@ With the maximiser :math:`y^\star` of a loss at (y, θ), and J its Jacobian in �
 
 .. math::
     \mathrm{d}L &= \langle y^\star - y, \mathrm{d}\theta\rangle
-                 + \langle \nabla\Psi(z) - \theta, \mathrm{d}y\rangle, \qquad
-                   z = y \text{ (Fenchel-Young)},\; y^\star \text{ (Fitzpatrick)} \\
-    \mathrm{d}y^\star &= J\,(\mathrm{d}\theta + \nabla^2\Psi(y^\star)\,\mathrm{d}y), \qquad
-                   \text{the last term for Fitzpatrick alone.}
+                 + \langle (1 - c) \nabla\Psi(y) + c \nabla\Psi(y^\star) - \theta,
+                   \mathrm{d}y\rangle \\
+    \mathrm{d}y^\star &= J\,(\mathrm{d}\theta + c\,\nabla^2\Psi(y^\star)\,\mathrm{d}y),
 
 Two functions carry these rules: :func:`value`, and :func:`value_and_maximizer`, in terms of which
 the rules are written, so that they can be differentiated again, in either mode. (The third
@@ -23,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from ..losses import FenchelYoungLoss, Loss
+from ..losses import Loss
 
 __all__ = ["value", "value_and_maximizer"]
 
@@ -72,8 +71,8 @@ def _differential(
         gradient = moving if _are_labels(targets) else moving - _kept(targets, scores)
         out_dot += jnp.sum(gradient * scores_dot, axis=-1)
     if not (_is_zero(targets_dot) or _are_labels(targets)):
-        z = targets if isinstance(loss, FenchelYoungLoss) else moving
-        out_dot += jnp.sum(_target_gradient(loss, z, targets, scores) * targets_dot, axis=-1)
+        slope = _target_gradient(loss, moving, targets, scores)
+        out_dot += jnp.sum(slope * targets_dot, axis=-1)
     return out, moving, out_dot
 
 
@@ -87,11 +86,17 @@ def _kept(targets: jax.Array, scores: jax.Array) -> jax.Array:
     return jnp.where(_removed(targets, scores), 0, targets)
 
 
-def _target_gradient(loss: Loss, z: jax.Array, targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """∇Ψ(z) − θ, and 0 for a removed class."""
+def _target_gradient(
+    loss: Loss, y_star: jax.Array, targets: jax.Array, scores: jax.Array
+) -> jax.Array:
+    """(1 − c) ∇Ψ(y) + c ∇Ψ(y*) − θ, and 0 for a removed class."""
     removed = _removed(targets, scores)
-    # a removed class is given harmless values, so that further derivatives are 0 there as well
-    slope = loss.regularizer.potential_gradient(jnp.where(removed, _INSIDE, z))
+    slope = jnp.zeros_like(scores)
+    for weight, z in ((1 - loss.tightness, targets), (loss.tightness, y_star)):
+        if weight != 0:
+            # a removed class is given harmless values, so that further derivatives are 0 there too
+            inside = jnp.where(removed, _INSIDE, z)
+            slope = slope + weight * loss.regularizer.potential_gradient(inside)
     return jnp.where(removed, 0, slope - jnp.where(removed, 0, scores))
 
 
@@ -112,8 +117,8 @@ def _value_and_maximizer_jvp(
     if _are_labels(targets):
         moving_dot = loss.solve_labels(targets, scores).hessian_product(push)
     else:
-        if not (_is_zero(targets_dot) or isinstance(loss, FenchelYoungLoss)):
-            push = push + _pull_of_targets(loss, moving, targets_dot)
+        if not (_is_zero(targets_dot) or loss.tightness == 0):
+            push = push + loss.tightness * _pull_of_targets(loss, moving, targets_dot)
         moving_dot = loss.solve(targets, scores).hessian_product(push)
     return (out, moving), (out_dot, moving_dot)
 

@@ -8,7 +8,7 @@ import torch
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ..regularizers._base import SeparableSolution, Solution
+from ..regularizers import Solution
 from ._rows import EntryHessian, Product, Rows
 
 
@@ -45,6 +45,7 @@ class DeviceRows:
 
     def __init__(self, loss: Loss, y: Array) -> None:
         self._y = y
+        self._is_coupled = loss.regularizer.is_coupled
         self._solve: Callable[[Array], Solution] = Latest(lambda theta: loss.solve(y, theta))
 
     def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -53,9 +54,10 @@ class DeviceRows:
 
     def hessian_operator(self, theta: Array) -> Product:
         solution = self._solve(theta)
-        if not isinstance(solution, SeparableSolution):
+        d = solution.slope()
+        if d is None:
             return lambda v, out: out.copy_(solution.hessian_product(v))
-        return DeviceHessian(solution.kernel.point(solution.s)[1], solution.coupled)
+        return DeviceHessian(d, self._is_coupled)
 
 
 class KernelRows:

@@ -9,8 +9,7 @@ import numpy as np
 
 from .._array import Array
 from ..losses import Loss
-from ..regularizers import Bernoulli, Indicator, Negentropy
-from ..sets import Reals, Simplex
+from ..sets import Simplex
 from ._design import Design, make_design
 from ._objective import Objective, Point
 from ._rows import Rows
@@ -39,14 +38,12 @@ class Settings:
     @property
     def has_curvature(self) -> bool:
         """Whether Newton steps make sense: not for the perceptron."""
-        return not isinstance(self.loss.regularizer, Indicator)
+        return self.loss.regularizer.has_curvature
 
     @property
     def has_kinks(self) -> bool:
         """Whether the Hessian may jump: not where the link is smooth, or linear."""
-        return not isinstance(self.loss.regularizer, (Negentropy, Bernoulli)) and not isinstance(
-            self.loss.regularizer.domain, Reals
-        )
+        return self.loss.regularizer.has_kinks
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,26 +1,27 @@
-r"""The two losses of a regulariser.
+r"""The losses of a regularizer: one family with one number, the tightness c ≥ 0.
 
 .. math::
-    L_{FY}(y, \theta) &= \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle \\
-    L_F(y, \theta) &= F[\partial\Omega](y, \theta) - \langle y, \theta\rangle
+    L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+                     + \langle y' - y, \theta\rangle
 
-Both are zero exactly where y is the link of θ, convex in y and in θ, and their gradient in θ is
-their maximiser minus y.
+All of them are zero exactly where y is the link of θ and convex in θ, and their gradient in θ is
+their maximizer minus y. They decrease in c: from the Fenchel-Young loss (c = 0),
+:math:`\Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle`, to the Fitzpatrick loss (c = 1),
+:math:`F[\partial\Omega](y, \theta) - \langle y, \theta\rangle`, and beyond. For c ≤ 1 they are
+convex in y as well.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from .._array import Array, quiet
-from .._validation import check_label_domain
+from .._validation import as_tightness, check_label_domain
 from ..engines import evaluate
-from ..regularizers import LabelSolution, Regularizer, Solution
+from ..regularizers import Regularizer, Solution
 
 
-@dataclass(frozen=True)
-class Loss(ABC):
-    """What both losses of a regulariser have in common.
+@dataclass(frozen=True, eq=False, repr=False)
+class Loss:
+    """The loss of a regularizer at one tightness.
 
     Targets ``y`` are dense rows, a SciPy sparse array, or integer labels where the domain is the
     simplex; scores ``theta`` have shape (n, k), or (k,) for a single pair. Results are arrays of
@@ -29,20 +30,44 @@ class Loss(ABC):
     A score of −∞ masks its class: the probability is 0, and the loss finite where the target is 0,
     +∞ elsewhere. A NaN score, a score of +∞ on the simplex, and a row that is −∞ throughout have
     no answer: NaN, in their own row only.
+
+    Losses of equal regularizer and tightness are equal.
+
+    Args:
+        regularizer: Ω.
+        tightness: c, finite and not negative.
     """
 
     regularizer: Regularizer
+    tightness: float
 
-    # Which of the two losses of Ω a class is, so that an engine may know its formulas.
-    is_fitzpatrick: ClassVar[bool | None] = None
+    def __post_init__(self) -> None:
+        if not isinstance(self.regularizer, Regularizer):
+            raise TypeError(
+                "regularizer must be an object such as fitzpatrick.regularizers.Negentropy(), "
+                f"got {self.regularizer!r}; for the name of a loss use fitzpatrick.get_loss"
+            )
+        object.__setattr__(self, "tightness", as_tightness(self.tightness))
 
-    @abstractmethod
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return self.tightness == other.tightness and self.regularizer == other.regularizer
+
+    def __hash__(self) -> int:
+        return hash((self.regularizer, self.tightness))
+
+    def __repr__(self) -> str:
+        return f"Loss(regularizer={self.regularizer!r}, tightness={self.tightness:g})"
+
     def solve(self, y: Array, theta: Array) -> Solution:
-        """The maximiser at arrays that have been checked; for code that brings its own checks."""
+        """The maximizer at arrays that have been checked; for code that brings its own checks."""
+        return self.regularizer.solve(y, theta, self.tightness)
 
-    @abstractmethod
-    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
+    def solve_labels(self, labels: Array, theta: Array) -> Solution:
         """The same at the hard labels of a simplex, of shape (…), without writing out y."""
+        check_label_domain(self.regularizer.domain)
+        return self.regularizer.solve_labels(labels, theta, self.tightness)
 
     @quiet
     def value(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
@@ -101,19 +126,20 @@ class Loss(ABC):
 
     @quiet
     def y_star(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
-        """The maximiser that the gradient is made of, shape (n, k)."""
+        """The maximizer that the gradient is made of, shape (n, k)."""
         return evaluate(self, y, theta, n_threads).y_star()
 
     def link(self, theta: Array) -> Array:
-        """The predictions ŷ(θ) that belong to the scores, shape (n, k)."""
+        """The predictions ŷ(θ) that belong to the scores, shape (n, k); the same for every c."""
         return self.regularizer.link(theta)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FenchelYoungLoss(Loss):
     r"""Fenchel-Young loss :math:`\Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle`.
 
-    Its maximiser is the link itself: the gradient is :math:`\hat y(\theta) - y`.
+    The loss of tightness 0. Its maximizer is the link itself: the gradient is
+    :math:`\hat y(\theta) - y`.
 
     Args:
         regularizer: Ω.
@@ -128,17 +154,13 @@ class FenchelYoungLoss(Loss):
         array([1.38629436, 1.38629436])
     """
 
-    is_fitzpatrick: ClassVar[bool | None] = False
+    tightness: float = field(default=0.0, init=False)
 
-    def solve(self, y: Array, theta: Array) -> Solution:
-        return self.regularizer.solve_fenchel_young(y, theta)
-
-    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        check_label_domain(self.regularizer.domain)
-        return self.regularizer.solve_fenchel_young_labels(labels, theta)
+    def __repr__(self) -> str:
+        return f"FenchelYoungLoss(regularizer={self.regularizer!r})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitzpatrickLoss(Loss):
     r"""Fitzpatrick loss :math:`F[\partial\Omega](y, \theta) - \langle y, \theta\rangle`.
 
@@ -148,8 +170,15 @@ class FitzpatrickLoss(Loss):
     :math:`F[\partial\Omega](y, \theta) = \sup_{\theta' \in \partial\Omega(y')}
     \langle y - y', \theta'\rangle + \langle y', \theta\rangle`.
 
+    The tightness c makes it one of a family, :math:`L_c = L_{FY}[\Omega + c\,D_\Omega(y, \cdot)]`:
+    the Fenchel-Young loss at c = 0, the Fitzpatrick loss at c = 1, lower still beyond that. For
+    every c the link is the same, the loss is convex in θ, and it is zero exactly where y is the
+    link. For c ≤ 1 it is convex in y as well, and
+    :math:`(1 - c) L_{FY} \le L_c \le (1 - c) L_{FY} + c\,L_F`.
+
     Args:
         regularizer: Ω.
+        tightness: c, any finite number that is not negative.
 
     Example:
         >>> import numpy as np
@@ -162,13 +191,12 @@ class FitzpatrickLoss(Loss):
         np.float64(0.125)
         >>> fp.FenchelYoungLoss(loss.regularizer).value(y, theta)
         np.float64(0.25)
+        >>> FitzpatrickLoss(loss.regularizer, tightness=0.5).value(y, theta).round(4)
+        np.float64(0.1667)
     """
 
-    is_fitzpatrick: ClassVar[bool | None] = True
+    tightness: float = 1.0
 
-    def solve(self, y: Array, theta: Array) -> Solution:
-        return self.regularizer.solve_fitzpatrick(y, theta)
-
-    def solve_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        check_label_domain(self.regularizer.domain)
-        return self.regularizer.solve_fitzpatrick_labels(labels, theta)
+    def __repr__(self) -> str:
+        tightness = "" if self.tightness == 1 else f", tightness={self.tightness:g}"
+        return f"FitzpatrickLoss(regularizer={self.regularizer!r}{tightness})"

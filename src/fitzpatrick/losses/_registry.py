@@ -1,4 +1,4 @@
-"""Names of the losses: one line here puts a regulariser into every front end and every test."""
+"""Losses by name: the one list that feeds every front end and every test."""
 
 import difflib
 
@@ -6,9 +6,10 @@ from ..regularizers import Bernoulli, Indicator, Negentropy, Regularizer, Square
 from ..sets import Box, Orthant, Simplex
 from ._base import FenchelYoungLoss, FitzpatrickLoss, Loss
 
-# Fenchel-Young name → Ω; the Fitzpatrick loss has the same name with the prefix fitzpatrick_.
-_PAIRS: dict[str, Regularizer] = {
+# A name is that of a Fenchel-Young loss, of its link, and of Ω.
+_REGULARIZERS: dict[str, Regularizer] = {
     "squared": SquaredNorm(),
+    "perceptron": Indicator(Simplex()),
     "logistic": Negentropy(),
     "sparsemax": SquaredNorm(Simplex()),
     "entmax15": Tsallis(1.5),
@@ -17,12 +18,17 @@ _PAIRS: dict[str, Regularizer] = {
     "poisson": Negentropy(Orthant()),
 }
 
-_LOSSES: dict[str, Loss] = {
-    # its own Fitzpatrick loss
-    "perceptron": FenchelYoungLoss(Indicator(Simplex())),
-    **{name: FenchelYoungLoss(omega) for name, omega in _PAIRS.items()},
-    **{f"fitzpatrick_{name}": FitzpatrickLoss(omega) for name, omega in _PAIRS.items()},
-}
+
+def _ends(name: str) -> dict[str, Loss]:
+    """The named losses of a regularizer: tightness 0, and tightness 1 where that is another."""
+    omega = _REGULARIZERS[name]
+    if not omega.has_curvature:
+        return {name: FenchelYoungLoss(omega)}
+    return {name: FenchelYoungLoss(omega), f"fitzpatrick_{name}": FitzpatrickLoss(omega)}
+
+
+_ENDS: dict[str, dict[str, Loss]] = {name: _ends(name) for name in _REGULARIZERS}
+_LOSSES: dict[str, Loss] = {name: loss for ends in _ENDS.values() for name, loss in ends.items()}
 
 
 def loss_names() -> list[str]:
@@ -35,21 +41,67 @@ def loss_names() -> list[str]:
     return sorted(_LOSSES)
 
 
-def get_loss(name: str | Loss) -> Loss:
-    """The loss of that name; a loss object is returned as it is.
+def regularizers_by_name() -> dict[str, Regularizer]:
+    """Every Ω of the registry, under the name of its Fenchel-Young loss and of its link."""
+    return dict(_REGULARIZERS)
+
+
+def ends(name: str) -> tuple[str, ...]:
+    """The names of all losses that share the regularizer of ``name``, the tightest last.
+
+    Example:
+        >>> ends("fitzpatrick_logistic"), ends("perceptron")
+        (('logistic', 'fitzpatrick_logistic'), ('perceptron',))
+    """
+    return next(tuple(group) for group in _ENDS.values() if name in group)
+
+
+def name_of(loss: Loss) -> str | None:
+    """The registry name of a loss; None where it has none.
+
+    Example:
+        >>> name_of(FitzpatrickLoss(Negentropy())), name_of(FitzpatrickLoss(Negentropy(), 0.5))
+        ('fitzpatrick_logistic', None)
+    """
+    return next((name for name, known in _LOSSES.items() if known == loss), None)
+
+
+def get_loss(name: str | Loss, tightness: float | None = None) -> Loss:
+    """The loss of that name, or a loss object itself, at its own tightness or at another one.
+
+    Args:
+        name: one of :func:`loss_names`, or a loss.
+        tightness: a number that replaces 1, the tightness of a Fitzpatrick loss: 0 is the
+            Fenchel-Young loss, and larger numbers lie beyond the Fitzpatrick loss.
 
     Example:
         >>> get_loss("fitzpatrick_logistic")
         FitzpatrickLoss(regularizer=Negentropy(domain=Simplex()))
+        >>> get_loss("fitzpatrick_logistic", tightness=0.5).tightness
+        0.5
         >>> get_loss("logistics")
         Traceback (most recent call last):
         ...
         ValueError: unknown loss 'logistics'; did you mean ...'logistic'...
     """
-    if isinstance(name, Loss):
-        return name
-    if str(name) in _LOSSES:
-        return _LOSSES[str(name)]
-    near = difflib.get_close_matches(str(name), loss_names(), n=3)
+    loss = name if isinstance(name, Loss) else _find(str(name))
+    if tightness is None:
+        return loss
+    other = FitzpatrickLoss(loss.regularizer, tightness)
+    if other == loss or not loss.regularizer.has_curvature:
+        return loss
+    if isinstance(loss, FenchelYoungLoss):
+        named = ends(name)[-1] if isinstance(name, str) else "FitzpatrickLoss"
+        raise ValueError(
+            f"{name!r} is a Fenchel-Young loss, of tightness 0; "
+            f"for tightness={other.tightness:g} use {named!r}"
+        )
+    return other
+
+
+def _find(name: str) -> Loss:
+    if name in _LOSSES:
+        return _LOSSES[name]
+    near = difflib.get_close_matches(name, loss_names(), n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}? The" if near else "the"
     raise ValueError(f"unknown loss {name!r}; {hint} names are {', '.join(loss_names())}")

@@ -1,6 +1,6 @@
-"""Regularisers Ω = Ψ + ι_C, each with its value, conjugate, link and two maximisers."""
+"""Regularizers Ω = Ψ + ι_C, each with its value, conjugate, link and the family of its losses."""
 
-from ._base import LabelSolution, Regularizer, Solution
+from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 from .bernoulli import Bernoulli
 from .indicator import Indicator
 from .negentropy import Negentropy
@@ -12,12 +12,13 @@ from .twice_differentiable import ConvergenceError, NewtonStatus, TwiceDifferent
 __all__ = [
     "Bernoulli",
     "ConvergenceError",
+    "Elementwise",
     "Indicator",
-    "LabelSolution",
     "Negentropy",
     "NewtonStatus",
     "Quadratic",
     "Regularizer",
+    "SeparableRegularizer",
     "Solution",
     "SquaredNorm",
     "Tsallis",

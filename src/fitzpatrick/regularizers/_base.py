@@ -1,85 +1,74 @@
-r"""What the losses ask of a regulariser, and the skeleton shared by all separable ones.
+r"""What the losses ask of a regularizer, and the skeleton shared by all separable ones.
 
-A regulariser is :math:`\Omega = \Psi + \iota_C`, a potential on a convex set. Both of its losses
-are a maximisation whose solution gives everything else:
+A regularizer is :math:`\Omega = \Psi + \iota_C`, a potential on a convex set. Its losses are one
+family with one number, the tightness c ≥ 0: the loss :math:`L_c` is the Fenchel-Young loss of the
+target-dependent regularizer :math:`\Omega + c\,D_\Omega(y, \cdot)`. It is the Fenchel-Young loss
+of Ω at c = 0 and the Fitzpatrick loss at c = 1. The maximizer :math:`y^\star` of
 
-========================  ===============================  =====================================
-loss                      maximiser                        value
-========================  ===============================  =====================================
-Fenchel-Young             :math:`\hat y(\theta)`, the link  :math:`D_\Psi(y, \hat y) +` normal part
-Fitzpatrick               :math:`y^\star(y, \theta)`       :math:`\langle y^\star - y,
-                                                           \nabla^2\Psi(y^\star)(y^\star - y)
-                                                           \rangle +` normal part
-========================  ===============================  =====================================
+.. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+                           + \langle y' - y, \theta\rangle
 
-The gradient in θ is the maximiser minus y, the Hessian its Jacobian. A :class:`Solution` holds the
-maximiser and computes the rest on demand.
+gives everything else. With D the divergence :math:`D_\Psi(y, y^\star)`, Q the quadratic form
+:math:`\langle y - y^\star, \nabla^2\Psi(y^\star)(y - y^\star)\rangle \ge D` and ν the normal part,
+
+.. math:: L_c = D + c\,(Q - D) + \langle y^\star - y, \nu\rangle,
+
+a sum of non-negative terms. The gradient in θ is the maximizer minus y, the Hessian the maximizer's
+Jacobian. A :class:`Solution` holds the maximizer and computes the rest on demand.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._array import (
     Array,
     class_indices,
+    coupled_product,
     inner,
     is_torch,
     namespace,
     quiet,
     row_max,
-    row_sum,
 )
 from .._root import newton_steps, shift_to_root
 from .._validation import as_points, as_scores
-from ..sets import ConvexSet, ProductSet, Simplex
+from ..sets import ConvexSet
 
 
 class Solution(ABC):
-    """The maximiser of one loss at (y, θ), with the loss's value and curvature there."""
+    """The maximizer of one loss at (y, θ), with the loss's value and derivatives there."""
 
     @property
     @abstractmethod
     def y_star(self) -> Array:
-        """The maximiser, shape (…, k)."""
+        """The maximizer, shape (…, k)."""
 
     @abstractmethod
     def value(self) -> Array:
         """The loss, a sum of non-negative terms, shape (…)."""
 
     @abstractmethod
-    def hessian_product(self, v: Array) -> Array:
-        """Jacobian of the maximiser in θ, applied to v."""
-
-
-class LabelSolution(Solution):
-    """A solution at a hard label j: y = e_j, which is never written out."""
+    def gradient(self) -> Array:
+        """Gradient of the loss in θ, y_star − y, shape (…, k)."""
 
     @abstractmethod
-    def gradient(self) -> Array:
-        """Gradient of the loss in θ, y_star − e_j, shape (…, k)."""
-
-
-@dataclass(frozen=True, eq=False)
-class MarkedSolution(LabelSolution):
-    """Any solution at y = e_j, with the mask that marks the entry j of each row."""
-
-    solution: Solution
-    is_label: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.solution.y_star
-
-    def value(self) -> Array:
-        return self.solution.value()
-
-    def gradient(self) -> Array:
-        p = self.y_star
-        return namespace(p).where(self.is_label, p - 1, p)
-
     def hessian_product(self, v: Array) -> Array:
-        return self.solution.hessian_product(v)
+        """Jacobian of the maximizer in θ, applied to v."""
+
+    def slope(self) -> Array | None:
+        """d such that the Jacobian is diag(d), less ddᵀ/⟨d, 1⟩ where the entries are coupled.
+
+        None where the Jacobian has no such form.
+        """
+        return None
+
+
+def minus_target(p: Array, y: Array) -> Array:
+    """p − y, for targets y or for the mask of a label in each row."""
+    xp = namespace(p, y)
+    if xp.isdtype(y.dtype, "bool"):
+        return xp.where(y, p - 1, p)
+    return p - y
 
 
 def mark_labels(labels: Array, theta: Array) -> Array:
@@ -96,12 +85,38 @@ def at_labels(x: Array, labels: Array) -> Array:
 
 
 class Regularizer(ABC):
-    r"""A convex regulariser :math:`\Omega = \Psi + \iota_C`.
+    r"""A convex regularizer :math:`\Omega = \Psi + \iota_C`.
 
     ``value``, ``conjugate`` and ``link`` are for users: they check their argument. The methods
-    named ``solve_*`` and ``potential_*`` are what a regulariser of your own has to write; they
-    trust their arguments, which are floating-point arrays of one library and one shape (…, k).
+    named ``solve*`` and ``potential*`` are what a regularizer of your own has to write; they trust
+    their arguments, which are floating-point arrays of one library and one shape (…, k). The
+    properties named ``is_*`` and ``has_*`` tell engines, front ends and solvers what Ω can do.
     """
+
+    @property
+    def is_row_wise(self) -> bool:
+        """Whether an engine may hand rows over in blocks, several at a time."""
+        return False
+
+    @property
+    def is_coupled(self) -> bool:
+        """Whether the entries of a row share a number τ, and the Hessian has a rank-one part."""
+        return False
+
+    @property
+    def is_entrywise(self) -> bool:
+        """Whether Ω is a sum over entries that know nothing of one another."""
+        return False
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the link has kinks, where the Hessian jumps."""
+        return True
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the Hessian is more than zero."""
+        return True
 
     @property
     @abstractmethod
@@ -125,31 +140,20 @@ class Regularizer(ABC):
         """Bregman divergence D_Ψ(y, z) ≥ 0, shape (…)."""
 
     @abstractmethod
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        """Maximise ⟨y', θ⟩ − Ω(y') over y'."""
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        """Maximize ⟨y', θ⟩ − Ω(y') − c D_Ω(y, y') over y', with the tightness c."""
 
-    @abstractmethod
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
-        """Maximise ⟨y − y', θ'⟩ + ⟨y', θ⟩ over θ' ∈ ∂Ω(y')."""
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        """The same at y = e_label, for labels of shape (…), where the domain has labels.
 
-    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        """The same as ``solve_fenchel_young`` at y = e_label, for labels of shape (…).
-
-        By default through that y; a regulariser that can do without it should.
+        By default through that y; a regularizer that can do without it should.
         """
-        is_label = mark_labels(labels, theta)
-        y = namespace(theta).astype(is_label, theta.dtype)
-        return MarkedSolution(self.solve_fenchel_young(y, theta), is_label)
-
-    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        """The same as ``solve_fitzpatrick`` at y = e_label, for labels of shape (…)."""
-        is_label = mark_labels(labels, theta)
-        y = namespace(theta).astype(is_label, theta.dtype)
-        return MarkedSolution(self.solve_fitzpatrick(y, theta), is_label)
+        y = namespace(theta).astype(mark_labels(labels, theta), theta.dtype)
+        return self.solve(y, theta, tightness)
 
     def solve_link(self, theta: Array) -> Array:
         """∇Ω*(θ), trusting θ."""
-        return self.solve_fenchel_young(namespace(theta).zeros_like(theta), theta).y_star
+        return self.solve(namespace(theta).zeros_like(theta), theta, 0.0).y_star
 
     def solve_conjugate(self, theta: Array) -> Array:
         """Ω*(θ), trusting θ."""
@@ -176,41 +180,43 @@ class Regularizer(ABC):
 
 
 class Elementwise(ABC):
-    """One loss of a separable potential, entry by entry, bound to its targets y.
+    """The loss of a separable potential, entry by entry, bound to its targets and a tightness.
 
-    All methods take s = θ − τ. On a product set τ is 0; on the simplex it makes the maximiser
-    sum to one.
+    All methods take s = θ − τ. On a product set τ is 0; on the simplex it makes the maximizer
+    sum to one. The last three are about τ: a potential that is for product sets alone inherits
+    them.
     """
-
-    @property
-    @abstractmethod
-    def power(self) -> float:
-        """β such that (Σ p)^β is convex in τ; 0 stands for log Σ p."""
-
-    @abstractmethod
-    def start(self, theta: Array) -> Array:
-        """A τ not above the root, shape (…, 1), for scores whose row maximum is 0."""
-
-    def steps(self, theta: Array) -> int:
-        """How many Newton steps lead from the start to τ."""
-        return newton_steps(theta)
 
     @abstractmethod
     def point(self, s: Array) -> tuple[Array, Array]:
-        """The maximiser p and its derivative d = ∂p/∂s ≥ 0."""
+        """The maximizer p and its derivative d = ∂p/∂s ≥ 0."""
 
     @abstractmethod
     def terms(self, s: Array) -> Array:
         """The entries' non-negative contributions to the loss."""
 
+    @property
+    def power(self) -> float:
+        """β such that (Σ p)^β is convex in τ; 0 stands for log Σ p."""
+        return 0.0
+
+    def start(self, theta: Array) -> Array:
+        """A τ not above the root, shape (…, 1), for scores whose row maximum is 0."""
+        raise TypeError(f"{type(self).__name__} does not couple the entries of a row")
+
+    def steps(self, theta: Array) -> int:
+        """How many Newton steps lead from the start to τ."""
+        return newton_steps(theta)
+
 
 @dataclass(frozen=True, eq=False)
 class SeparableSolution(Solution):
-    """The maximiser of a separable potential on a product set or on the simplex."""
+    """The maximizer of a separable potential; ``y`` holds targets, or the mask of labels."""
 
     kernel: Elementwise
+    y: Array
     s: Array
-    coupled: bool
+    is_coupled: bool
 
     @property
     def y_star(self) -> Array:
@@ -219,21 +225,26 @@ class SeparableSolution(Solution):
     def value(self) -> Array:
         return namespace(self.s).sum(self.kernel.terms(self.s), axis=-1)
 
+    def gradient(self) -> Array:
+        return minus_target(self.y_star, self.y)
+
+    def slope(self) -> Array:
+        return self.kernel.point(self.s)[1]
+
     def hessian_product(self, v: Array) -> Array:
-        d = self.kernel.point(self.s)[1]
-        if not self.coupled:
-            return d * v
-        return d * (v - row_sum(d * v) / row_sum(d))
+        return coupled_product(self.slope(), v) if self.is_coupled else self.slope() * v
 
 
-def solve_separable(kernel: Elementwise, theta: Array, domain: ConvexSet) -> SeparableSolution:
+def solve_separable(
+    kernel: Elementwise, y: Array, theta: Array, domain: ConvexSet
+) -> SeparableSolution:
     """Solve for τ where the domain couples the entries of a row."""
-    if isinstance(domain, ProductSet):
-        return SeparableSolution(kernel, theta, coupled=False)
+    if domain.is_product:
+        return SeparableSolution(kernel, y, theta, is_coupled=False)
     theta = theta - row_max(theta)
     start, steps = kernel.start(theta), kernel.steps(theta)
     s = shift_to_root(kernel.point, theta, start, kernel.power, steps)
-    return SeparableSolution(kernel, s, coupled=True)
+    return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,60 +278,54 @@ class LabelKernel(Elementwise):
         return namespace(s).where(self.is_label, at_label, self.zero.terms(s))
 
 
-def solve_separable_labels(
-    kernel: Callable[[Array], Elementwise], labels: Array, theta: Array
-) -> LabelSolution:
-    """Solve on the simplex at y = e_label, for the kernel of given targets."""
-    is_label = mark_labels(labels, theta)
-    zero = namespace(theta).zeros_like(theta[..., :1])
-    both = LabelKernel(labels, is_label, kernel(zero + 1), kernel(zero))
-    return MarkedSolution(solve_separable(both, theta, Simplex()), is_label)
-
-
 class SeparableRegularizer(Regularizer):
-    """Ψ(y) = Σ ψ(y_i) on a product set or the simplex: two kernels and ψ' say it all."""
+    """Ψ(y) = Σ ψ(y_i) on a product set or on the simplex: ψ, ψ', ψ'' and one kernel say it all.
+
+    A subclass writes ``domain``, ``potential``, ``potential_gradient``, ``potential_curvature``,
+    ``kernel`` and ``slope``, and has labels, sparse targets, row blocks and all front ends.
+    """
+
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
+    @property
+    def is_coupled(self) -> bool:
+        return not self.is_entrywise
+
+    @property
+    def is_entrywise(self) -> bool:
+        return self.domain.is_product
 
     @abstractmethod
-    def fenchel_young_kernel(self, y: Array) -> Elementwise:
-        """Formulas of the Fenchel-Young loss at targets y."""
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        """Formulas of the loss at targets y, which may be broadcast against the scores."""
 
     @abstractmethod
-    def fitzpatrick_kernel(self, y: Array) -> Elementwise:
-        """Formulas of the Fitzpatrick loss at targets y."""
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        """d = ∂p/∂s, from the maximizer p and its target: 1/d = ψ''(p)(1 + c) + c ψ'''(p)(p − y).
+
+        Zero where p is at an end of its interval.
+        """
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
         # at s = ψ'(z) the link is z itself, and the Fenchel-Young terms are D_ψ(y, z)
-        terms = self.fenchel_young_kernel(y).terms(self.potential_gradient(z))
-        return namespace(y).sum(terms, axis=-1)
+        return namespace(y).sum(self.kernel(y, 0.0).terms(self.potential_gradient(z)), axis=-1)
 
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        return solve_separable(self.fenchel_young_kernel(y), theta, self.domain)
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        return solve_separable(self.kernel(y, tightness), y, theta, self.domain)
 
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
-        return solve_separable(self.fitzpatrick_kernel(y), theta, self.domain)
-
-    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        return solve_separable_labels(self.fenchel_young_kernel, labels, theta)
-
-    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        return solve_separable_labels(self.fitzpatrick_kernel, labels, theta)
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        is_label = mark_labels(labels, theta)
+        zero = namespace(theta).zeros_like(theta[..., :1])
+        kernel = LabelKernel(
+            labels, is_label, self.kernel(zero + 1, tightness), self.kernel(zero, tightness)
+        )
+        return solve_separable(kernel, is_label, theta, self.domain)
 
 
 def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], ...]) -> None:
-    """Raise unless ``domain`` is one of the sets that a regulariser is defined on."""
+    """Raise unless ``domain`` is one of the sets that a regularizer is defined on."""
     if not isinstance(domain, allowed):
         names = " or ".join(f"{kind.__name__}()" for kind in allowed)
         raise TypeError(f"{owner} is defined on {names}, got domain={domain!r}")
-
-
-__all__ = [
-    "Elementwise",
-    "LabelSolution",
-    "Regularizer",
-    "SeparableRegularizer",
-    "Simplex",
-    "Solution",
-    "at_labels",
-    "check_domain",
-    "mark_labels",
-]

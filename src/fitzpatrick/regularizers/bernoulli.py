@@ -1,55 +1,40 @@
 r"""The negative entropy of independent coins, :math:`\sum_i y_i\log y_i + (1-y_i)\log(1-y_i)`.
 
-With a = 1 − y, b = y and p = σ(u), the Fitzpatrick maximiser solves
+With the tightness c, a = c (1 − y), b = c y and p = σ(u), the maximizer solves
 
-.. math:: \frac{p - y}{p(1 - p)} + u = u + a e^u - b e^{-u} + (a - b) = \theta,
+.. math:: c\,\frac{p - y}{p(1 - p)} + u = u + a e^u - b e^{-u} + (a - b) = \theta,
 
-increasing in u, and the loss is :math:`(p - y)^2 / (p(1 - p))`. For a hard label one exponential is
+increasing in u. The loss is that of the entropy at y and p, and at 1 − y and 1 − p:
+the quadratic form :math:`(p - y)^2 / (p(1 - p))` for c = 1. For a hard label one exponential is
 absent and the root is a Wright omega function.
 """
 
+import math
 from dataclasses import dataclass
 
 from .._array import Array, namespace, precision_bits
 from ..sets import Box, ConvexSet
 from ..special import sigmoid, softplus, wright_omega
 from ._base import Elementwise, SeparableRegularizer
-from .negentropy import kl_terms
-
-# Newton steps for u, by bits of precision.
-_STEPS = {53: 6, 24: 4}
+from .negentropy import entropy_terms, kl_terms, omega_steps
 
 
-class _CubeKernel(Elementwise):
-    """The unit cube has no row constraint, and so no τ."""
-
-    power = 0.0
-
-    def start(self, theta: Array) -> Array:
-        raise TypeError("the unit cube does not couple the entries of a row")
+def _odds_product(p: Array, q: Array, y: Array, tightness: float) -> tuple[Array, Array]:
+    """(a p/q, b q/p), where an absent side counts as 0."""
+    xp = namespace(p)
+    if tightness == 0:
+        return xp.zeros_like(p), xp.zeros_like(p)
+    zero = xp.zeros_like(p)
+    rise = xp.where(y < 1, tightness * (1 - y) * p / q, zero)
+    return rise, xp.where(y > 0, tightness * y * q / p, zero)
 
 
 @dataclass(frozen=True, eq=False)
-class SigmoidKernel(_CubeKernel):
-    """p = σ(s)."""
+class CoinKernel(Elementwise):
+    """p = σ(u), with the root u above, which is s itself for c = 0."""
 
     y: Array
-
-    def point(self, s: Array) -> tuple[Array, Array]:
-        p = sigmoid(s)
-        return p, p * sigmoid(-s)
-
-    def terms(self, s: Array) -> Array:
-        y = self.y
-        heads = kl_terms(y, -softplus(-s), sigmoid(s))
-        return heads + kl_terms(1 - y, -softplus(s), sigmoid(-s))
-
-
-@dataclass(frozen=True, eq=False)
-class FitzpatrickSigmoidKernel(_CubeKernel):
-    """p = σ(u) with u the root of u + a e^u − b e^−u = s − (a − b)."""
-
-    y: Array
+    tightness: float
 
     def _logit(self, s: Array) -> Array:
         """The root u, by Newton's method from the side where it is monotone.
@@ -58,47 +43,54 @@ class FitzpatrickSigmoidKernel(_CubeKernel):
         Reflecting y and s where its value is negative leaves u + δ ≥ 0, where it is convex, and
         Newton's method decreases to the root from any upper bound.
         """
-        xp = namespace(s)
+        if self.tightness == 0:
+            return s
+        xp, c = namespace(s), self.tightness
         y, zero = self.y, xp.zeros_like(s)
         shift = (xp.log1p(-y) - xp.log(y)) / 2
-        reflect = (y == 1) | (s - (1 - 2 * y) + shift < 0)  # y = 1 has δ = −∞, even at s = +∞
-        a = xp.where(reflect, y, 1 - y)
-        b = xp.where(reflect, 1 - y, y)
-        c = xp.where(reflect, -s, s) - (a - b)
+        reflect = (y == 1) | (s - c * (1 - 2 * y) + shift < 0)  # y = 1 has δ = −∞, even at s = +∞
+        a = c * xp.where(reflect, y, 1 - y)
+        b = c * xp.where(reflect, 1 - y, y)
+        level = xp.where(reflect, -s, s) - (a - b)
         shift = xp.where(reflect, -shift, shift)
         m = xp.sqrt(a * b)
+        log_a = math.log(c) + xp.log(xp.where(reflect, y, 1 - y))
         # b e^−u <= m gives one bound, u = log(ω/a), and sinh v >= v the other
-        z = c + m + xp.log(a)
+        z = level + m + log_a
         omega = wright_omega(z)
-        u = xp.where(z < 0, c + m - omega, xp.log(omega) - xp.log(a))
-        linear = (c + shift) / (1 + 2 * m) - shift
+        u = xp.where(z < 0, level + m - omega, xp.log(omega) - log_a)
+        linear = (level + shift) / (1 + 2 * m) - shift
         u = xp.where((b > 0) & (linear < u), linear, u)
-        for _ in range(_STEPS[precision_bits(s)]):
+        for _ in range(omega_steps(precision_bits(s), c)):
             rise = a * xp.exp(u)
             fall = xp.where(b > 0, b * xp.exp(-u), zero)
-            step = (u + rise - fall - c) / (1 + rise + fall)
+            step = (u + rise - fall - level) / (1 + rise + fall)
             u = u - xp.where(xp.isfinite(step), step, zero)  # an infinite score stays infinite
         return xp.where(reflect, -u, u)
-
-    def _odds(self, p: Array, q: Array) -> tuple[Array, Array]:
-        """(a p/q, b q/p), where an absent side counts as 0."""
-        xp = namespace(p)
-        zero = xp.zeros_like(p)
-        rise = xp.where(self.y < 1, (1 - self.y) * p / q, zero)
-        return rise, xp.where(self.y > 0, self.y * q / p, zero)
 
     def point(self, s: Array) -> tuple[Array, Array]:
         u = self._logit(s)
         p, q = sigmoid(u), sigmoid(-u)
-        rise, fall = self._odds(p, q)
+        rise, fall = _odds_product(p, q, self.y, self.tightness)
         return p, p * q / (1 + rise + fall)
 
     def terms(self, s: Array) -> Array:
-        # (p − y)²/(p q) as a product of two numbers of one sign: p − y = a p − b q
         u = self._logit(s)
-        p, q = sigmoid(u), sigmoid(-u)
-        rise, fall = self._odds(p, q)
-        return ((1 - self.y) * p - self.y * q) * ((1 - self.y) - self.y + rise - fall)
+        y, p, q = self.y, sigmoid(u), sigmoid(-u)
+        if self.tightness == 0:
+            return kl_terms(y, -softplus(-u), p) + kl_terms(1 - y, -softplus(u), q)
+        if self.tightness == 1:
+            # (p − y)²/(p q) as a product of two numbers of one sign: p − y = a p − b q
+            rise, fall = _odds_product(p, q, y, 1.0)
+            return ((1 - y) * p - y * q) * ((1 - y) - y + rise - fall)
+        heads = _coin_terms(y, -softplus(-u), p, self.tightness)
+        return heads + _coin_terms(1 - y, -softplus(u), q, self.tightness)
+
+
+def _coin_terms(y: Array, log_p: Array, p: Array, tightness: float) -> Array:
+    xp = namespace(y)
+    rho = log_p - xp.log(xp.where(y > 0, y, xp.ones_like(y)))
+    return entropy_terms(y, rho, p, tightness)
 
 
 @dataclass(frozen=True)
@@ -125,6 +117,10 @@ class Bernoulli(SeparableRegularizer):
     def domain(self) -> ConvexSet:
         return Box(0.0, 1.0)
 
+    @property
+    def has_kinks(self) -> bool:
+        return False
+
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
         one = xp.ones_like(y)
@@ -143,8 +139,11 @@ class Bernoulli(SeparableRegularizer):
     def solve_conjugate(self, theta: Array) -> Array:
         return namespace(theta).sum(softplus(theta), axis=-1)
 
-    def fenchel_young_kernel(self, y: Array) -> Elementwise:
-        return SigmoidKernel(y)
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        return CoinKernel(y, tightness)
 
-    def fitzpatrick_kernel(self, y: Array) -> Elementwise:
-        return FitzpatrickSigmoidKernel(y)
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        xp = namespace(p)
+        rise, fall = _odds_product(p, 1 - p, y, tightness)
+        inside = (p > 0) & (p < 1)
+        return xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))

@@ -1,49 +1,61 @@
 r"""The negative Shannon entropy on the simplex (logistic) or on the orthant (Poisson).
 
-Both losses are divergences between y and the maximiser p, sums of non-negative terms:
+With s = θ − τ and the tightness c, the maximizer is
 
-.. math:: L_{FY} = \sum_i y_i \log(y_i / p_i) - y_i + p_i, \qquad
-          L_F = \sum_i (p_i - y_i)^2 / p_i,
+.. math:: p = c\,y / \omega = e^{s + \omega}, \qquad \omega = \omega(\log c + \log y - s),
 
-the Kullback-Leibler and the χ² divergence. With s = θ − τ, the Fenchel-Young maximiser is
-:math:`e^s` and the Fitzpatrick one
+with the Wright omega function; ω = 0 and :math:`p = e^s` where c y = 0. On the orthant, where no τ
+absorbs constants, s is less by c. With ρ = log(p/y) and :math:`E(x) = e^x - 1 - x \ge 0`,
 
-.. math:: p = y / \omega = e^{s + \omega}, \qquad \omega = \omega(\log y - s),
+.. math:: L_c = \sum_i y_i \, (E(\rho_i) + c\,E(-\rho_i)),
 
-with the Wright omega function; ω = 0 and :math:`p = e^s` where y = 0.
+where an entry with y = 0 counts p: the Kullback-Leibler divergence for c = 0 and the χ² divergence
+:math:`\sum_i (p_i - y_i)^2 / p_i` for c = 1.
 """
 
+import math
 from dataclasses import dataclass
 
 from .._array import Array, namespace, precision_bits
 from ..sets import ConvexSet, Orthant, Simplex
 from ..special import expm1_minus_x, logsumexp, wright_omega
-from ._base import Elementwise, LabelSolution, SeparableRegularizer, check_domain
-from .negentropy_labels import solve_fitzpatrick_logistic_labels, solve_logistic_labels
+from ._base import Elementwise, SeparableRegularizer, Solution, check_domain
+from .negentropy_labels import solve_negentropy_labels
 
-# Newton steps for τ, by bits of precision: one more than was ever needed in a search over
-# supports, sizes and score scales.
+# Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
+# over supports, sizes and score scales.
 _STEPS = {53: 6, 24: 4}
+
+
+def omega_steps(bits: int, tightness: float) -> int:
+    """Newton steps for τ: the interval that it lies in is as long as c."""
+    return _STEPS[bits] + math.ceil(math.log2(max(tightness, 1.0)) / 2)
 
 
 def kl_terms(y: Array, log_p: Array, p: Array) -> Array:
     """Entries y log(y/p) − y + p ≥ 0; p where y = 0 or p = ∞, and +∞ where p = 0 < y."""
     xp = namespace(y)
-    one = xp.ones_like(y)
-    ratio = log_p - xp.log(xp.where(y > 0, y, one))  # log(p/y)
-    near = xp.abs(ratio) < 0.5
-    close = y * expm1_minus_x(xp.where(near, ratio, xp.zeros_like(ratio)))
-    apart = p - y - y * ratio
-    return xp.where((y > 0) & (p < xp.inf), xp.where(near, close, apart), p)
+    return entropy_terms(y, log_p - xp.log(xp.where(y > 0, y, xp.ones_like(y))), p, 0.0)
+
+
+def entropy_terms(y: Array, rho: Array, p: Array, tightness: float) -> Array:
+    """Entries y (E(ρ) + c E(−ρ)) with ρ = log(p/y), and p where y = 0."""
+    xp = namespace(y)
+    near = xp.abs(rho) < 0.5
+    close = y * expm1_minus_x(xp.where(near, rho, xp.zeros_like(rho)))
+    terms = xp.where(near, close, p - y - y * rho)
+    if tightness > 0:
+        reverse = expm1_minus_x(-xp.where(rho == -xp.inf, xp.zeros_like(rho), rho))
+        reverse = xp.where(rho == -xp.inf, xp.full_like(rho, xp.inf), reverse)
+        terms = terms + tightness * y * reverse
+    return xp.where((y > 0) & (p < xp.inf), terms, p)
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticKernel(Elementwise):
-    """p = exp(s), on the simplex and on the orthant alike."""
+class SoftmaxKernel(Elementwise):
+    """Tightness 0: p = exp(s), on the simplex and on the orthant alike."""
 
     y: Array
-
-    power = 0.0
 
     def start(self, theta: Array) -> Array:
         return logsumexp(theta)
@@ -60,40 +72,48 @@ class LogisticKernel(Elementwise):
 
 
 @dataclass(frozen=True, eq=False)
-class FitzpatrickLogisticKernel(Elementwise):
-    """p = y / ω(log y − s), with s less by one where no τ absorbs the constant."""
+class OmegaKernel(Elementwise):
+    """Tightness c > 0: p = c y / ω(log c + log y − s), with s less by an offset."""
 
     y: Array
     log_y: Array
+    tightness: float
     offset: float
-
-    power = 0.0
 
     def start(self, theta: Array) -> Array:
         # p >= exp(s), so that Σ p >= 1 there
         return logsumexp(theta)
 
     def steps(self, theta: Array) -> int:
-        return _STEPS[precision_bits(theta)]
+        return omega_steps(precision_bits(theta), self.tightness)
 
     def _omega_and_point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
-        s = s - self.offset
+        log_cy = math.log(self.tightness) + self.log_y
         # y = 0 has ω = 0 even where a masked class has s = −∞ as well
-        z = xp.where(self.y > 0, self.log_y - s, xp.full_like(s, -xp.inf))
-        omega = wright_omega(z)
+        omega = wright_omega(xp.where(self.y > 0, log_cy - s, xp.full_like(s, -xp.inf)))
         # Two forms of one number: the first keeps its digits for small ω, the second for large.
-        # Near ω = 1 the second also rounds to the side of y that ω is on.
-        return omega, xp.where(omega < 0.5, xp.exp(s + omega), self.y / omega)
+        # Near ω = c = 1 the second also rounds to the side of y that ω is on.
+        return omega, xp.where(omega < 0.5, xp.exp(s + omega), self.tightness * self.y / omega)
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        omega, p = self._omega_and_point(s)
+        omega, p = self._omega_and_point(s - self.offset)
         return p, p / (1 + omega)
 
     def terms(self, s: Array) -> Array:
-        # (p − y)² / p = (p − y)(1 − ω), a product of two numbers of one sign
+        xp = namespace(s)
+        s = s - self.offset
         omega, p = self._omega_and_point(s)
-        return (p - self.y) * (1 - omega)
+        if self.tightness == 1:
+            # (p − y)² / p = (p − y)(1 − ω), a product of two numbers of one sign
+            return (p - self.y) * (1 - omega)
+        # log(p/y) in two forms, as p
+        is_small = omega < 0.5
+        safe = xp.where(is_small, xp.ones_like(omega), omega)
+        large = math.log(self.tightness) - xp.log(safe)
+        return entropy_terms(
+            self.y, xp.where(is_small, s + omega - self.log_y, large), p, self.tightness
+        )
 
 
 @dataclass(frozen=True)
@@ -130,13 +150,13 @@ class Negentropy(SeparableRegularizer):
         check_domain("Negentropy", self.domain, (Simplex, Orthant))
 
     @property
-    def _is_simplex(self) -> bool:
-        return isinstance(self.domain, Simplex)
+    def has_kinks(self) -> bool:
+        return False
 
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
         entropy = y * xp.log(xp.where(y > 0, y, xp.ones_like(y)))
-        return xp.sum(entropy if self._is_simplex else entropy - y, axis=-1)
+        return xp.sum(entropy if self.is_coupled else entropy - y, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
         return namespace(z).log(z)
@@ -147,17 +167,19 @@ class Negentropy(SeparableRegularizer):
 
     def solve_conjugate(self, theta: Array) -> Array:
         xp = namespace(theta)
-        return logsumexp(theta)[..., 0] if self._is_simplex else xp.sum(xp.exp(theta), axis=-1)
+        return logsumexp(theta)[..., 0] if self.is_coupled else xp.sum(xp.exp(theta), axis=-1)
 
-    def fenchel_young_kernel(self, y: Array) -> Elementwise:
-        return LogisticKernel(y)
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        if tightness == 0:
+            return SoftmaxKernel(y)
+        offset = 0.0 if self.is_coupled else tightness
+        return OmegaKernel(y, namespace(y).log(y), tightness, offset)
 
-    def fitzpatrick_kernel(self, y: Array) -> Elementwise:
-        offset = 0.0 if self._is_simplex else 1.0
-        return FitzpatrickLogisticKernel(y, namespace(y).log(y), offset)
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        if tightness == 0:
+            return p
+        xp = namespace(p)
+        return xp.where(p > 0, p * p / (p + tightness * y), xp.zeros_like(p))
 
-    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        return solve_logistic_labels(labels, theta)
-
-    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        return solve_fitzpatrick_logistic_labels(labels, theta)
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        return solve_negentropy_labels(labels, theta, tightness)

@@ -1,7 +1,7 @@
 r"""A quadratic form, :math:`\Omega(y) = \tfrac12 \langle y, A y\rangle` on all of ℝᵏ.
 
-The Fitzpatrick maximiser is :math:`y^\star = (y + A^{-1}\theta)/2`, and with the residual
-:math:`r = A^{-1}\theta - y` the losses are :math:`\tfrac12\langle r, A r\rangle` and half of that.
+At the tightness c the maximizer is :math:`y^\star = (c\,y + A^{-1}\theta)/(1 + c)`, and with the
+residual :math:`r = A^{-1}\theta - y` the loss is :math:`\langle r, A r\rangle / (2 + 2c)`.
 """
 
 from dataclasses import dataclass
@@ -15,30 +15,36 @@ from ._base import Regularizer, Solution
 
 @dataclass(frozen=True, eq=False)
 class QuadraticSolution(Solution):
-    """p = c y + (1 − c) A⁻¹θ with c = 0 (Fenchel-Young) or ½ (Fitzpatrick)."""
+    """The formulas above at one pair."""
 
     owner: "Quadratic"
     y: Array
     theta: Array
-    mix: float
+    tightness: float
 
     @property
     def y_star(self) -> Array:
-        return self.mix * self.y + (1 - self.mix) * self.owner.unapply(self.theta)
+        c = self.tightness
+        return c / (1 + c) * self.y + self.owner.unapply(self.theta) / (1 + c)
 
     def value(self) -> Array:
-        factor = self.owner.factor(self.y)
-        # ‖Uᵀ r‖²/2 with A = U Uᵀ
-        image = (self.owner.unapply(self.theta) - self.y) @ factor
-        return (1 - self.mix) * inner(image, image) / 2
+        # ‖Uᵀ r‖² with A = U Uᵀ
+        image = self._residual() @ self.owner.factor(self.y)
+        return inner(image, image) / (2 * (1 + self.tightness))
+
+    def gradient(self) -> Array:
+        return self._residual() / (1 + self.tightness)
 
     def hessian_product(self, v: Array) -> Array:
-        return (1 - self.mix) * self.owner.unapply(v)
+        return self.owner.unapply(v) / (1 + self.tightness)
+
+    def _residual(self) -> Array:
+        return self.owner.unapply(self.theta) - self.y
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(Regularizer):
-    r"""Quadratic regulariser :math:`\tfrac12\langle y, A y\rangle` with A positive definite.
+    r"""Quadratic regularizer :math:`\tfrac12\langle y, A y\rangle` with A positive definite.
 
     - Link: :math:`A^{-1}\theta`.
     - Fenchel-Young loss: the Mahalanobis form :math:`\tfrac12\langle r, A r\rangle`,
@@ -77,6 +83,10 @@ class Quadratic(Regularizer):
     def domain(self) -> ConvexSet:
         return Reals()
 
+    @property
+    def has_kinks(self) -> bool:
+        return False
+
     def _matrix(self, like: Array) -> Array:
         k = self.A.shape[0]
         if like.shape[-1] != k:
@@ -109,8 +119,5 @@ class Quadratic(Regularizer):
     def potential_divergence(self, y: Array, z: Array) -> Array:
         return self.potential_curvature(z, y - z) / 2
 
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        return QuadraticSolution(self, y, theta, mix=0.0)
-
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
-        return QuadraticSolution(self, y, theta, mix=0.5)
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        return QuadraticSolution(self, y, theta, tightness)

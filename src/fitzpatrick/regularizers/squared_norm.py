@@ -1,34 +1,29 @@
-r"""Half the squared Euclidean norm, :math:`\Omega = \tfrac12\|\cdot\|^2 + \iota_C`, on any set.
+r"""Half the squared norm on a convex set: the squared, sparsemax and sparseMAP losses.
 
-Fenchel-Young: the squared loss (C = ℝᵏ), sparsemax (the simplex), sparseMAP (any C).
-Fitzpatrick: :math:`y^\star = P_C((y + \theta)/2)` and :math:`L = \langle y^\star - y,
-\theta - y^\star\rangle`.
+With the tightness c the maximizer is a projection, :math:`p = P_C(m)` of the mixture
+:math:`m = (\theta + c\,y)/(1 + c)`, and the loss is
 
-Both are projections of a mixture m = c y + (1 − c) θ, with c = 0 for Fenchel-Young and c = ½ for
-Fitzpatrick. With p = P_C(m) both losses are
+.. math:: L_c = (1 + c) \Bigl( \tfrac12\|y - p\|^2 + \langle p - y, m - p\rangle \Bigr),
 
-.. math:: \frac{1}{1 - c} \Bigl( \tfrac12\|y - p\|^2 + \langle p - y, m - p\rangle \Bigr),
-
-two non-negative terms: m − p is normal to C at p.
+two non-negative terms: m − p is normal to C at p. For c = 0 that is
+:math:`\tfrac12\|y - \theta\|^2 - \tfrac12\|P_C(\theta) - \theta\|^2`: squared (ℝᵏ), sparsemax (the
+simplex), sparseMAP (any C).
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
-from ..sets import ConvexSet, Orthant, ProductSet, Reals, Simplex
+from ..sets import ConvexSet, ProductSet, Reals
 from ..sets._base import elementwise_gap
-from ._base import (
-    Elementwise,
-    LabelSolution,
-    Regularizer,
-    Solution,
-    solve_separable,
-    solve_separable_labels,
-)
+from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 
-_FENCHEL_YOUNG, _FITZPATRICK = 0.0, 0.5
+
+def _mixture(y: Array, s: Array, tightness: float) -> Array:
+    """(s + c y)/(1 + c), without overflow."""
+    if tightness == 0:
+        return s
+    return tightness / (1 + tightness) * y + s / (1 + tightness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,33 +32,34 @@ class SquaredKernel(Elementwise):
 
     y: Array
     domain: ProductSet
-    mix: float
+    tightness: float
 
-    power = 1.0
-
-    def _mixture(self, s: Array) -> Array:
-        return s if self.mix == 0 else self.mix * self.y + (1 - self.mix) * s
+    @property
+    def power(self) -> float:
+        return 1.0
 
     def start(self, theta: Array) -> Array:
         # there the largest entry of the projection alone is one
-        return (row_max(self._mixture(theta)) - 1) / (1 - self.mix)
+        top = row_max(_mixture(self.y, theta, self.tightness))
+        return (top - 1) * (1 + self.tightness)
 
     def steps(self, theta: Array) -> int:
         return piecewise_linear_steps(theta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        m = self._mixture(s)
+        m = _mixture(self.y, s, self.tightness)
         inside = namespace(s).astype(self.domain.is_interior(m), s.dtype)
-        return self.domain.project(m), (1 - self.mix) * inside
+        return self.domain.project(m), inside / (1 + self.tightness)
 
     def terms(self, s: Array) -> Array:
         xp = namespace(s)
-        m = self._mixture(s)
+        scale = 1 + self.tightness
+        m = _mixture(self.y, s, self.tightness)
         p = self.domain.project(m)
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
-        distance = xp.where(m == p, (1 - self.mix) * (self.y - s), self.y - p)
+        distance = xp.where(m == p, (self.y - s) / scale, self.y - p)
         normal = xp.where(m == p, xp.zeros_like(m), m - p)  # even where both are infinite
-        return (distance * distance / 2 + elementwise_gap(p, self.y, normal)) / (1 - self.mix)
+        return scale * (distance * distance / 2 + elementwise_gap(p, self.y, normal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +69,7 @@ class ProjectionSolution(Solution):
     y: Array
     m: Array
     domain: ConvexSet
-    mix: float
+    tightness: float
 
     @property
     def y_star(self) -> Array:
@@ -83,14 +79,17 @@ class ProjectionSolution(Solution):
         p = self.y_star
         distance = self.y - p
         gap = self.domain.normal_gap(self.y, p, self.m - p)
-        return (inner(distance, distance) / 2 + gap) / (1 - self.mix)
+        return (1 + self.tightness) * (inner(distance, distance) / 2 + gap)
+
+    def gradient(self) -> Array:
+        return self.y_star - self.y
 
     def hessian_product(self, v: Array) -> Array:
-        return (1 - self.mix) * self.domain.project_derivative(self.m, v)
+        return self.domain.project_derivative(self.m, v) / (1 + self.tightness)
 
 
 @dataclass(frozen=True)
-class SquaredNorm(Regularizer):
+class SquaredNorm(SeparableRegularizer):
     r"""Half the squared norm on a convex set, :math:`\Omega(y) = \tfrac12\|y\|^2 + \iota_C(y)`.
 
     - Link: the projection :math:`P_C(\theta)`.
@@ -115,6 +114,18 @@ class SquaredNorm(Regularizer):
 
     domain: ConvexSet = Reals()
 
+    @property
+    def is_row_wise(self) -> bool:
+        return self.domain.coordinates is not None
+
+    @property
+    def is_coupled(self) -> bool:
+        return self.is_row_wise and not self.domain.is_product
+
+    @property
+    def has_kinks(self) -> bool:
+        return self.domain != Reals()
+
     def potential(self, y: Array) -> Array:
         return inner(y, y) / 2
 
@@ -127,23 +138,26 @@ class SquaredNorm(Regularizer):
     def potential_divergence(self, y: Array, z: Array) -> Array:
         return inner(y - z, y - z) / 2
 
-    def _solve(self, y: Array, theta: Array, mix: float) -> Solution:
-        if isinstance(self.domain, ProductSet):
-            return solve_separable(SquaredKernel(y, self.domain, mix), theta, self.domain)
-        if isinstance(self.domain, Simplex):
-            return solve_separable(SquaredKernel(y, Orthant(), mix), theta, self.domain)
-        return ProjectionSolution(y, mix * y + (1 - mix) * theta, self.domain, mix)
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        return SquaredKernel(y, self._coordinates, tightness)
 
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        return self._solve(y, theta, _FENCHEL_YOUNG)
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        inside = self._coordinates.is_interior(p)
+        return namespace(p).astype(inside, p.dtype) / (1 + tightness)
 
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
-        return self._solve(y, theta, _FITZPATRICK)
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        if self.is_row_wise:
+            return super().solve(y, theta, tightness)
+        return ProjectionSolution(y, _mixture(y, theta, tightness), self.domain, tightness)
 
-    def solve_fenchel_young_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        kernel = partial(SquaredKernel, domain=Orthant(), mix=_FENCHEL_YOUNG)
-        return solve_separable_labels(kernel, labels, theta)
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if self.is_row_wise:
+            return super().solve_labels(labels, theta, tightness)
+        return Regularizer.solve_labels(self, labels, theta, tightness)
 
-    def solve_fitzpatrick_labels(self, labels: Array, theta: Array) -> LabelSolution:
-        kernel = partial(SquaredKernel, domain=Orthant(), mix=_FITZPATRICK)
-        return solve_separable_labels(kernel, labels, theta)
+    @property
+    def _coordinates(self) -> ProductSet:
+        coordinates = self.domain.coordinates
+        if coordinates is None:
+            raise TypeError(f"the entries of a row in {self.domain!r} depend on each other")
+        return coordinates

@@ -1,24 +1,28 @@
 r"""Tsallis entropies, the α-entmax family between the logistic and the sparsemax loss.
 
-With β = α − 1 and s = θ − τ, up to constants that τ absorbs:
+With β = α − 1, s = θ − τ and the tightness c, up to constants that τ absorbs, the maximizer p is
+the root of
 
-- Fenchel-Young: :math:`p = (\beta s)_+^{1/\beta}`, loss :math:`D_\psi(y, p)` plus
-  :math:`y\,(-s)_+` where p = 0.
-- Fitzpatrick: p is the root of :math:`\frac{\alpha}{\beta} p^\beta - y\,p^{\beta-1} = s`, loss
-  :math:`p^{\beta-1} (p - y)^2`.
+.. math:: (1/\beta + c)\, p^\beta - c\, y\, p^{\beta - 1} = s,
 
-For α = 1.5 the root is a quadratic's: :math:`\sqrt p = (s + \sqrt{s^2 + 12 y})/6`.
+which is :math:`p = (\beta s)_+^{1/\beta}` where c y = 0, and for α = 1.5 a quadratic's:
+:math:`\sqrt p = (s + \sqrt{s^2 + 4(2 + c)\,c\,y})/(4 + 2c)`. The loss is D + c (Q − D), with
+
+.. math:: D = D_\psi(y, p) = \frac{y^\alpha + \beta p^\alpha - \alpha p^\beta y}{\alpha\beta},
+          \qquad Q = p^{\beta - 1} (p - y)^2,
+
+plus :math:`y\,(-s)_+` where p = 0.
 """
 
 import math
 from dataclasses import dataclass
 
 from .._array import Array, namespace, precision_bits, row_max
-from ..sets import ConvexSet, Orthant, Simplex
+from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x
 from ._base import Elementwise, SeparableRegularizer
 from .negentropy import Negentropy
-from .squared_norm import SquaredKernel
+from .squared_norm import SquaredNorm
 
 # Newton steps for the entries' own roots where they have no closed form, by bits of precision.
 _ENTRY_STEPS = {53: 10, 24: 8}
@@ -36,46 +40,73 @@ def _power(q: Array, beta: float) -> Array:
     return q * q if beta == 0.5 else q ** (1 / beta)
 
 
-def _slope(q: Array, beta: float) -> Array:
-    """p^(1−β), from q = p^β so that it is smooth where p = 0 too."""
-    return q if beta == 0.5 else q ** ((1 - beta) / beta)
-
-
-def _masked_gap(y: Array, s: Array) -> Array:
-    """Product y (−s)₊, where 0 · ∞ counts as 0."""
-    xp = namespace(y)
-    return xp.where(y > 0, y * _relu(-s), xp.zeros_like(y))
+def _slope(p: Array, q: Array, y: Array, beta: float, tightness: float) -> Array:
+    """d = ∂p/∂s, from p and q = p^β, so that it is smooth where p = 0 too."""
+    xp = namespace(p)
+    flat = q if beta == 0.5 else q ** ((1 - beta) / beta)  # p^(1 − β)
+    if tightness == 0:
+        return flat
+    w = y / xp.where(p == 0, xp.ones_like(p), p)
+    slope = flat / (1 + tightness * beta + tightness * (1 - beta) * w)
+    return xp.where(p == 0, xp.zeros_like(p), slope)
 
 
 @dataclass(frozen=True, eq=False)
 class EntmaxKernel(Elementwise):
-    """p = (β s)₊^(1/β)."""
+    """The formulas above, in terms of q = p^β, which keeps its digits where p underflows."""
 
     y: Array
     beta: float
+    tightness: float
 
     @property
     def power(self) -> float:
         return self.beta
 
-    def start(self, theta: Array) -> Array:
-        # there the largest entry alone is one
-        return row_max(theta) - 1 / self.beta
+    @property
+    def _reach(self) -> float:
+        """1/β + c: an entry that exceeds τ by so much is at least one."""
+        return 1 / self.beta + self.tightness
 
-    def _root_and_link(self, s: Array) -> tuple[Array, Array]:
-        """q = p^β, which keeps its digits where p underflows, and p."""
-        q = _relu(self.beta * s)
-        return q, _power(q, self.beta)
+    def start(self, theta: Array) -> Array:
+        return row_max(theta) - self._reach
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        q, p = self._root_and_link(s)
-        return p, _slope(q, self.beta)
+        q = self._root(s)
+        p = _power(q, self.beta)
+        return p, _slope(p, q, self.y, self.beta, self.tightness)
 
     def terms(self, s: Array) -> Array:
-        return self._divergence(*self._root_and_link(s)) + _masked_gap(self.y, s)
+        xp, c = namespace(s), self.tightness
+        q = self._root(s)
+        p = _power(q, self.beta)
+        if c == 0:
+            depth = xp.where(self.y > 0, self.y * _relu(-s), xp.zeros_like(s))
+            return self._divergence(q, p) + depth
+        quadratic = self._quadratic_form(s, q, p)
+        if c == 1:
+            return quadratic
+        divergence = self._divergence(q, p)
+        if c < 1:
+            return (1 - c) * divergence + quadratic
+        excess = quadratic - c * divergence
+        # both may be infinite, where a class with a target is masked
+        return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
+
+    def _quadratic_form(self, s: Array, q: Array, p: Array) -> Array:
+        """c Q = c (p − y)² p^(β−1), in two forms that stay exact where p underflows.
+
+        They are c q (p − y)(1 − y/p), and (y − p)(q/β − s) by the equation of p, whose terms have
+        one sign for s < 0.
+        """
+        xp = namespace(s)
+        zero = xp.zeros_like(p)
+        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
+        rising = xp.where(p == 0, zero, self.tightness * q * (p - self.y) * (1 - w))
+        falling = xp.where(self.y > 0, (self.y - p) * (q / self.beta + _relu(-s)), zero)
+        return xp.where(s < 0, falling, rising)
 
     def _divergence(self, q: Array, p: Array) -> Array:
-        """D_ψ(y, p) = (y^α + β p^α − α p^β y)/(α β)."""
         xp = namespace(p)
         y, alpha, beta = self.y, 1 + self.beta, self.beta
         if beta == 0.5:
@@ -90,90 +121,57 @@ class EntmaxKernel(Elementwise):
         apart = y**alpha + beta * p * q - alpha * q * y
         return xp.where(near, close, apart) / (alpha * beta)
 
-
-@dataclass(frozen=True, eq=False)
-class FitzpatrickEntmaxKernel(Elementwise):
-    """p the root of (α/β) p^β − y p^(β−1) = s."""
-
-    y: Array
-    beta: float
-
-    @property
-    def power(self) -> float:
-        return self.beta
-
-    def start(self, theta: Array) -> Array:
-        # an entry with s = α/β is at least one
-        return row_max(theta) - (1 + self.beta) / self.beta
-
-    def point(self, s: Array) -> tuple[Array, Array]:
-        xp = namespace(s)
-        q = self._root(s)
-        p = _power(q, self.beta)
-        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
-        slope = _slope(q, self.beta) / (1 + self.beta + (1 - self.beta) * w)
-        return p, xp.where(p == 0, xp.zeros_like(p), slope)
-
-    def terms(self, s: Array) -> Array:
-        # (p − y)² p^(β−1) in two forms that stay exact where p underflows: q (p − y)(1 − y/p),
-        # and (y − p)(q/β − s) by the equation of p, whose terms have one sign for s < 0
-        xp = namespace(s)
-        q = self._root(s)
-        p = _power(q, self.beta)
-        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
-        rising = xp.where(p == 0, xp.zeros_like(p), q * (p - self.y) * (1 - w))
-        falling = (self.y - p) * (q / self.beta + _relu(-s))
-        return xp.where(s < 0, xp.where(self.y > 0, falling, xp.zeros_like(p)), rising)
-
     def _root(self, s: Array) -> Array:
-        """q = p^β, which keeps its digits where p underflows."""
+        """q = p^β."""
+        if self.tightness == 0:
+            return _relu(self.beta * s)
         return self._quadratic_root(s) if self.beta == 0.5 else self._newton_root(s)
 
     def _quadratic_root(self, s: Array) -> Array:
         xp = namespace(s)
-        size = xp.abs(s)
-        # √(s² + 12 y) without overflow; s = −∞ masks the entry
-        length = xp.hypot(s, xp.sqrt(12 * self.y))
-        larger = (size + length) / 6
-        smaller = xp.where(self.y > 0, self.y / (3 * larger), _relu(s))
-        return xp.where(s > 0, larger, smaller)
+        # √(s² + 4 (2 + c) c y) without overflow; s = −∞ masks the entry
+        length = xp.hypot(s, xp.sqrt(4 * self._reach * self.tightness * self.y))
+        larger = (xp.abs(s) + length) / (2 * self._reach)
+        # by the product of the two roots, without cancellation
+        smaller = self.tightness * self.y / (self._reach * larger)
+        return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, _relu(s)))
 
     def _newton_root(self, s: Array) -> Array:
-        """Newton's method on q = p^β, where the equation a q − y q^(−c) = s is concave.
+        """Newton's method on q, in which the equation a q − c y q^(−e) = s is concave.
 
         It increases to the root from any lower bound. For s ≥ 0 the roots with y = 0 and with
         s = 0 are lower bounds, within a factor of two of the root.
         """
         xp = namespace(s)
-        alpha, beta = 1 + self.beta, self.beta
-        a, c = alpha / beta, (1 - beta) / beta
+        beta, a = self.beta, self._reach
+        e = (1 - beta) / beta
         positive = self.y > 0
-        log_y = xp.log(xp.where(positive, self.y, xp.ones_like(s)))
+        log_cy = xp.log(xp.where(positive, self.y, xp.ones_like(s))) + math.log(self.tightness)
         alone = _relu(s) / a
-        still = xp.exp(beta * (log_y - math.log(a)))
+        still = xp.exp(beta * (log_cy - math.log(a)))
         q = xp.where(alone > still, alone, still)
-        q = xp.where(s < 0, xp.exp(beta * self._deep_root(s, log_y)), q)
+        q = xp.where(s < 0, xp.exp(beta * self._deep_root(s, log_cy)), q)
         q = xp.where(positive, q, alone)
         for _ in range(_ENTRY_STEPS[precision_bits(s)]):
             safe = xp.where(positive & (q > 0), q, xp.ones_like(q))
-            pull = xp.exp(log_y - c * xp.log(safe))
-            step = (s + pull - a * safe) / (a + c * pull / safe)
+            pull = xp.exp(log_cy - e * xp.log(safe))
+            step = (s + pull - a * safe) / (a + e * pull / safe)
             q = xp.where(positive & (q > 0), safe + step, q)
         return q
 
-    def _deep_root(self, s: Array, log_y: Array) -> Array:
-        """t = log p within a few per cent for s < 0, however fast p decays as α approaches 2.
+    def _deep_root(self, s: Array, log_cy: Array) -> Array:
+        """t = log p within a few percent for s < 0, however fast p decays as α approaches 2.
 
-        There a p/y + |s| p^(1−β)/y = 1 is concave in p, so that a Newton step in p ends below the
-        root, and log-convex in t with slopes between 1 − β and 1, so that one in t ends above.
-        Taken by turns, they close in from both sides.
+        There a p/(c y) + |s| p^(1−β)/(c y) = 1 is concave in p, so that a Newton step in p ends
+        below the root, and log-convex in t with slopes between 1 − β and 1, so that one in t ends
+        above. Taken by turns, they close in from both sides.
         """
         xp = namespace(s)
         rate = 1 - self.beta
         zero = xp.zeros_like(s)
-        log_a = math.log((1 + self.beta) / self.beta) - log_y
+        log_a = math.log(self._reach) - log_cy
         masked = s == -xp.inf
-        log_depth = xp.log(xp.where((s < 0) & ~masked, -s, zero + 1)) - log_y
+        log_depth = xp.log(xp.where((s < 0) & ~masked, -s, zero + 1)) - log_cy
         t = xp.where(log_depth > rate * log_a, -log_depth / rate, -log_a)
         for _ in range(_DEEP_TURNS):
             first, second = xp.exp(log_a + t), xp.exp(log_depth + rate * t)
@@ -219,6 +217,17 @@ class Tsallis(SeparableRegularizer):
     def domain(self) -> ConvexSet:
         return Simplex()
 
+    @property
+    def _limit(self) -> SeparableRegularizer | None:
+        """What this is at the ends of its range, but for a constant."""
+        if self.alpha == 1:
+            return Negentropy()
+        return SquaredNorm(Simplex()) if self.alpha == 2 else None
+
+    @property
+    def has_kinks(self) -> bool:
+        return self.alpha > 1
+
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
         if self.alpha == 1:
@@ -235,16 +244,13 @@ class Tsallis(SeparableRegularizer):
         curved = v * v * z ** (self.alpha - 2)
         return xp.sum(xp.where(v == 0, xp.zeros_like(v), curved), axis=-1)
 
-    def fenchel_young_kernel(self, y: Array) -> Elementwise:
-        if self.alpha == 1:
-            return Negentropy().fenchel_young_kernel(y)
-        if self.alpha == 2:
-            return SquaredKernel(y, Orthant(), mix=0.0)
-        return EntmaxKernel(y, self.alpha - 1)
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        if self._limit is not None:
+            return self._limit.kernel(y, tightness)
+        return EntmaxKernel(y, self.alpha - 1, tightness)
 
-    def fitzpatrick_kernel(self, y: Array) -> Elementwise:
-        if self.alpha == 1:
-            return Negentropy().fitzpatrick_kernel(y)
-        if self.alpha == 2:
-            return SquaredKernel(y, Orthant(), mix=0.5)
-        return FitzpatrickEntmaxKernel(y, self.alpha - 1)
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        if self._limit is not None:
+            return self._limit.slope(p, y, tightness)
+        beta = self.alpha - 1
+        return _slope(p, p**beta, y, beta, tightness)

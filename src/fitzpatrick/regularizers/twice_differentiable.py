@@ -1,11 +1,11 @@
-r"""Any twice differentiable regulariser, given by its value, gradient and Hessian.
+r"""Any twice differentiable regularizer, given by its value, gradient and Hessian.
 
-The link solves :math:`\nabla\Omega(p) = \theta` and the Fitzpatrick maximiser
+At the tightness c the maximizer solves
 
-.. math:: \nabla^2\Omega(p)(p - y) + \nabla\Omega(p) = \theta,
+.. math:: c\,\nabla^2\Omega(p)(p - y) + \nabla\Omega(p) = \theta
 
-both by Newton's method with backtracking, row by row. Then
-:math:`L_F = \langle p - y, \nabla^2\Omega(p)(p - y)\rangle`.
+by Newton's method with backtracking, row by row. The loss is D + c (Q − D), with the divergence
+:math:`D = D_\Omega(y, p)` and :math:`Q = \langle p - y, \nabla^2\Omega(p)(p - y)\rangle`.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from .._array import Array, class_indices, eps, inner, is_concrete, may_stop_early, namespace
-from ..sets import ConvexSet, ProductSet, Reals
+from ..sets import ConvexSet, Reals
 from ._base import Regularizer, Solution
 
 _MAX_STEPS = 50
@@ -49,7 +49,7 @@ class ConvergenceError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class SmoothSolution(Solution):
-    """The maximiser p, the Jacobian of its equation there, and the loss."""
+    """The maximizer p, the Jacobian of its equation there, and the loss."""
 
     y: Array
     p: Array
@@ -62,6 +62,9 @@ class SmoothSolution(Solution):
 
     def value(self) -> Array:
         return self.loss
+
+    def gradient(self) -> Array:
+        return self.p - self.y
 
     def hessian_product(self, v: Array) -> Array:
         return namespace(v).linalg.solve(self.jacobian, v[..., None])[..., 0]
@@ -108,6 +111,10 @@ class TwiceDifferentiable(Regularizer):
     domain: ConvexSet = Reals()
     start: float = 0.0
 
+    @property
+    def has_kinks(self) -> bool:
+        return self.domain != Reals()
+
     def potential(self, y: Array) -> Array:
         return self.function(y)
 
@@ -130,19 +137,26 @@ class TwiceDifferentiable(Regularizer):
         scale = xp.abs(above) + xp.abs(below) + xp.abs(slope)
         return xp.where(direct > eps(y) ** 0.5 * scale, direct, remainder)
 
-    def solve_fenchel_young(self, y: Array, theta: Array) -> Solution:
-        p = self._newton(lambda p: self.gradient(p) - theta, self.hessian, y, theta)
-        return SmoothSolution(y, p, self.hessian(p), self.potential_divergence(y, p))
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        xp = namespace(theta)
 
-    def solve_fitzpatrick(self, y: Array, theta: Array) -> Solution:
         def residual(p: Array) -> Array:
-            return _apply(self.hessian(p), p - y) + self.gradient(p) - theta
+            rest = self.gradient(p) - theta
+            return rest if tightness == 0 else rest + tightness * _apply(self.hessian(p), p - y)
 
         def jacobian(p: Array) -> Array:
             return _symmetric_jacobian(residual, p, self.domain)
 
-        p = self._newton(residual, jacobian, y, theta)
-        return SmoothSolution(y, p, jacobian(p), self.potential_curvature(p, p - y))
+        derivative = self.hessian if tightness == 0 else jacobian
+        p = self._newton(residual, derivative, y, theta)
+        loss = self.potential_divergence(y, p) if tightness != 1 else xp.zeros_like(theta[..., 0])
+        if tightness > 0:
+            quadratic = self.potential_curvature(p, p - y)
+            if tightness <= 1:
+                loss = (1 - tightness) * loss + tightness * quadratic
+            else:
+                loss = loss + tightness * xp.where(quadratic > loss, quadratic - loss, 0 * loss)
+        return SmoothSolution(y, p, derivative(p), loss)
 
     def _newton(
         self,
@@ -211,7 +225,7 @@ def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: Co
         [xp.astype(class_indices(p) == j, p.dtype) + xp.zeros_like(p) for j in range(k)]
     )
     upper, lower = p + step * unit, p - step * unit
-    if isinstance(domain, ProductSet):  # half of the way to a bound is still inside
+    if domain.is_product:  # half of the way to a bound is still inside
         upper, lower = (p + domain.project(upper)) / 2, (p + domain.project(lower)) / 2
     width = xp.sum(upper - lower, axis=-1, keepdims=True)
     columns = (residual(upper) - residual(lower)) / width

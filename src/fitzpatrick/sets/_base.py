@@ -7,6 +7,7 @@ with ``SquaredNorm(domain=...)`` (sparseMAP) and ``Indicator(...)`` (the percept
 
 import math
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from .._array import Array, as_real, eps, inner, is_jax, namespace
 
@@ -29,7 +30,22 @@ class ConvexSet(ABC):
         array([1., 3.])
         >>> loss.value(np.asarray([1.0, 2.0]), np.asarray([0.5, 3.0]))
         np.float64(0.25)
+
+    Attributes:
+        has_labels: whether the vertices are classes, so that an integer stands for a point.
+        is_product: whether each coordinate is constrained by itself.
     """
+
+    has_labels: ClassVar[bool] = False
+    is_product: ClassVar[bool] = False
+
+    @property
+    def coordinates(self) -> "ProductSet | None":
+        """The product set that this set is a part of, cut out by the sum of a row alone.
+
+        A product set is its own. None where the coordinates are tied to one another otherwise.
+        """
+        return None
 
     @abstractmethod
     def project(self, x: Array) -> Array:
@@ -47,7 +63,7 @@ class ConvexSet(ABC):
         return xp.all(xp.abs(self.project(x) - x) <= membership_tolerance(x) * scale, axis=-1)
 
     def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
-        r"""⟨p − y, n⟩ ≥ 0 for y ∈ C and p a maximiser of ⟨·, n⟩ over C.
+        r"""⟨p − y, n⟩ ≥ 0 for y ∈ C and p a maximizer of ⟨·, n⟩ over C.
 
         The default drops a negative rounding error. A set that can write the gap as a sum of
         non-negative terms should do so.
@@ -75,7 +91,7 @@ class ConvexSet(ABC):
     def maximize_derivative(self, theta: Array, v: Array) -> Array:
         """Directional derivative of the oracle at θ along v.
 
-        The default, zero, is right for polytopes, where the maximiser is locally constant.
+        The default, zero, is right for polytopes, where the maximizer is locally constant.
         """
         return namespace(v).zeros_like(v)
 
@@ -99,6 +115,12 @@ def membership_tolerance(x: Array) -> float:
 
 class ProductSet(ConvexSet):
     """A set that constrains each coordinate by itself, to [lower, upper]."""
+
+    is_product: ClassVar[bool] = True
+
+    @property
+    def coordinates(self) -> "ProductSet":
+        return self
 
     @property
     @abstractmethod

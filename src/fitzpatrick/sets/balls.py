@@ -77,7 +77,7 @@ class L2Ball(ConvexSet):
         length = xp.where(norm == 0, xp.ones_like(norm), norm)
         unit = theta / length
         tangent = (v - unit * row_sum(unit * v)) * (self.radius / length)
-        return xp.where(norm == 0, xp.zeros_like(v), tangent)  # a kink: every point is a maximiser
+        return xp.where(norm == 0, xp.zeros_like(v), tangent)  # a kink: every point is a maximizer
 
     def same_face(self, y: Array, z: Array) -> Array:
         inside = self._norm(z)[..., 0] < self.radius * (1 - membership_tolerance(z))

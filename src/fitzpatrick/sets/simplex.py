@@ -1,10 +1,12 @@
 """The probability simplex."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .._array import Array, as_real, class_indices, namespace, quiet, row_max
 from .._root import piecewise_linear_steps, shift_to_root
-from ._base import ConvexSet, elementwise_gap, membership_tolerance
+from ._base import ConvexSet, ProductSet, elementwise_gap, membership_tolerance
+from .product import Orthant
 
 
 def _positive_part(s: Array) -> Array:
@@ -33,6 +35,12 @@ class Simplex(ConvexSet):
         >>> Simplex().contains(np.asarray([[0.75, 0.25, 0.0], [1.0, 1.0, 1.0]]))
         array([ True, False])
     """
+
+    has_labels: ClassVar[bool] = True
+
+    @property
+    def coordinates(self) -> ProductSet:
+        return Orthant()
 
     @quiet
     def project(self, x: Array) -> Array:

@@ -15,7 +15,7 @@ _LOSSES: dict[str, Loss] = {name: get_loss(name) for name in loss_names()}
 
 
 def _is_same(one: Loss, other: Loss) -> bool:
-    if type(one) is not type(other):
+    if one.tightness != other.tightness:
         return False
     if one.regularizer is other.regularizer:
         return True

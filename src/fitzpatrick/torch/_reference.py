@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .._array import Array, Namespace, working_precision
 from ..losses import Loss
-from ..regularizers import LabelSolution, Solution
+from ..regularizers import Solution
 from ..sets import Simplex
 from ._blocks import BlockSolution, solve_blocks
 from ._handles import loss_of
@@ -58,16 +58,13 @@ class _CoreSolution:
     """The core's solution, with the methods of a :class:`BlockSolution`."""
 
     solution: Solution
-    y: Tensor
 
     def value(self) -> Tensor:
         out: Tensor = self.solution.value()
         return out
 
     def value_and_gradient(self) -> tuple[Tensor, Tensor]:
-        if isinstance(self.solution, LabelSolution):
-            return self.value(), self.solution.gradient()
-        return self.value(), self.solution.y_star - self.y
+        return self.value(), self.solution.gradient()
 
     def hessian_product(self, v: Tensor) -> Tensor:
         out: Tensor = self.solution.hessian_product(v)
@@ -76,9 +73,8 @@ class _CoreSolution:
 
 def _solve_core(loss: Loss, target: Tensor, theta: Tensor) -> _CoreSolution:
     if target.ndim == 1:
-        return _CoreSolution(loss.solve_labels(target, theta), target)
-    y = target.to(theta.dtype)
-    return _CoreSolution(loss.solve(y, theta), y)
+        return _CoreSolution(loss.solve_labels(target, theta))
+    return _CoreSolution(loss.solve(target.to(theta.dtype), theta))
 
 
 class _Rows:

@@ -219,7 +219,7 @@ class Entmax15Rows(CompiledRows):
         scratch: Scratch,
     ) -> None:
         lists = support_lists(self.targets, rows, scratch)
-        is_fitzpatrick = bool(self.loss.is_fitzpatrick)
+        is_fitzpatrick = self.loss.tightness == 1
         tolerance = float(np.finfo(theta.dtype).eps) / 16
         buffers = scratch.stack("rows", 2, theta.shape[1:], np.float64)
         entmax15(theta, *lists, is_fitzpatrick, tolerance, what, value, out, *buffers)

@@ -315,5 +315,5 @@ class LogisticRows(CompiledRows):
         e = scratch.array("e", (most * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 8, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
-        is_fitzpatrick = bool(self.loss.is_fitzpatrick)
+        is_fitzpatrick = self.loss.tightness == 1
         logistic(theta, *lists, is_fitzpatrick, what, value, out, e, numbers, entries)

@@ -125,5 +125,5 @@ class LogisticLabelRows(CompiledRows):
         e = scratch.array("e", (step * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 5, (step,), np.float64))
         labels = usable(self.targets.labels[rows], np.intp)
-        is_fitzpatrick = bool(self.loss.is_fitzpatrick)
+        is_fitzpatrick = self.loss.tightness == 1
         logistic_labels(theta, labels, is_fitzpatrick, what, value, out, e, numbers)

@@ -152,6 +152,6 @@ class SparsemaxRows(CompiledRows):
         scratch: Scratch,
     ) -> None:
         lists = support_lists(self.targets, rows, scratch)
-        total = 2.0 if self.loss.is_fitzpatrick else 1.0
+        total = 2.0 if self.loss.tightness == 1 else 1.0
         buffers = scratch.stack("rows", 2, theta.shape[1:], np.float64)
         sparsemax(theta, *lists, total, what, value, out, *buffers)
