@@ -8,6 +8,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from ..engines import find_kernel
 from ..losses import regularizers_by_name
 from ._handles import regularizer_of
 
@@ -36,7 +37,7 @@ def check_engine(engine: str | None) -> None:
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _has_kernel(omega: str) -> bool:
     """Whether there are Triton kernels for a regularizer."""
-    return omega in ("logistic", "sparsemax", "entmax15")
+    return find_kernel("triton", regularizer_of(omega)) is not None
 
 
 def choose_engine(engine: str | None, theta: Tensor, omega: str) -> str:
