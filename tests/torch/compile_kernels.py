@@ -54,9 +54,12 @@ def compile_problem(given):
     types |= {"value": working, "mix": working, "tolerance": "fp32", "tightness": "fp64"}
     signature = {name: types.get(name, "i32") for name in kernel.arg_names}
     signature["o"] = "constexpr"
-    # sixteen bytes, as a launch finds tensors and even widths
-    aligned = [i for i, name in enumerate(kernel.arg_names) if signature[name].startswith("*")]
-    attributes = {(i,): [["tt.divisibility", 16]] for i in aligned}
+    # tensors and even widths are multiples of 16 in a launch
+    aligned = [name for name in kernel.arg_names if signature[name].startswith("*")]
+    if given.k % (16 * given.lanes) == 0:
+        aligned += ["n", "groups", "theta_groups", "target_groups"]
+    places = [i for i, name in enumerate(kernel.arg_names) if name in aligned]
+    attributes = {(i,): [["tt.divisibility", 16]] for i in places}
     source = ASTSource(kernel, signature, {"o": plan.constants["o"]}, attributes)
     options = {name: value for name, value in plan.constants.items() if name != "o"}
     return triton.compile(source, GPUTarget("cuda", 90, 32), {**options, "enable_fp_fusion": True})

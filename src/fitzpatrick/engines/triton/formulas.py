@@ -268,24 +268,25 @@ def softmax_terms(x, tau, y, c, IS_NARROW: tl.constexpr, o: tl.constexpr):
         near = tl.abs(ratio) < 0.5
         close = y * expm1_minus_x(tl.where(near, ratio, 0.0), o.fast)
         return p - y, tl.where(y > 0, tl.where(near, close, p - y - y * ratio), p)
-    if IS_NARROW:
-        above, below = _narrow_parts(x, tau, y, c, o)
-        rest = above - y * below
-        share = rest * reciprocal(above * below, o.fast)
-        difference, square, h = share * above, share * rest, share * below
     else:
-        s, omega, small = _exact_parts(x, tau, y, c, o)
-        w = omega * (1.0 / c)
-        h = 1.0 - w
-        p = exp(tl.where(small, s + omega, 0.0), o.fast)
-        quotient = y * (reciprocal(tl.where(small, 1.0, w), o.fast) - 1.0)
-        difference = tl.where(small, p - y, quotient)
-        square = tl.abs(difference * h)
-    if o.mode == "one":
-        return difference, square
-    else:
-        divergence = _divergence(difference, square, h, y, o)
-        loss = divergence + c * (square - divergence)
-        if not IS_NARROW:
-            loss = tl.where(square == float("inf"), square, loss)
-        return difference, loss
+        if IS_NARROW:
+            above, below = _narrow_parts(x, tau, y, c, o)
+            rest = above - y * below
+            share = rest * reciprocal(above * below, o.fast)
+            difference, square, h = share * above, share * rest, share * below
+        else:
+            s, omega, small = _exact_parts(x, tau, y, c, o)
+            w = omega * (1.0 / c)
+            h = 1.0 - w
+            p = exp(tl.where(small, s + omega, 0.0), o.fast)
+            quotient = y * (reciprocal(tl.where(small, 1.0, w), o.fast) - 1.0)
+            difference = tl.where(small, p - y, quotient)
+            square = tl.abs(difference * h)
+        if o.mode == "one":
+            return difference, square
+        else:
+            divergence = _divergence(difference, square, h, y, o)
+            loss = divergence + c * (square - divergence)
+            if not IS_NARROW:
+                loss = tl.where(square == float("inf"), square, loss)
+            return difference, loss

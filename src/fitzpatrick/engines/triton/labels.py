@@ -53,10 +53,10 @@ def _others(x, tau, low, o: tl.constexpr):
     """The entries of the others up to a factor; τ + low is the maximum for the logistic loss."""
     if o.power == 0:
         return exp(x - tau, o.fast)
-    r = relu((x - tau) - low)
-    if o.power == 1:
-        return r
+    elif o.power == 1:
+        return relu((x - tau) - low)
     else:
+        r = relu((x - tau) - low)
         return r * r
 
 
@@ -163,8 +163,9 @@ def _load(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
     group = block * o.groups + tl.arange(0, o.groups)
     cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
     if mask is None:
-        return cols, tl.load(start + cols, eviction_policy=POLICY).to(o.acc)
-    x = tl.load(start + cols, mask=mask[:, None], other=float("-inf"), eviction_policy=POLICY)
+        x = tl.load(start + cols, eviction_policy=POLICY)
+    else:
+        x = tl.load(start + cols, mask=mask[:, None], other=float("-inf"), eviction_policy=POLICY)
     return cols, x.to(o.acc)
 
 

@@ -103,6 +103,11 @@ class Options:
     peel: bool = False
     guess: bool = False
 
+    def __post_init__(self) -> None:
+        """Make compile-time constants of the options, which Triton wants inside of shapes."""
+        for option in fields(self) if not is_interpreted() else ():
+            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -180,6 +185,7 @@ def plan_for(problem: Problem) -> Plan:
         shape["peel"] = problem.peel
         moderate = not has_labels and power == 0 and problem.mode in ("one", "other")
         shape["guess"] = moderate and not is_double and k >= LIMITS.min_guess
+    rows = shape.get("rows", 1)
     shared = {name: getattr(problem, name) for name in _SHARED}
     options = Options(
         power=power,
@@ -196,7 +202,7 @@ def plan_for(problem: Problem) -> Plan:
         # Newton's method on a smooth function: what is left is the square of the last step
         tolerance = 1e-3 if is_half else 3e-5
     steps = newton_steps(torch.empty((1, k), dtype=working))
-    return Plan(kernel, {"o": options, **shape}, options.rows, steps, tolerance)
+    return Plan(kernel, {"o": options, **shape}, rows, steps, tolerance)
 
 
 _OPTIONS = {option.name for option in fields(Options)}

@@ -12,6 +12,7 @@ change with τ to first order. For c > 1 Newton's steps on log g lead to where \
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: RET505
 # Triton's language is not Python to a type checker
 
 import triton
@@ -76,12 +77,13 @@ def moments(p, t, o: tl.constexpr):
     square = t * t
     if o.rough:
         return p, first, p * square, first * square, p, p, p, p  # the latter are not used
-    fourth = square * square
-    sixth = fourth * square
-    return (
-        p, first, p * square, first * square,
-        p * fourth, first * fourth, p * sixth, first * sixth,
-    )  # fmt: skip
+    else:
+        fourth = square * square
+        sixth = fourth * square
+        return (
+            p, first, p * square, first * square,
+            p * fourth, first * fourth, p * sixth, first * sixth,
+        )  # fmt: skip
 
 
 @triton.jit

@@ -45,7 +45,8 @@ def load(source, block, groups, o: tl.constexpr, AGAIN: tl.constexpr):
         at = source + cols
     if o.even:
         return tl.load(at, eviction_policy=POLICY)
-    return tl.load(at, mask=(group < groups)[:, None], other=0, eviction_policy=POLICY)
+    else:
+        return tl.load(at, mask=(group < groups)[:, None], other=0, eviction_policy=POLICY)
 
 
 @triton.jit
@@ -97,13 +98,14 @@ def targets_of_row(target, labels, mix, row, inside, target_groups, o: tl.conste
     """Where the targets of a row are, or of several, as columns."""
     if o.target == "rows":
         return (target + row * target_groups * o.lanes,)
-    label = tl.load(labels + row, mask=inside, other=-1).to(tl.int32)
-    share = tl.load(mix + 2 * row, mask=inside, other=0.0)
-    own = tl.load(mix + 2 * row + 1, mask=inside, other=0.0)
-    if o.target == "weighted":
-        return label, share, own, target
     else:
-        return label, share, own
+        label = tl.load(labels + row, mask=inside, other=-1).to(tl.int32)
+        share = tl.load(mix + 2 * row, mask=inside, other=0.0)
+        own = tl.load(mix + 2 * row + 1, mask=inside, other=0.0)
+        if o.target == "weighted":
+            return label, share, own, target
+        else:
+            return label, share, own
 
 
 @triton.jit
@@ -117,10 +119,11 @@ def targets_at(given, cols, mask, o: tl.constexpr):
     """The targets in some columns, 0 where masked."""
     if o.target == "rows":
         return tl.load(given[0] + cols, mask=mask, other=0.0).to(o.acc)
-    base = 1.0
-    if o.target == "weighted":
-        base = tl.load(given[3] + cols, mask=mask, other=0.0).to(o.acc)
-    return tl.where(mask, _smoothed(base, cols, given, o), 0.0)
+    else:
+        base = 1.0
+        if o.target == "weighted":
+            base = tl.load(given[3] + cols, mask=mask, other=0.0).to(o.acc)
+        return tl.where(mask, _smoothed(base, cols, given, o), 0.0)
 
 
 @triton.jit
@@ -128,13 +131,14 @@ def targets_of_half(stored, which: tl.constexpr, given, block, o: tl.constexpr):
     """The targets of half a block."""
     if o.target == "rows":
         return half(stored, which, given[0], o)
-    HALVES: tl.constexpr = 2 if o.lanes == 8 else 1
-    group = block * o.groups + tl.arange(0, o.groups)
-    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes // HALVES)[None, :] * HALVES + which
-    base = 1.0
-    if o.target == "weighted":
-        base = half(stored, which, given[3], o)
-    return _smoothed(base, cols, given, o)
+    else:
+        HALVES: tl.constexpr = 2 if o.lanes == 8 else 1
+        group = block * o.groups + tl.arange(0, o.groups)
+        cols = group[:, None] * o.lanes + tl.arange(0, o.lanes // HALVES)[None, :] * HALVES + which
+        base = 1.0
+        if o.target == "weighted":
+            base = half(stored, which, given[3], o)
+        return _smoothed(base, cols, given, o)
 
 
 @triton.jit

@@ -6,6 +6,7 @@ leaves in a few parts.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: RET505
 # Triton's language is not Python to a type checker
 
 import triton
@@ -19,11 +20,11 @@ def row_weight(scale, row, inside, scale_stride, divisor, o: tl.constexpr):
     """The weights of rows, 0 outside of the batch; ∞ for a mean over no label."""
     if o.scale == "each":
         return tl.load(scale + row * scale_stride, mask=inside, other=0.0).to(o.acc)
-    if o.scale == "counted":
+    elif o.scale == "counted":
         total = tl.sum(tl.load(scale + tl.arange(0, o.parts)), axis=0).to(o.acc)
+        return tl.where(inside, 1.0 / total, 0.0)
     else:
-        total = tl.full((), 1.0, o.acc) * divisor
-    return tl.where(inside, 1.0 / total, 0.0)
+        return tl.where(inside, 1.0 / (tl.full((), 1.0, o.acc) * divisor), 0.0)
 
 
 @triton.jit
