@@ -20,7 +20,12 @@ from triton.compiler import ASTSource
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
-KINDS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.float64: "fp64"}
+KINDS = {
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float64: "fp64",
+}
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
 
 
@@ -34,7 +39,7 @@ def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
         k=k,
         inner=inner,
         dtype=dtype,
-        lanes=1 if inner or k % 8 and not peel else 16 // dtype.itemsize,
+        lanes=1 if inner or (k % 8 and not peel) else 16 // dtype.itemsize,
         peel=peel,
         with_value=True,
         with_gradient=True,

@@ -25,8 +25,10 @@ def entries(name, s, y, c):
     """The maximizer p at s = θ − τ, and its derivative."""
     if name == "logistic":
         with np.errstate(all="ignore"):
-            w = omega(np.log(y) + np.log(LONG(c)) - s) if s.dtype == LONG else wrightomega(
-                np.log(y) + np.log(c) - s
+            w = (
+                omega(np.log(y) + np.log(LONG(c)) - s)
+                if s.dtype == LONG
+                else wrightomega(np.log(y) + np.log(c) - s)
             )
             p = np.where((y > 0) & (w > 0), c * y / w, np.exp(s))
             return p, np.where(p > 0, p * p / (p + c * y), 0)

@@ -152,11 +152,12 @@ def _launch_loss(
     )  # fmt: skip
     widths = inner or n, k // unit, theta.stride(0) // unit
     if form == "labels":
-        tensors = theta, rows, scale, values, gradients
+        targets: tuple[Tensor, ...] = (rows,)
         integers = *widths, stride, divisor, ignore_index, plan.max_steps
     else:
-        tensors = theta, rows, labels, mix, scale, values, gradients
+        targets = rows, labels, mix
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
+    tensors = theta, *targets, scale, values, gradients
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
     _launch(plan, (programs,), tensors, integers, (plan.tolerance, tightness))
     return values, gradients

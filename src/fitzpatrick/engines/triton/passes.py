@@ -35,7 +35,7 @@ from .tiles import (
     targets_of_half,
 )
 
-__all__ = ["guess_tau", "log_sum_exp", "measure_tau", "sparse_tau", "span_limit", "write_row"]
+__all__ = ["guess_tau", "log_sum_exp", "measure_tau", "span_limit", "sparse_tau", "write_row"]
 
 # a score serves as the maximum of its row where Σ e^(θ − it) is below this, or where no other score
 # is further above it
@@ -214,9 +214,7 @@ def _moments_step(
         m0, m1, m2, m3 = tl.reduce((m0, m1, m2, m3), 0, add_four, keep_dims=True)
         m4, m5, m6, m7 = m0, m0, m0, m0  # not used
     else:
-        m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce(
-            (m0, m1, m2, m3, m4, m5, m6, m7), 1, add_eight
-        )
+        m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce((m0, m1, m2, m3, m4, m5, m6, m7), 1, add_eight)
         m0, m1, m2, m3, m4, m5, m6, m7 = tl.reduce(
             (m0, m1, m2, m3, m4, m5, m6, m7), 0, add_eight, keep_dims=True
         )
@@ -239,9 +237,7 @@ def guess_tau(scores, given, groups, c, o: tl.constexpr):
         found = found & (tl.abs(top) < MAX_TOP)
         tau += top
     if found:
-        step, _, low, x, y = _moments_step(
-            scores, given, groups, top, tau, c, x, y, True, True, o
-        )
+        step, _, low, x, y = _moments_step(scores, given, groups, top, tau, c, x, y, True, True, o)
         tau += step
         if not o.rough:
             low -= top
@@ -250,9 +246,7 @@ def guess_tau(scores, given, groups, c, o: tl.constexpr):
 
 
 @triton.jit
-def _rounds(
-    scores, given, groups, top, lse, c, x, y, IS_NARROW: tl.constexpr, o: tl.constexpr
-):
+def _rounds(scores, given, groups, top, lse, c, x, y, IS_NARROW: tl.constexpr, o: tl.constexpr):
     """τ of the logistic loss less ``top``, and the first block."""
     ROUNDS: tl.constexpr = o.refine
     shift = top if IS_NARROW and o.rough else tl.zeros((), o.acc)

@@ -5,7 +5,6 @@ term of the loss. Rows that fit stay in registers; wider ones are read again in 
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
 # Triton's language is not Python to a type checker
 
 import triton
@@ -174,9 +173,7 @@ def wide_proportion_rows(
             else:
                 top, tau, low = sparse_tau(scores, given, groups, c, max_steps, tolerance, o)
             x, y = load_both(scores, given, 0, groups, o, False)
-            write_row(
-                scores, given, value, out, groups, top, tau, low, c, weight, x, y, False, o
-            )
+            write_row(scores, given, value, out, groups, top, tau, low, c, weight, x, y, False, o)
     else:
         if o.with_value:
             tl.store(value, 0.0 * weight)

@@ -24,7 +24,7 @@ class KernelSpec:
 
     def mode(self, tightness: float, has_labels: bool) -> str:
         """The variant of the kernel for a tightness."""
-        mode = {0: "zero", 1: "one"}.get(tightness, "other" if tightness < 1 else "beyond")
+        mode = {0.0: "zero", 1.0: "one"}.get(tightness, "other" if tightness < 1 else "beyond")
         return mode if mode in (self.label_modes if has_labels else self.row_modes) else "other"
 
 
