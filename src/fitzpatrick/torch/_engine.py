@@ -14,7 +14,10 @@ from ._handles import regularizer_of
 
 __all__ = ["check_engine", "choose_engine", "engine_module"]
 
-_ENGINES = {"reference": "fitzpatrick.torch._reference", "triton": "fitzpatrick.engines.triton"}
+_ENGINES = {
+    "reference": "fitzpatrick.torch._reference",
+    "triton": "fitzpatrick.engines.triton.launch",
+}
 _HAS_TRITON = find_spec("triton") is not None
 _IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _LOADED: dict[str, ModuleType] = {}

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from .._validation import as_tightness
-from ..engines.row_scale import Scale, working_dtype
-from ..engines.smoothed_labels import Target, smooth
+from ..engines.triton.scale import Scale, working_dtype
+from ..engines.triton.targets import Target, smooth
 from ..regularizers import Regularizer
 from ._arguments import (
     as_class_index,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.library import custom_op, register_vmap
 
-from ..engines.row_scale import working_dtype
+from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from .._array import Array, working_precision
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted
-from ..engines.row_scale import Scale
+from ..engines.triton.scale import Scale
 from ..losses import Loss
 from ._handles import regularizer_of
 
