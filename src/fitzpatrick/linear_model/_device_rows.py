@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._array import Array
-from ..losses import Loss, get_loss
+from ..losses import Loss, ends, get_loss
 from ..regularizers import Solution
 from ._rows import EntryHessian, Product, Rows
 
@@ -67,12 +67,13 @@ class KernelRows:
     """
 
     def __init__(self, name: str, y: Array) -> None:
-        from ..engines import triton  # the package may not be there
+        from ..engines.triton import launch  # triton may not be there
 
+        omega, tightness = ends(name)[0], get_loss(name).tightness
         self._y = y
         self._curvature = CURVATURES[name]
         self._solve: Callable[[Array], tuple[Array, Array]] = Latest(
-            lambda theta: triton.value_and_gradient(theta, y, 1, name, -1)
+            lambda theta: launch.value_and_gradient(theta, y, 1, omega, tightness, -1)
         )
 
     def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:

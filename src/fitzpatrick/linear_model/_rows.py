@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from .._array import Array
-from ..engines._bound import BlockedHessian
+from ..engines._row_blocks import BlockHessian
 
 Product = Callable[[Array, Array], Array]
 
@@ -28,7 +28,7 @@ class EntryHessian(ABC):
         """The product of each row, into ``out``."""
 
 
-Entrywise = BlockedHessian | EntryHessian
+Entrywise = BlockHessian | EntryHessian
 
 
 class Rows(Protocol):
