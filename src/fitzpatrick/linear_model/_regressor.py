@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
-from ..sets import Simplex
 from ._base import Data, LinearModel
 from ._checks import check_proportions, unchanged_on_failure
 
@@ -52,7 +51,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         # parameters may be wrong until fit says so
         known = isinstance(self.loss, Loss) or self.loss in loss_names()
         tags.target_tags.single_output = not (
-            known and isinstance(get_loss(self.loss).regularizer.domain, Simplex)
+            known and get_loss(self.loss).regularizer.domain.has_labels
         )
         return tags
 
@@ -60,25 +59,28 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 class ProportionRegressor(ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
-    Minimises :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
-    never penalised. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
+    Minimizes :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
+    never penalized. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
     ``PoissonRegressor(alpha / n)`` for n samples. Two proportions have two rows of coefficients:
     their model is that of :class:`FitzpatrickClassifier`, with its single row, at ``alpha / 2``.
 
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
             targets live: rows on the simplex for ``logistic``, ``sparsemax``, ``entmax15`` and
-            their Fitzpatrick twins, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
+            their Fitzpatrick losses, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
             non-negative numbers for ``poisson``, all numbers for ``squared``.
         alpha: strength of the penalty, at least 0. Without any, classes that features separate
             perfectly have no best coefficients: the fit ends at some large ones.
+        tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
+            its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
+            the loss's own. The best one depends on the data; search it as you search alpha.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
         tol: the fit ends when the gradient norm, in the parameters as the solver sees them
-            (centred, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
+            (centered, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
             ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
             ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
             asked for that rounding errors in the dtype of X would hide.
@@ -92,6 +94,7 @@ class ProportionRegressor(ProportionModel):
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
         loss_: the loss of the fit, which predictions use.
+        tightness_: its tightness.
         objective_: the objective at the end.
         gradient_norm_: norm of its gradient there, as ``tol`` sees it.
         n_iter_: iterations of the solver.
@@ -114,6 +117,7 @@ class ProportionRegressor(ProportionModel):
         loss: str | Loss = "fitzpatrick_logistic",
         alpha: float = 1.0,
         *,
+        tightness: float | None = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         solver: str = "auto",
@@ -125,6 +129,7 @@ class ProportionRegressor(ProportionModel):
     ) -> None:
         self.loss = loss
         self.alpha = alpha
+        self.tightness = tightness
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
