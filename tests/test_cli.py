@@ -32,23 +32,6 @@ def _surroundings(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call the command line; exit code, standard output and standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fitzpatrick", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 def write_csv(path, n=80, seed=0, kind="indicators"):
     generator = np.random.default_rng(seed)
     X = generator.normal(size=(n, 3))
