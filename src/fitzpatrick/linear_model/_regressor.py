@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
@@ -11,6 +12,7 @@ from ..losses import Loss, get_loss, loss_names
 from ..sets import Simplex
 from ._base import Data, LinearModel
 from ._checks import check_proportions, unchanged_on_failure
+from ._fitting import Fitted
 
 
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -142,3 +144,11 @@ class ProportionRegressor(ProportionModel):
         with unchanged_on_failure(self):
             self._fit_one(X, y, sample_weight)
         return self
+
+
+def restored(regressor: ProportionRegressor, fitted: Fitted) -> ProportionRegressor:
+    """The regressor as a fit to float64 features and targets (n, k) leaves it."""
+    regressor._keep(fitted, np.float64)
+    regressor._is_single = False
+    regressor.n_features_in_ = fitted.coef.shape[1]
+    return regressor
