@@ -1,6 +1,7 @@
-"""Fixtures of the whole suite: the array libraries, the dtypes, and how hypothesis draws."""
+"""Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
 import os
+import sys
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -38,3 +39,21 @@ def xp(request: pytest.FixtureRequest) -> Library:
 def dtype(request: pytest.FixtureRequest) -> str:
     """Each working precision in turn."""
     return str(request.param)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call the command line; exit code, standard output and standard error."""
+    from fitzpatrick import cli  # most tests run without what it needs
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fitzpatrick", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

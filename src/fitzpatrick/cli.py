@@ -267,14 +267,14 @@ def compare(
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
     arguments += [] if intercept else ["--no-intercept"]
     arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
-    arguments += ["--loss", advice.loss, "--alpha", f"{advice.alpha:g}", "-o", "model.skops"]
+    arguments += ["--loss", advice.loss, "--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
     typer.echo(f"next: {shlex.join(['fitzpatrick', 'fit', *arguments])}")
 
 
 @app.command()
 def fit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.skops).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
     targets: Targets = "",
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
@@ -291,7 +291,7 @@ def fit(
     counts, independent indicators.
     """
     from .datasets import read_table
-    from .experiments import models
+    from .experiments import model_files, models
     from .experiments.tables import number, wrapped
 
     _check_loss(loss)
@@ -309,15 +309,18 @@ def fit(
         table, file, loss, alpha, intercept=intercept, standardize=scaling is Scaling.STANDARDIZE
     )
     model = fitted.model
-    models.save(model, output)
+    model_files.save(model, output)
     lines = [
         f"fitted {loss} to {fitted.samples} samples, {len(model.feature_names)} features, "
         f"{len(model.target_names)} targets ({model.kind})"
     ]
-    if alpha is None:
-        error = number(-model.estimator.best_score_)
-        lines.append(f"α = {model.estimator.alpha_:g}: cross-validated squared error {error}")
-    for line in (*lines, *(f"note: {note}" for note in fitted.notes), f"wrote {output}"):
+    if model.cv_score is not None:
+        error = number(-model.cv_score)
+        lines.append(f"α = {model.estimator.alpha:g}: cross-validated squared error {error}")
+    lines += [f"note: {note}" for note in fitted.notes]
+    is_plain = output.suffix.lower() == ".npz"
+    content = "" if is_plain else " (a NumPy archive; nothing in it is executed)"
+    for line in (*lines, f"wrote {output}{content}"):
         typer.echo("\n".join(wrapped(line)))
 
 
@@ -337,12 +340,12 @@ def predict(
     """
     from .datasets._files import write_atomically
     from .datasets.readers import read_features
-    from .experiments import models
+    from .experiments import model_files, models
 
     if output is not None:
         _keep(file, output)
         _keep(model, output)
-    loaded = models.load(model)
+    loaded = model_files.load(model)
     kind = format.value if format else None
     X = read_features(file, loaded.feature_names, loaded.codes, kind)
     text = models.predictions_csv(loaded, X)

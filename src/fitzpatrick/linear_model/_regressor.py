@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
@@ -10,6 +11,7 @@ from .._array import Array
 from ..losses import Loss, get_loss, loss_names
 from ._base import Data, LinearModel
 from ._checks import check_proportions, unchanged_on_failure
+from ._fitting import Fitted
 
 
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -147,3 +149,11 @@ class ProportionRegressor(ProportionModel):
         with unchanged_on_failure(self):
             self._fit_one(X, y, sample_weight)
         return self
+
+
+def restored(regressor: ProportionRegressor, fitted: Fitted) -> ProportionRegressor:
+    """The regressor as a fit to float64 features and targets (n, k) leaves it."""
+    regressor._keep(fitted, np.float64)
+    regressor._is_single = False
+    regressor.n_features_in_ = fitted.coef.shape[1]
+    return regressor
