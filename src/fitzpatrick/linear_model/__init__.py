@@ -1,5 +1,6 @@
 """Linear models x ↦ ŷ(Wx + b): scikit-learn estimators, and paths of models by one call."""
 
+from ._checks import check_features
 from ._classifier import FitzpatrickClassifier
 from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
 from ._design import constant_columns
@@ -17,6 +18,7 @@ __all__ = [
     "ProportionRegressor",
     "ProportionRegressorCV",
     "Status",
+    "check_features",
     "constant_columns",
     "describe_device",
     "fit_path",

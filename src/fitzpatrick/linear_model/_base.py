@@ -15,7 +15,7 @@ from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss
 from ._binary import BinaryLoss
-from ._checks import CONSTRAINTS, check_features, check_not_constant, check_settings
+from ._checks import CONSTRAINTS, check_not_constant, check_own_features, check_settings
 from ._design import Design, make_design
 from ._problem import FitSettings, FittedModel, Problem
 from ._threads import limited_blas
@@ -94,7 +94,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
-        X = check_features(self, X, reset=True)
+        X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
         if settings.standardize:
             check_not_constant(X, data.weights)
@@ -154,8 +154,8 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
 
     def _warn(self, problem: str, *, stacklevel: int) -> None:
         warnings.warn(
-            f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), standardize "
-            "the features (standardize=True), strengthen the penalty (alpha), or accept less "
+            f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), standardize"
+            " the features (standardize=True), strengthen the penalty (alpha), or accept less "
             f"precision with a larger tol (now {self.tol:g}).",
             ConvergenceWarning,
             stacklevel=stacklevel,
@@ -164,7 +164,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
     def _scores(self, X: Any) -> Array:
         """θ, with one column per row of coef_."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False)
+        X = check_own_features(self, X, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:

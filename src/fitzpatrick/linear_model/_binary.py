@@ -52,9 +52,6 @@ class BinaryLoss(BoundLoss):
         self._buffers[0][:, 1:] = theta
         return self._buffers
 
-    targets = None
-    hessian_product = None
-
     def value(self, theta: Array) -> Array:
         return self._pair.value(self._scores(theta)[0])
 

@@ -70,7 +70,9 @@ def check_settings(estimator: Any, tightness: float | None = None) -> FitSetting
 def check_solver(solver: str, loss: Loss) -> None:
     """Raise for a solver that there is not, or that the loss gives nothing to work with."""
     if solver not in ("auto", *SOLVERS):
-        raise ValueError(f"solver must be 'auto', {' or '.join(map(repr, SOLVERS))}, got {solver!r}")
+        raise ValueError(
+            f"solver must be 'auto', {' or '.join(map(repr, SOLVERS))}, got {solver!r}"
+        )
     if solver == "newton-cg" and not loss.regularizer.has_curvature:
         raise ValueError(
             f"solver='newton-cg' needs curvature, and the Hessian of {loss!r} is zero; use "
@@ -100,27 +102,32 @@ def check_grid(values: Any, name: str) -> Array:
     return grid
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place."""
-    X = _merge_duplicates(validate_data(estimator, X, reset=reset, **_FEATURE_OPTIONS))
-    if reset:
-        check_squares(X)
-    return X
-
-
-def check_matrix(X: Any, dtype: Any) -> Array:
-    """The same without an estimator."""
-    options = _FEATURE_OPTIONS if dtype is None else {**_FEATURE_OPTIONS, "dtype": dtype}
-    X = _merge_duplicates(check_array(X, input_name="X", **options))
-    check_squares(X)
-    return X
-
-
 _FEATURE_OPTIONS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
     "dtype": (np.float64, np.float32),
     "order": "C",
 }
+
+
+def check_features(X: Any, dtype: Any = None) -> Array:
+    """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
+
+    Args:
+        X: features (n, d).
+        dtype: float32 or float64; by default that of X, and float64 for other numbers.
+    """
+    options = _FEATURE_OPTIONS if dtype is None else {**_FEATURE_OPTIONS, "dtype": dtype}
+    X = _merge_duplicates(check_array(X, input_name="X", **options))
+    _check_squares(X)
+    return X
+
+
+def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """The same for an estimator, which remembers the number and the names of its features."""
+    X = _merge_duplicates(validate_data(estimator, X, reset=reset, **_FEATURE_OPTIONS))
+    if reset:
+        _check_squares(X)
+    return X
 
 
 def _merge_duplicates(X: Array) -> Array:
@@ -130,7 +137,7 @@ def _merge_duplicates(X: Array) -> Array:
     return X
 
 
-def check_squares(X: Array) -> None:
+def _check_squares(X: Array) -> None:
     """Raise where sums of squares of features would overflow."""
     entries = X.data if sparse.issparse(X) else X
     largest = max(-float(entries.min(initial=0)), float(entries.max(initial=0)))

@@ -107,9 +107,9 @@ class Continuation:
 class Extrapolation:
     """Where the minimum of the next alpha is, from the minima so far.
 
-    There are two ways: one step by M, which is good while the penalty dominates, and the line through
-    the last two minima in log alpha, which is good where they run away to infinity. The one that
-    came nearer the last time is taken.
+    There are two ways: one step by M, which is good while the penalty dominates, and the line
+    through the last two minima in log alpha, which is good where they run away to infinity. The one
+    that came nearer the last time is taken.
     """
 
     def __init__(self, objective: Objective) -> None:

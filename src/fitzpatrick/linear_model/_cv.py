@@ -17,7 +17,7 @@ from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel
-from ._checks import check_features, check_grid, check_settings, unchanged_on_failure
+from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._problem import FitSettings
 from ._regressor import ProportionModel
@@ -121,7 +121,7 @@ class CrossValidated(LinearModel):
                 f"{type(dev).__name__}"
             )
         try:
-            X = check_features(self, dev[0], reset=False)
+            X = check_own_features(self, dev[0], reset=False)
             y = self._check_more_targets(dev[1], X, n_classes, loss)
             return HeldOut(X, y, check_weights(dev[2] if len(dev) == 3 else None, X))
         except ValueError as error:
@@ -146,7 +146,7 @@ class CrossValidated(LinearModel):
         best = np.argwhere(mean == mean.max())
         alpha, loss = best[np.argmax(self.alphas_[best[:, 0]])]
         self.alpha_ = float(self.alphas_[alpha])
-        return losses[loss]
+        return losses[int(loss)]
 
     def _scorer(self) -> Any:
         scoring = self._default_scoring if self.scoring is None else self.scoring

@@ -167,17 +167,14 @@ class DeviceHessian(HessianOperator):
 
 
 class DeviceLoss(BoundLoss):
-    """A loss bound to targets (n, k) on a device: by a kernel on a GPU, or by the core.
+    """A loss bound to targets (n, k) on a device, by a kernel of the Triton engine or by the core.
 
     Solvers ask for gradient and Hessian at the same scores: the latest solution is remembered.
     """
 
-    def __init__(self, loss: Loss, y: Array) -> None:
-        self._loss, self._y = loss, y
+    def __init__(self, loss: Loss, y: Array, kernel: str | None = None) -> None:
+        self._loss, self._y, self._kernel = loss, y, kernel
         self._latest: tuple[Array, int, Solution] | None = None
-        self._kernel = None
-        if y.is_cuda and find_spec("triton") is not None:
-            self._kernel = find_kernel("triton", loss.regularizer)
 
     def _solve(self, theta: Array) -> Solution:
         if self._latest is not None:
@@ -192,9 +189,9 @@ class DeviceLoss(BoundLoss):
     def _solve_anew(self, theta: Array) -> Solution:
         if self._kernel is None:
             return self._loss.solve(self._y, theta)
-        from ..engines import triton  # loads the package of that name
+        from ..engines.triton import launch  # which loads triton
 
-        values, residual = triton.value_and_gradient(
+        values, residual = launch.value_and_gradient(
             theta, self._y, 1, self._kernel, self._loss.tightness, -1
         )
         return KernelSolution(self._loss, self._y, values, residual)
@@ -227,5 +224,7 @@ def device_problem(data: Data, settings: FitSettings, name: str) -> Problem:
     if targets.ndim == 1:
         targets = targets[:, None] == np.arange(data.n_classes)
     y = targets.toarray() if sparse.issparse(targets) else targets
-    bound = DeviceLoss(settings.loss, torch.as_tensor(y.astype(dtype), device=device))
+    has_triton = device.type == "cuda" and find_spec("triton") is not None
+    kernel = find_kernel("triton", settings.loss.regularizer) if has_triton else None
+    bound = DeviceLoss(settings.loss, torch.as_tensor(y.astype(dtype), device=device), kernel)
     return Problem(design, bound, data.n_scores, data.weights, settings)

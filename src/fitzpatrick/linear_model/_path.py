@@ -11,7 +11,7 @@ from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
-from ._checks import check_grid, check_matrix, check_not_constant, check_solver
+from ._checks import check_features, check_grid, check_not_constant, check_solver
 from ._problem import Coefficients, FitSettings, FittedModel, ignore_model
 
 
@@ -93,7 +93,7 @@ def fit_path(
         get_loss(loss, tightness), fit_intercept, standardize, solver, tol, max_iter, 0, n_threads
     )
     check_solver(solver, settings.loss)
-    X = check_matrix(X, dtype)
+    X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
     if standardize:
         check_not_constant(X, weights)

@@ -2,7 +2,6 @@
 
 from typing import Any, Self
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
@@ -11,7 +10,7 @@ from .._array import Array
 from ..losses import Loss, get_loss, loss_names
 from ._base import Data, LinearModel
 from ._checks import check_proportions, unchanged_on_failure
-from ._fitting import Fitted
+from ._problem import FittedModel
 
 
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -105,8 +104,7 @@ class ProportionRegressor(ProportionModel):
         feature_names_in_: names of the features, if X had any.
 
     Example:
-        >>> import numpy as np
-        >>> from fitzpatrick.linear_model import ProportionRegressor
+        >>>         >>> from fitzpatrick.linear_model import ProportionRegressor
         >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
         >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
         >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
@@ -141,6 +139,21 @@ class ProportionRegressor(ProportionModel):
         self.verbose = verbose
         self.n_threads = n_threads
 
+    @classmethod
+    def from_model(cls, model: FittedModel, loss: str | Loss, **parameters: Any) -> Self:
+        """A regressor as a fit leaves it, with a model of :func:`fit_path` or of a file.
+
+        Args:
+            model: coefficients and how they were found.
+            loss: that of the fit.
+            parameters: further ones of the constructor, such as ``tightness``.
+        """
+        regressor = cls(loss, model.alpha, **parameters)
+        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef.dtype)
+        regressor._is_single = False
+        regressor.n_features_in_ = model.coef.shape[1]
+        return regressor
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features X (n, d) and targets y (n, k), each dense or sparse.
 
@@ -149,11 +162,3 @@ class ProportionRegressor(ProportionModel):
         with unchanged_on_failure(self):
             self._fit_one(X, y, sample_weight)
         return self
-
-
-def restored(regressor: ProportionRegressor, fitted: Fitted) -> ProportionRegressor:
-    """The regressor as a fit to float64 features and targets (n, k) leaves it."""
-    regressor._keep(fitted, np.float64)
-    regressor._is_single = False
-    regressor.n_features_in_ = fitted.coef.shape[1]
-    return regressor
