@@ -13,7 +13,7 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import _bind, compiled
-from fitzpatrick.engines._bound import BlockedLoss
+from fitzpatrick.engines._row_blocks import RowBlocks
 from fitzpatrick.engines.compiled import _jit, _math
 
 from .cases import RELATIVE, assert_same_digits, cases, core, proportions, scores
@@ -33,8 +33,8 @@ def run(code: str) -> str:
 
 def rows_of(name: str, y: Any, k: int, **options: Any) -> Any:
     bound = engines.bind(fp.get_loss(name), y, k, **options)
-    assert isinstance(bound, BlockedLoss)
-    return bound.rows
+    assert isinstance(bound, RowBlocks)
+    return bound.kernel
 
 
 def test_large_problems_are_compiled_and_small_ones_are_not() -> None:

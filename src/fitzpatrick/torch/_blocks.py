@@ -29,7 +29,7 @@ class BlockSolution:
         return np.empty(self.theta.shape, self.theta.dtype)  # in rows, whatever the order of θ
 
     def value(self) -> FloatArray:
-        return self.bound.value(self.theta)
+        return np.asarray(self.bound.value(self.theta))
 
     def value_and_gradient(self) -> tuple[FloatArray, FloatArray]:
         out = np.empty(len(self.theta), self.theta.dtype), self._empty()
@@ -39,7 +39,7 @@ class BlockSolution:
         return np.ascontiguousarray(self.bound.y_star(self.theta))
 
     def hessian_product(self, v: FloatArray) -> FloatArray:
-        return self.bound.hessian_product(self.theta, v, self._empty())
+        return np.asarray(self.bound.hessian_product(self.theta, v, self._empty()))
 
 
 def solve_blocks(loss: Loss, y: np.ndarray[Any, Any], theta: FloatArray) -> BlockSolution | None:

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
+from .._output import Output
 from ._jit import loop, part
 from ._lists import drop, put, support_lists, take
 from ._reduce import highest
-from ._rows import CompiledRows
-from ._what import CURVATURE, GRADIENT
+from ._rows import CompiledKernel
 
+GRADIENT, CURVATURE = int(Output.GRADIENT), int(Output.SLOPE)
 # A step below this is rounding.
 _LEAST_STEP = 1e-15
 
@@ -205,8 +206,8 @@ def _fitzpatrick(
     return loss
 
 
-@dataclass(frozen=True)
-class Entmax15Rows(CompiledRows):
+@dataclass(frozen=True, eq=False)
+class Entmax15Rows(CompiledKernel):
     """Targets of any form."""
 
     def _call(

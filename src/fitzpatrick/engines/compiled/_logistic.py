@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
+from .._output import Output
 from ._jit import loop
 from ._lists import support_lists
 from ._math import exp, expm1_minus_x, log, omega_start, omega_step
-from ._rows import CompiledRows
+from ._rows import CompiledKernel
 from ._softmax import exponentials
-from ._what import CURVATURE, GRADIENT
 
+GRADIENT, CURVATURE = int(Output.GRADIENT), int(Output.SLOPE)
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
 # An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
@@ -295,8 +296,8 @@ def logistic(
         first = last
 
 
-@dataclass(frozen=True)
-class LogisticRows(CompiledRows):
+@dataclass(frozen=True, eq=False)
+class LogisticRows(CompiledKernel):
     """Targets of any form."""
 
     def _call(

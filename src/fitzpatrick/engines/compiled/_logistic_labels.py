@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
+from .._output import Output
 from .._targets import Labels
 from ._jit import loop
 from ._lists import usable
 from ._math import log, log1p, wright_omega
-from ._rows import CompiledRows
+from ._rows import CompiledKernel
 from ._softmax import exponentials
-from ._what import CURVATURE, GRADIENT
 
+GRADIENT, CURVATURE = int(Output.GRADIENT), int(Output.SLOPE)
 # Scores that are treated at once: they stay in the second-level cache.
 _CHUNK = 1 << 14
 
@@ -106,8 +107,8 @@ def logistic_labels(
                 out[first + i, label] = hit[i]
 
 
-@dataclass(frozen=True)
-class LogisticLabelRows(CompiledRows):
+@dataclass(frozen=True, eq=False)
+class LogisticLabelRows(CompiledKernel):
     """Integer labels."""
 
     def _call(

@@ -12,14 +12,15 @@ import numpy as np
 
 from ..._root import SHORT_STEP, STEP_BACK
 from .._blocks import FloatArray, Scratch
-from .._threshold import MOST_STEPS
+from .._output import Output
+from .._threshold import MAX_STEPS
 from ._jit import loop, part
 from ._lists import drop, give, put, support_lists, take
 from ._reduce import highest
-from ._rows import CompiledRows
-from ._what import CURVATURE, GRADIENT
+from ._rows import CompiledKernel
 
 _EPS = float(np.finfo(np.float64).eps)
+GRADIENT, CURVATURE = int(Output.GRADIENT), int(Output.SLOPE)
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
 
@@ -39,7 +40,7 @@ def threshold(x: Any, lower: float, total: float) -> tuple[float, float]:
         return np.nan, np.nan
     tau = max(lower, (sum_of_all - total) / k)
     step = 0.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         excess, count = -total, 0.0
         for j in range(k):
             above = x[j] - tau
@@ -138,8 +139,8 @@ def _write_support(
     return loss
 
 
-@dataclass(frozen=True)
-class SparsemaxRows(CompiledRows):
+@dataclass(frozen=True, eq=False)
+class SparsemaxRows(CompiledKernel):
     """Targets of any form."""
 
     def _call(

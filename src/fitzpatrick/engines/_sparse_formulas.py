@@ -1,13 +1,13 @@
-r"""The sparse pairs, sparsemax and entmax15, in their common form.
+r"""The sparse losses, those of sparsemax and entmax15, in their common form at a tightness c.
 
-With s = x − τ, where x = θ, or θ + y for Fitzpatrick sparsemax, the maximisers are
+With s = x − τ, where x = θ + c y for sparsemax and x = θ for entmax15, the maximizers are
 
 .. math:: p = (a/R)^P, \qquad \|a\|_P = R, \qquad a = (s)_+ ,
 
-but :math:`a = (s + \sqrt{s^2 + 12 y})/2` for Fitzpatrick entmax15. P is 1 (sparsemax) or 2
-(entmax15), the reach R is P for the Fenchel-Young loss and P + 1 for its twin. The norm is convex
-and decreasing in τ, so that Newton's method increases to the root from any lower bound of it.
-Entries with y = 0 have the loss c q p, where q = a/R; the others have the core's.
+but :math:`a = (s + \sqrt{s^2 + 4 R c y})/2` for entmax15. P is 1 (sparsemax) or 2 (entmax15), and
+the reach R is P + c. The norm is convex and decreasing in τ, so that Newton's method increases to
+the root from any lower bound of it. With q = a/R, entries with y = 0 have the loss R q p/(P + 1);
+the others have the core's.
 """
 
 from abc import ABC, abstractmethod
@@ -26,41 +26,41 @@ _LOWEST = -1e15
 
 
 @dataclass(frozen=True)
-class SparsePair(ABC):
-    """One of the two losses of a pair."""
+class SparseFormula(ABC):
+    """The losses of one regularizer, at one tightness."""
 
-    is_fitzpatrick: bool
+    tightness: float
 
     power: ClassVar[int]
 
     @property
-    def reach(self) -> int:
+    def reach(self) -> float:
         """R: an entry that exceeds τ by so much has p = 1, or more."""
-        return self.power + 1 if self.is_fitzpatrick else self.power
+        return self.power + self.tightness
 
     @property
-    def shift(self) -> int:
+    def shift(self) -> float:
         """How often y is in x."""
-        return 0
+        return 0.0
 
     @property
-    @abstractmethod
     def cost(self) -> float:
-        """c."""
+        """The loss of entries with y = 0, over q p."""
+        return self.reach / (self.power + 1)
 
     def above(self, s: FloatArray, bend: FloatArray | None) -> FloatArray | None:
-        """Write a in place of s, and return √(s² + 12 y) where that was needed.
+        """Write a in place of s, and return √(s² + 4 R c y) where that was needed.
 
         Args:
             s: entries.
-            bend: what :meth:`bend` makes of their targets; None where y = 0.
+            bend: what :meth:`bend` makes of their targets; None where c y = 0.
         """
         del bend
         np.maximum(s, 0, out=s)
         return None
 
     def bend(self, y: FloatArray) -> FloatArray | None:
-        """12 y, where a is more than (s)₊; None else."""
+        """4 R c y, where a is more than (s)₊; None else."""
         del y
         return None
 
@@ -80,10 +80,6 @@ class SparsePair(ABC):
     ) -> FloatArray:
         """The loss of entries with y > 0, from q and miss = p − y, summed over rows by ``dot``."""
 
-    @abstractmethod
-    def curvature(self, p: FloatArray, y: FloatArray | None) -> FloatArray:
-        """d = ∂p/∂s, from the maximiser; without y where that is zero."""
-
     def knows(self, x: FloatArray) -> bool:
         """Whether the formulas hold for all these entries with y > 0, less their row's highest."""
         del x
@@ -91,18 +87,14 @@ class SparsePair(ABC):
 
 
 @dataclass(frozen=True)
-class SparsemaxPair(SparsePair):
+class Sparsemax(SparseFormula):
     """p = (x − τ)₊ / R."""
 
     power: ClassVar[int] = 1
 
     @property
-    def shift(self) -> int:
-        return int(self.is_fitzpatrick)
-
-    @property
-    def cost(self) -> float:
-        return self.reach / 2
+    def shift(self) -> float:
+        return self.tightness
 
     def loss(
         self, s: FloatArray, y: FloatArray, q: FloatArray, miss: FloatArray, dot: Dot
@@ -110,26 +102,18 @@ class SparsemaxPair(SparsePair):
         del q
         return dot(miss, miss) * (self.reach / 2) - dot(y, np.minimum(s, 0))
 
-    def curvature(self, p: FloatArray, y: FloatArray | None) -> FloatArray:
-        del y
-        return np.asarray((p > 0).astype(p.dtype) / self.reach)
-
 
 @dataclass(frozen=True)
-class Entmax15Pair(SparsePair):
+class Entmax15(SparseFormula):
     """p = (a/R)²."""
 
     power: ClassVar[int] = 2
 
-    @property
-    def cost(self) -> float:
-        return 1.0 if self.is_fitzpatrick else 2 / 3
-
     def bend(self, y: FloatArray) -> FloatArray | None:
-        if not self.is_fitzpatrick:
+        if self.tightness == 0:
             return None
-        bend = 12 * y
-        return np.maximum(bend, np.finfo(y.dtype).tiny, out=bend)
+        bend = (4 * self.reach * self.tightness) * y
+        return np.asarray(np.maximum(bend, np.finfo(y.dtype).tiny))
 
     def above(self, s: FloatArray, bend: FloatArray | None) -> FloatArray | None:
         if bend is None:
@@ -140,7 +124,7 @@ class Entmax15Pair(SparsePair):
         np.sqrt(root, out=root)
         twice = np.copysign(root, s)
         twice += s
-        # a is half of that, or by the product of the two solutions −6 y over it, if it is negative
+        # a is half of that if it is positive, else by the product −R c y of the two solutions
         np.divide(bend, twice, out=s)
         s *= -0.5
         np.multiply(twice, 0.5, out=s, where=twice > 0)
@@ -149,24 +133,28 @@ class Entmax15Pair(SparsePair):
     def loss(
         self, s: FloatArray, y: FloatArray, q: FloatArray, miss: FloatArray, dot: Dot
     ) -> FloatArray:
-        if self.is_fitzpatrick:
-            # (p − y)²/q, which is (p − y)(s − 2q) by the equation of q
-            falling = s - 2 * q
-            np.divide(miss, q, out=falling, where=s >= 0)
-            return dot(miss, falling)
+        c = self.tightness
+        if c == 1:
+            return self._quadratic_form(s, q, miss, dot)
         root = np.sqrt(y)
         gap = root - q
         gap *= gap
-        return dot(gap, 2 * root + q) * (2 / 3) - dot(y, np.minimum(s, 0))
+        divergence = dot(gap, 2 * root + q) * (2 / 3)
+        if c == 0:
+            return divergence - dot(y, np.minimum(s, 0))
+        quadratic = self._quadratic_form(s, q, miss, dot)
+        if c < 1:
+            return (1 - c) * divergence + quadratic
+        return divergence + np.maximum(quadratic - c * divergence, 0)
 
-    def curvature(self, p: FloatArray, y: FloatArray | None) -> FloatArray:
-        q = np.sqrt(p)
-        if not self.is_fitzpatrick:
-            return q
-        if y is None:
-            return np.asarray(q * (2 / 3))
-        scale = 3 * p + y
-        return np.divide(2 * q * p, scale, out=np.zeros_like(p), where=scale > 0)
+    def _quadratic_form(
+        self, s: FloatArray, q: FloatArray, miss: FloatArray, dot: Dot
+    ) -> FloatArray:
+        """Sums of c (p − y)²/q, which is (p − y)(s − 2q) by the equation of q."""
+        falling = s - 2 * q
+        numerator = miss if self.tightness == 1 else self.tightness * miss
+        np.divide(numerator, q, out=falling, where=s >= 0)
+        return dot(miss, falling)
 
     def knows(self, x: FloatArray) -> bool:
-        return not self.is_fitzpatrick or bool(x.min(initial=0) > _LOWEST)
+        return self.tightness == 0 or bool(x.min(initial=0) > _LOWEST)
