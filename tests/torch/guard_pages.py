@@ -11,9 +11,9 @@ import mmap
 import sys
 
 import torch
+from fitzpatrick.engines.smoothed_labels import smooth
 
 from fitzpatrick.engines import triton as engine
-from fitzpatrick.engines.smoothed_labels import smooth
 
 PAGE = mmap.PAGESIZE
 kept = []

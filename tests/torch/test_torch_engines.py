@@ -38,11 +38,7 @@ def value_and_gradient(function, x, *args, **options):
     return value.detach(), x.grad
 
 
-@needs_triton
 def test_the_names_of_the_kernels_are_those_of_the_engine():
-    from fitzpatrick.engines import triton
-
-    assert {name for name in fp.loss_names() if triton.supports(name)} == set(_engine._KERNELS)
     assert set(KERNELS) == set(_engine._KERNELS)
 
 
@@ -169,6 +165,6 @@ from fitzpatrick.torch import functional as F
 x = torch.zeros(2, 3, requires_grad=True)
 F.sparsemax_loss(x, torch.tensor([0, 1])).backward()
 assert x.grad.abs().sum() > 0
-assert "fitzpatrick.engines.triton" not in sys.modules
+assert "fitzpatrick.engines.triton.launch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..engines.row_scale import Scale, as_tensor
-from ..engines.smoothed_labels import Smoothed, Target
+from ..engines.triton.scale import Scale, as_tensor
+from ..engines.triton.targets import Smoothed, Target
 from . import _operators as operators
 from ._arguments import is_plain, rows_along
 from ._engine import engine_module

@@ -11,16 +11,14 @@ from types import ModuleType
 
 from torch import Tensor
 
+from ..engines.triton.specs import SPECS
+from ..losses import ends
 from ._handles import describe
 
 __all__ = ["check_engine", "choose_engine", "engine_module"]
 
-_ENGINES = {"reference": "fitzpatrick.torch._reference", "triton": "fitzpatrick.engines.triton"}
-_KERNELS = tuple(
-    prefix + name
-    for name in ("logistic", "sparsemax", "entmax15")
-    for prefix in ("", "fitzpatrick_")
-)
+_ENGINES = {"reference": "fitzpatrick.torch._reference", "triton": "fitzpatrick.torch._kernels"}
+_KERNELS = tuple(name for omega in SPECS for name in ends(omega))
 _HAS_TRITON = find_spec("triton") is not None
 _IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _LOADED: dict[str, ModuleType] = {}

@@ -15,8 +15,8 @@ from enum import Enum
 import torch
 from torch import Tensor
 
-from ..engines.row_scale import Scale, working_dtype
-from ..engines.smoothed_labels import Target, smooth
+from ..engines.triton.scale import Scale, working_dtype
+from ..engines.triton.targets import Target, smooth
 from ..losses import Loss
 from ..regularizers import SquaredNorm
 from ..regularizers._base import SeparableRegularizer

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 from torch.library import custom_op, register_vmap
 
-from ..engines.row_scale import working_dtype
+from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 
