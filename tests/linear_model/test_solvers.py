@@ -314,9 +314,7 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     X = features()
     Y = targets("logistic", X)
-    free = make_problem(
-        Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True
-    ).objective
+    free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
     parameters = np.random.default_rng(3).standard_normal(free.zero().shape)
     moved = free.with_alpha(0.3).move(free.with_alpha(2.0).evaluate(parameters))
     expected = free.with_alpha(0.3).evaluate(parameters)

@@ -154,9 +154,9 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
 
     def _warn(self, problem: str, *, stacklevel: int) -> None:
         warnings.warn(
-            f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), standardize"
-            " the features (standardize=True), strengthen the penalty (alpha), or accept less "
-            f"precision with a larger tol (now {self.tol:g}).",
+            f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), use "
+            "standardized features (standardize=True), strengthen the penalty (alpha), or accept "
+            f"less precision with a larger tol (now {self.tol:g}).",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

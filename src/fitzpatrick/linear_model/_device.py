@@ -141,7 +141,8 @@ class KernelSolution(Solution):
         return self.residual
 
     def slope(self) -> Array:
-        return self.loss.regularizer.slope(self.y_star, self.y, self.loss.tightness)
+        omega: Any = self.loss.regularizer  # separable, as all that have a kernel
+        return omega.slope(self.y_star, self.y, self.loss.tightness)
 
     def hessian_product(self, v: Array) -> Array:
         return coupled_product(self.slope(), v)

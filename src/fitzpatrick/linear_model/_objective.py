@@ -265,16 +265,18 @@ class Objective:
 
     def _curvature_by_entries(self, hessian: HessianOperator) -> Array:
         """C = Σ w_i (diag(d_i) − d_i d_iᵀ / ⟨d_i, 1⟩)."""
-        full = np.diag(self._sum(hessian.d))
+        d: Array = hessian.d
+        full = np.diag(self._sum(d))
         if hessian.total is not None:
-            full -= self.design.fetch(hessian.d.T @ (hessian.d * self._share(hessian.total)))
+            full -= self.design.fetch(d.T @ (d * self._share(hessian.total)))
         return full
 
     def _diagonal(self, hessian: HessianOperator) -> Array:
         """The diagonals of the rows' Hessians, (n, k)."""
+        d: Array = hessian.d
         if hessian.total is None:
-            return hessian.d
-        return hessian.d - hessian.d * hessian.d * self._share(hessian.total, weighted=False)
+            return d
+        return d - d * d * self._share(hessian.total, weighted=False)
 
     def _share(self, total: Array, *, weighted: bool = True) -> Array:
         """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
