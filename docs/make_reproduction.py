@@ -9,6 +9,7 @@
 """
 
 import argparse
+import functools
 import re
 import textwrap
 from collections import Counter
@@ -62,7 +63,7 @@ ROWS = (
 Row = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """The committed lines, and the questions that the tables ask of them."""
 
@@ -92,23 +93,21 @@ class Results:
 
     def grid(self, row: Row, intercept: bool, loss: str, seed: int | None) -> list[FitLine]:
         """One path, from the strongest penalty to the weakest."""
-        wanted = (*row, intercept, loss, seed)
-        return [
-            line
-            for line in self.fits
-            if (line.dataset, line.features, line.intercept, line.loss, line.seed) == wanted
-        ]
+        return self._by_path.get((*row, intercept, loss, seed), [])
+
+    @functools.cached_property
+    def _by_path(self) -> dict[tuple[str, str, bool, str, int | None], list[FitLine]]:
+        found: dict[tuple[str, str, bool, str, int | None], list[FitLine]] = {}
+        for line in self.fits:
+            key = (line.dataset, line.features, line.intercept, line.loss, line.seed)
+            found.setdefault(key, []).append(line)
+        return found
 
     def seeds(self, row: Row, intercept: bool, loss: str) -> list[int]:
         """Those of the dev splits."""
         wanted = (*row, intercept, loss)
         return sorted(
-            {
-                line.seed
-                for line in self.fits
-                if (line.dataset, line.features, line.intercept, line.loss) == wanted
-                and line.seed is not None
-            }
+            seed for *path, seed in self._by_path if tuple(path) == wanted and seed is not None
         )
 
     def chosen(self, row: Row, intercept: bool, loss: str) -> list[FitLine]:

@@ -13,7 +13,7 @@ from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments.protocol import FitPath, LossChoice
 from fitzpatrick.experiments.records import Record, choose
 from fitzpatrick.experiments.results import FitLine
-from fitzpatrick.experiments.summary import bootstrap_interval
+from fitzpatrick.experiments.summary import percentile_interval, resampled_means
 from fitzpatrick.losses import ends
 
 Line = TypeVar("Line", FitLine, "DifferenceLine")
@@ -192,33 +192,49 @@ def _start(key: RunKey) -> str:
     return f"{features}/{'intercept' if intercept else 'none'}/"
 
 
+Comparison = tuple[str, bool | None, str, Errors, Errors]  # what, intercept, loss, two sides
+
+
 def difference_lines(models: dict[RunKey, Models]) -> list[DifferenceLine]:
     """Every comparison that the models allow, over the seeds that both sides have."""
-    lines = []
+    about, deltas = [], []
     for (dataset, features, intercept), run in models.items():
-        without = models.get((dataset, features, False))
+        without = models.get((dataset, features, False)) if intercept else None
         for rows in ("train", "train+dev"):
-            tested = _tested(run, run.chosen, rows)
-            found: list[tuple[str, bool | None, str, Errors, Errors]] = [
-                ("pair", intercept, loss, tested[loss], tested[ends(loss)[0]])
-                for loss in tested
-                if loss != ends(loss)[0] and ends(loss)[0] in tested
-            ]
-            if intercept and without is not None:
-                plain = _tested(without, without.chosen, rows)
-                same = _tested(run, without.chosen, rows)
-                found += [("intercept", None, x, tested[x], plain[x]) for x in tested if x in plain]
-                found += [
-                    ("intercept, same α", None, x, same[x], plain[x]) for x in same if x in plain
-                ]
-            for comparison, fitted_with, loss, first, second in found:
+            for what, fitted_with, loss, first, second in _comparisons(
+                run, without, intercept, rows
+            ):
                 seeds = sorted(first.keys() & second.keys())
                 if seeds:
-                    delta = np.stack([first[seed] - second[seed] for seed in seeds])
-                    about = dataset, features, rows, comparison, fitted_with, loss
-                    values = float(delta.mean()), *bootstrap_interval(delta)
-                    lines.append(DifferenceLine(*about, *values))
-    return lines
+                    deltas.append(np.stack([first[seed] - second[seed] for seed in seeds]))
+                    about.append((dataset, features, rows, what, fitted_with, loss))
+    intervals: dict[int, tuple[float, float]] = {}
+    for shape in {delta.shape for delta in deltas}:  # those of one shape share their resamples
+        same = [i for i, delta in enumerate(deltas) if delta.shape == shape]
+        resampled = resampled_means(np.stack([deltas[i] for i in same]))
+        intervals |= dict(zip(same, map(percentile_interval, resampled), strict=True))
+    return [
+        DifferenceLine(*about[i], float(delta.mean()), *intervals[i])
+        for i, delta in enumerate(deltas)
+    ]
+
+
+def _comparisons(
+    run: Models, without: Models | None, intercept: bool, rows: str
+) -> list[Comparison]:
+    """Pairs of losses of a run, and the same losses without an intercept."""
+    tested = _tested(run, run.chosen, rows)
+    found: list[Comparison] = [
+        ("pair", intercept, loss, tested[loss], tested[ends(loss)[0]])
+        for loss in tested
+        if loss != ends(loss)[0] and ends(loss)[0] in tested
+    ]
+    if without is not None:
+        plain = _tested(without, without.chosen, rows)
+        same = _tested(run, without.chosen, rows)
+        found += [("intercept", None, x, tested[x], plain[x]) for x in tested if x in plain]
+        found += [("intercept, same α", None, x, same[x], plain[x]) for x in same if x in plain]
+    return found
 
 
 def _tested(run: Models, chosen: dict[FitPath, float], rows: str) -> dict[str, Errors]:

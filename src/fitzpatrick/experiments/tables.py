@@ -70,7 +70,7 @@ def heading(protocol: Protocol, seeds: int) -> str:
         [
             "Test error: squared error summed over classes, averaged over test samples;",
             f"{splits if seeds > 1 else 'one dev split'}.",
-            f"{DIFFERENCE}: the difference to the Fenchel-Young loss with the same link.",
+            f"{DIFFERENCE}: difference to the Fenchel-Young loss of the same link.",
             f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0",
             f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
             *wrapped(f"Settings: {'; '.join(settings)}."),

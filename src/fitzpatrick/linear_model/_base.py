@@ -122,7 +122,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
                 f"{model.gradient_norm:.3g}: {model.status.value}",
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
