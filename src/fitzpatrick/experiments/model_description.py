@@ -39,7 +39,7 @@ class Description:
         gradient_norm: norm of its gradient there.
         n_iter: iterations of the solver.
         status: the name of a :class:`fitzpatrick.linear_model.Status`.
-        tightness: of the loss, where it is not that of its name. Links do not depend on it.
+        tightness: of the loss, where it is not that of its name; the link does not depend on it.
     """
 
     loss: str

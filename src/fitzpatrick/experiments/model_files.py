@@ -16,10 +16,7 @@ from ..datasets import DataError
 from ..datasets._files import write_atomically
 from ..datasets._table import MAX_FEATURES, Codes
 from ..datasets.libsvm import feature_names as numbered_names
-from ..linear_model import ProportionRegressor, Status
-from ..linear_model._fitting import Fitted
-from ..linear_model._regressor import restored
-from ..linear_model.solvers import Outcome
+from ..linear_model import FittedModel, ProportionRegressor, Status
 from .model_archive import OldFormatError, open_archive, pack
 from .model_description import Description, from_text, to_text
 
@@ -40,7 +37,6 @@ class SavedModel:
         codes: of the features whose values are words, as there.
         cv_score: mean score of the estimator's alpha over the folds of the cross-validation that
             chose it, or None where alpha was given.
-        tightness: of the loss, where it is not that of its name.
     """
 
     estimator: ProportionRegressor
@@ -49,7 +45,6 @@ class SavedModel:
     kind: str
     codes: Codes
     cv_score: float | None = None
-    tightness: float | None = None
 
 
 def save(model: SavedModel, path: Path) -> None:
@@ -119,7 +114,6 @@ def _read(file: BinaryIO) -> SavedModel:
         description.kind,
         description.codes,
         description.cv_score,
-        description.tightness,
     )
 
 
@@ -139,26 +133,29 @@ def _describe(model: SavedModel) -> Description:
         gradient_norm=float(estimator.gradient_norm_),
         n_iter=int(estimator.n_iter_),
         status=estimator.status_.name,
-        tightness=model.tightness,
+        tightness=None if estimator.tightness is None else float(estimator.tightness),
     )
 
 
 def _regressor(
     description: Description, coef: np.ndarray, intercept: np.ndarray
 ) -> ProportionRegressor:
-    regressor = ProportionRegressor(
-        description.loss,
+    model = FittedModel(
         description.alpha,
-        fit_intercept=description.fit_intercept,
-        standardize=description.standardize,
-    )
-    outcome = Outcome(
+        coef,
+        intercept,
         description.objective,
         description.gradient_norm,
         description.n_iter,
         Status[description.status],
     )
-    return restored(regressor, Fitted(coef, intercept, outcome))
+    return ProportionRegressor.from_model(
+        model,
+        description.loss,
+        tightness=description.tightness,
+        fit_intercept=description.fit_intercept,
+        standardize=description.standardize,
+    )
 
 
 def _check_shapes(

@@ -15,16 +15,17 @@ from sklearn.model_selection import KFold
 
 from .. import metrics
 from ..datasets import DataError, Table
-from ..linear_model import ProportionRegressor, ProportionRegressorCV
-from ..linear_model._fitting import Fitted
-from ..linear_model._regressor import restored
-from ..linear_model.solvers import Outcome
+from ..linear_model import (
+    DEFAULT_ALPHAS,
+    FittedModel,
+    ProportionRegressor,
+    ProportionRegressorCV,
+    constant_columns,
+)
 from ..losses import get_loss
 from ..preprocessing import label_proportions
-from ..sets import Simplex
 from .model_files import MAX_COEFFICIENTS, SavedModel
 from .progress import Bar, progress
-from .protocol import ALPHAS, useful_columns
 
 FOLDS = 5
 
@@ -42,7 +43,7 @@ class FileFit:
 
 def has_classes(loss: str) -> bool:
     """Whether its predictions are proportions of classes, not numbers of their own."""
-    return isinstance(get_loss(loss).regularizer.domain, Simplex)
+    return get_loss(loss).regularizer.domain.has_labels
 
 
 def fit(
@@ -51,6 +52,7 @@ def fit(
     loss: str,
     alpha: float | None,
     *,
+    tightness: float | None = None,
     intercept: bool,
     standardize: bool,
 ) -> FileFit:
@@ -64,8 +66,9 @@ def fit(
         file: where they are from.
         loss: its name.
         alpha: strength of the penalty, or None.
+        tightness: replaces that of a Fitzpatrick loss.
         intercept: whether to learn one.
-        standardize: whether the model sees standardised features.
+        standardize: whether the model sees standardized features.
     """
     if has_classes(loss):
         table = table.labelled(file)
@@ -75,37 +78,57 @@ def fit(
     notes = list(table.notes)
     width = table.X.shape[1]
     if width * Y.shape[1] > MAX_COEFFICIENTS:
-        what = f"{width} features × {Y.shape[1]} targets"
-        raise DataError(f"{what} are more than {MAX_COEFFICIENTS} coefficients", file)
-    varies = useful_columns(table.X, centred=intercept or standardize)
-    if varies.size == 0:
+        raise DataError(
+            f"{width} features × {Y.shape[1]} targets are more than {MAX_COEFFICIENTS} "
+            "coefficients",
+            file,
+        )
+    constant = constant_columns(table.X, zero_only=not (intercept or standardize))
+    kept = np.delete(np.arange(width), constant)
+    if kept.size == 0:
         raise DataError("every feature is constant", file)
-    if varies.size < width:
-        what = f"{width - varies.size} of {width} features"
-        notes.append(f"{what} are constant and left out (coefficient 0; predict expects them)")
+    if constant.size:
+        notes.append(
+            f"{constant.size} of {width} features are constant and left out (coefficient 0; "
+            "predict expects them)"
+        )
     options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
     if alpha is None:
         folds = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0)
-        estimator: Estimator = ProportionRegressorCV(loss, ALPHAS, cv=folds, **options)
+        tightnesses = None if tightness is None else [tightness]
+        estimator: Estimator = ProportionRegressorCV(
+            loss, tightnesses=tightnesses, cv=folds, **options
+        )
     else:
-        estimator = ProportionRegressor(loss, alpha, **options)
+        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            _fit(estimator, table.X[:, varies], Y, file.name)
+            _fit(estimator, table.X[:, kept], Y, file.name)
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     notes += [_first_sentence(warning) for warning in caught]
-    coef = np.zeros((Y.shape[1], width))
-    coef[:, varies] = estimator.coef_
     cv_score = None
-    if isinstance(estimator, ProportionRegressorCV):
+    if isinstance(estimator, ProportionRegressor):
+        alpha = float(estimator.alpha)
+    else:
         alpha, cv_score = float(estimator.alpha_), estimator.best_score_
-        if alpha in (min(ALPHAS), max(ALPHAS)):
-            end = "weakest" if alpha == min(ALPHAS) else "strongest"
+        if alpha in (min(DEFAULT_ALPHAS), max(DEFAULT_ALPHAS)):
+            end = "weakest" if alpha == min(DEFAULT_ALPHAS) else "strongest"
             notes.append(f"α = {alpha:g} is the {end} penalty that was tried")
+    coef = np.zeros((Y.shape[1], width))
+    coef[:, kept] = estimator.coef_
+    fitted = FittedModel(
+        alpha,
+        coef,
+        estimator.intercept_.astype(np.float64),
+        estimator.objective_,
+        estimator.gradient_norm_,
+        estimator.n_iter_,
+        estimator.status_,
+    )
     model = SavedModel(
-        _plain(estimator, coef),
+        ProportionRegressor.from_model(fitted, loss, tightness=tightness, **options),
         table.feature_names,
         table.target_names,
         table.kind,
@@ -113,21 +136,6 @@ def fit(
         cv_score,
     )
     return FileFit(model, len(Y), tuple(notes))
-
-
-def _plain(estimator: Estimator, coef: np.ndarray) -> ProportionRegressor:
-    """The fitted model without what chose its alpha, with the coefficients of all features."""
-    is_cv = isinstance(estimator, ProportionRegressorCV)
-    regressor = ProportionRegressor(
-        estimator.loss,
-        estimator.alpha_ if is_cv else estimator.alpha,
-        fit_intercept=estimator.fit_intercept,
-        standardize=estimator.standardize,
-    )
-    outcome = Outcome(
-        estimator.objective_, estimator.gradient_norm_, estimator.n_iter_, estimator.status_
-    )
-    return restored(regressor, Fitted(coef, estimator.intercept_, outcome))
 
 
 def _fit(estimator: Estimator, X: Any, Y: np.ndarray, title: str) -> None:

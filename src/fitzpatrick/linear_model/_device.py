@@ -1,30 +1,36 @@
 """A problem on a PyTorch device: features, scores and parameters are there from start to end.
 
-The solvers and the losses take PyTorch arrays as they are; what comes back while a fit runs is
-numbers, and in the end the coefficients.
+The solvers take PyTorch arrays as they are; what comes back while a fit runs is numbers, and in the
+end the coefficients.
 """
 
-import functools
 import math
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
-from .._array import Array
+from .. import engines
+from .._array import Array, coupled_product
+from ..engines import BoundLoss, HessianOperator
+from ..engines.table import find_kernel
+from ..losses import Loss
+from ..regularizers import Solution
+from ._base import Data
 from ._design import Design
-from ._device_rows import bind_rows
-from ._fitting import Problem, Settings
 from ._preconditioner import Map
+from ._problem import FitSettings, Problem
 
 # What the blocks of a preconditioner cost in Hessian products, from times on an H200: their
-# operations are done twice as fast, a product also waits as long as these operations take, and
+# operations are done twice as fast, a product also waits as long as so many operations take, and
 # even the smallest blocks cost some products.
-_WAIT = 1.6e10
-_FEWEST = 10
-_BLOCK_BYTES = 1 << 30  # of the largest array while blocks are made
-_MOST_BYTES = 4 << 30  # of the blocks themselves; where they need more there are none
+PRODUCT_LATENCY = 1.6e10
+MIN_BLOCK_COST = 10
+MAX_WORK_BYTES = 1 << 30  # of the largest array while blocks are made
+MAX_BLOCK_BYTES = 4 << 30  # of the blocks themselves; where they need more there are none
 
 
 def find_device(name: str) -> torch.device:
@@ -77,9 +83,9 @@ class DeviceDesign(Design):
     @property
     def block_cost(self) -> float:
         n, p, k = self.n_samples, self.n_parameters, self._n_scores
-        if 8 * (k * p * p + n * p) > _MOST_BYTES:
+        if 8 * (k * p * p + n * p) > MAX_BLOCK_BYTES:
             return math.inf
-        return _FEWEST + 2 * n * p * p * k / (8 * n * p * k + _WAIT)
+        return MIN_BLOCK_COST + 2 * n * p * p * k / (8 * n * p * k + PRODUCT_LATENCY)
 
     def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:
         inverses = torch.empty(
@@ -89,7 +95,7 @@ class DeviceDesign(Design):
         )
         matrix = self._matrix.to(torch.float64)
         identity = torch.eye(ridge.shape[0], dtype=torch.float64, device=self._device)
-        step = max(1, _BLOCK_BYTES // (8 * matrix.numel()))
+        step = max(1, MAX_WORK_BYTES // (8 * matrix.numel()))
         for start in range(0, curvature.shape[1], step):
             weights = curvature[:, start : start + step].T.to(torch.float64)
             weighted = weights.unsqueeze(1) * matrix.T
@@ -115,9 +121,111 @@ class DeviceDesign(Design):
         return self._design._from_features(parameters)
 
 
-def device_problem(X: Array, targets: Array, settings: Settings, device: torch.device) -> Problem:
-    """Features, which become dense, and targets (n, k) on a device."""
-    features = X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
-    rows = bind_rows(settings.loss, targets, features.dtype, device)
-    place = functools.partial(DeviceDesign, n_scores=targets.shape[1], device=device)
-    return Problem(features, rows, targets.shape[1], None, settings, place)
+@dataclass(frozen=True, eq=False)
+class KernelSolution(Solution):
+    """What a kernel of the Triton engine computed: the values and the gradient y* − y."""
+
+    loss: Loss
+    y: Array
+    values: Array
+    residual: Array
+
+    @property
+    def y_star(self) -> Array:
+        return (self.residual + self.y).clamp_(min=0)  # below it by rounding errors
+
+    def value(self) -> Array:
+        return self.values
+
+    def gradient(self) -> Array:
+        return self.residual
+
+    def slope(self) -> Array:
+        omega: Any = self.loss.regularizer  # separable, as all that have a kernel
+        return omega.slope(self.y_star, self.y, self.loss.tightness)
+
+    def hessian_product(self, v: Array) -> Array:
+        return coupled_product(self.slope(), v)
+
+
+class DeviceHessian(HessianOperator):
+    """The Hessians of the rows, with what does not depend on v computed once."""
+
+    def __init__(self, solution: Solution, is_coupled: bool) -> None:
+        self.d = solution.slope()
+        self.total = self.d.sum(dim=1) if self.d is not None and is_coupled else None
+        self._mean = None if self.total is None else self.d / self.total.unsqueeze(1)
+        self._solution = solution
+
+    def __call__(self, v: Array, out: Array | None = None) -> Array:
+        out = torch.empty_like(v) if out is None else out
+        if self.d is None:
+            return out.copy_(self._solution.hessian_product(v))
+        if self._mean is None:
+            return torch.mul(self.d, v, out=out)
+        shift = torch.linalg.vecdot(self._mean, v).unsqueeze(1)
+        return torch.sub(v, shift, out=out).mul_(self.d)
+
+
+class DeviceLoss(BoundLoss):
+    """A loss bound to targets (n, k) on a device, by a kernel of the Triton engine or by the core.
+
+    Solvers ask for gradient and Hessian at the same scores: the latest solution is remembered.
+    """
+
+    def __init__(self, loss: Loss, y: Array, kernel: str | None = None) -> None:
+        self._loss, self._y, self._kernel = loss, y, kernel
+        self._latest: tuple[Array, int, Solution] | None = None
+
+    def _solve(self, theta: Array) -> Solution:
+        if self._latest is not None:
+            scores, version, solution = self._latest
+            if scores is theta and version == theta._version:  # nobody has written to it since
+                return solution
+        self._latest = None  # its memory is needed
+        solution = self._solve_anew(theta)
+        self._latest = theta, theta._version, solution
+        return solution
+
+    def _solve_anew(self, theta: Array) -> Solution:
+        if self._kernel is None:
+            return self._loss.solve(self._y, theta)
+        from ..engines.triton import launch  # which loads triton
+
+        values, residual = launch.value_and_gradient(
+            theta, self._y, 1, self._kernel, self._loss.tightness, -1
+        )
+        return KernelSolution(self._loss, self._y, values, residual)
+
+    def value(self, theta: Array) -> Array:
+        return self._solve(theta).value()
+
+    def value_and_gradient(
+        self, theta: Array, out: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        solution = self._solve(theta)
+        gradient = torch.empty_like(theta) if out is None else out[1]
+        return solution.value(), gradient.copy_(solution.gradient())
+
+    def y_star(self, theta: Array) -> Array:
+        return self._solve(theta).y_star
+
+    def hessian_operator(self, theta: Array) -> HessianOperator:
+        return DeviceHessian(self._solve(theta), self._loss.regularizer.is_coupled)
+
+
+def device_problem(data: Data, settings: FitSettings, name: str) -> Problem:
+    """The problem of the data on the device of that name; features and targets become dense."""
+    device = find_device(name)
+    if sparse.issparse(data.X):
+        data = replace(data, X=data.X.toarray())
+    design = DeviceDesign(data.design(settings), data.n_scores, device)
+    dtype, targets = data.X.dtype, data.targets
+    engines.bind(settings.loss, targets, data.n_classes, dtype)  # checks them
+    if targets.ndim == 1:
+        targets = targets[:, None] == np.arange(data.n_classes)
+    y = targets.toarray() if sparse.issparse(targets) else targets
+    has_triton = device.type == "cuda" and find_spec("triton") is not None
+    kernel = find_kernel("triton", settings.loss.regularizer) if has_triton else None
+    bound = DeviceLoss(settings.loss, torch.as_tensor(y.astype(dtype), device=device), kernel)
+    return Problem(design, bound, data.n_scores, data.weights, settings)
