@@ -39,6 +39,8 @@ class Case:
     symmetric: bool = True
     # whether derivatives of a projection come from differences
     differenced: bool = False
+    # whether the set says which face a point lies on
+    has_faces: bool = True
 
     def losses(self, xp: Library, k: int) -> tuple[fp.Loss, ...]:
         """The loss of every tightness."""
@@ -115,11 +117,17 @@ OTHERS = [
     Case("sparsemap orthant", _constant(SquaredNorm(Orthant()))),
     Case("sparsemap l2 ball", _constant(SquaredNorm(L2Ball(0.75))), slack=10),
     Case("sparsemap l1 ball", _constant(SquaredNorm(L1Ball(2.0))), slack=10),
-    Case("sparsemap user set", _constant(SquaredNorm(Corner())), slack=100, differenced=True),
+    Case(
+        "sparsemap user set",
+        _constant(SquaredNorm(Corner())),
+        slack=100,
+        differenced=True,
+        has_faces=False,
+    ),
     Case("perceptron box", _constant(Indicator(Box(-1.0, 2.0)))),
     Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),
     Case("perceptron l1 ball", _constant(Indicator(L1Ball(0.5)))),
-    Case("perceptron user set", _constant(Indicator(Corner())), slack=10),
+    Case("perceptron user set", _constant(Indicator(Corner())), slack=10, has_faces=False),
     Case("quadratic", _quadratic, slack=100, symmetric=False),
 ]
 CASES = [*REGISTRY, *OTHERS]

@@ -15,7 +15,7 @@ import pytest
 
 import fitzpatrick as fp
 from fitzpatrick.divergences import TargetDependent, bregman, fitzpatrick, lower_bound
-from tests.contracts.cases import CASES, TIGHTNESSES, Case
+from tests.contracts.cases import CASES, LABEL_CASES, TIGHTNESSES, Case
 from tests.contracts.draws import CLASSES, ROWS, Batch, draw_batch
 from tests.helpers import (
     LIBRARIES,
@@ -64,10 +64,8 @@ def test_solutions(case: Case, xp: Library, dtype: str) -> None:
 
 
 @other_libraries
-@every_case
+@pytest.mark.parametrize("case", LABEL_CASES, ids=lambda case: case.name)
 def test_solutions_of_labels(case: Case, xp: Library, dtype: str) -> None:
-    if not case.sample.domain.has_labels:
-        pytest.skip("the set has no labels")
     for k in CLASSES[xp.name]:
         known, batch = on_both(case, xp, dtype, k, scale=1e4)
         labels = known.rng.integers(k, size=ROWS)
