@@ -114,7 +114,7 @@ def test_perceptrons_are_the_same_at_every_tightness(
         assert_accurate(case, loss.value(y, theta), loss.y_star(y, theta), points, dtype)
 
 
-LARGE_ROWS = 12 if TEST_ALL else 3
+LARGE_ROWS = 12 if TEST_ALL else 2
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

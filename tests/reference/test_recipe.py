@@ -180,7 +180,7 @@ SMALL_ROWS: dict[str, list[tuple[list[float], list[float]]]] = {
 @pytest.mark.parametrize("case", SOME_CASES)
 def test_a_dense_grid_finds_the_same_supremum(case: str) -> None:
     """No point of the grid exceeds the supremum, and the best one comes close to it."""
-    domain, loss, cells = regularizer_of(case).domain, loss_of(case), 250
+    domain, loss, cells = regularizer_of(case).domain, loss_of(case), 150
     with mp.workdps(20):
         grid = [CURVES[domain](mpf(i + 1) / (cells + 2)) for i in range(cells + 1)]
         for y_row, theta_row in SMALL_ROWS[domain]:
