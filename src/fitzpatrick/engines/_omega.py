@@ -62,6 +62,12 @@ class Root:
     y: FloatArray  # what stands for the targets: for c = 1 those that p and ω belong to
 
 
+def not_too_small(y: FloatArray) -> FloatArray:
+    """The targets y > 0, or a copy where some of them are so small that 1/y overflows."""
+    least = _MIN_Y[y.dtype]
+    return y if y.min(initial=1) >= least else np.maximum(y, least)
+
+
 def solve(
     t: FloatArray,
     y: FloatArray,
@@ -84,9 +90,10 @@ def solve(
     """
     dtype = t.dtype
     start = (lse + tightness / 2).astype(np.float32)
-    targets = np.maximum(y, _MIN_Y[dtype]) if tightness != 1 else None
+    targets = None
     if tightness != 1:
-        y = tightness * y
+        targets = not_too_small(y)
+        y = np.multiply(tightness, y, out=scratch.array("c y", y.shape, dtype))
     y, y32, z32 = _prepare(t, y, start, layout, scratch)
     lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, tightness, scratch)
 
