@@ -1,6 +1,5 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
-import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -36,10 +35,6 @@ def value_and_gradient(function, x, *args, **options):
     value = function(x, *args, **options)
     value.sum().backward()
     return value.detach(), x.grad
-
-
-def test_the_names_of_the_kernels_are_those_of_the_engine():
-    assert set(KERNELS) == set(_engine._KERNELS)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -143,10 +138,10 @@ def test_the_cpu_engine_agrees_with_the_core_on_bad_rows(name, scores):
 def test_asking_for_what_is_not_there_raises(monkeypatch):
     x, labels = torch.zeros(2, 3), torch.tensor([0, 1])
     monkeypatch.setattr(_engine, "_HAS_TRITON", True)
-    with pytest.raises(ValueError, match="no Triton kernel for the loss 'perceptron'"):
+    with pytest.raises(ValueError, match=r"no Triton kernel for the losses of Indicator\("):
         F.perceptron_loss(x, labels, engine="triton")
     tsallis = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))
-    with pytest.raises(ValueError, match=rf"kernel for the loss {re.escape(repr(tsallis))};"):
+    with pytest.raises(ValueError, match=r"of Tsallis\(alpha=1.3\); there is one for those of Neg"):
         F.loss_function(tsallis)(x, labels, engine="triton")
     monkeypatch.setattr(_engine, "_IS_INTERPRETED", False)
     with pytest.raises(ValueError, match="needs scores on a CUDA device, got cpu"):
