@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import math
 import pickle
 
@@ -74,7 +75,7 @@ def test_the_ends_are_the_named_losses(name, scores, generator):
 def test_the_loss_decreases(name, scores, generator):
     y = targets_like(name, scores, generator)
     rows = [loss_of(name)(scores, y, reduction="none", tightness=c) for c in TIGHTNESS]
-    for looser, tighter in zip(rows, rows[1:], strict=False):
+    for looser, tighter in itertools.pairwise(rows):
         assert (tighter < looser).all()
         assert (tighter >= 0).all()
 
