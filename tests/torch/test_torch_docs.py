@@ -21,14 +21,11 @@ def table() -> str:
         targets = {"labels": "class indices"}.get(line["targets"], line["targets"])
         column = columns.setdefault(f"{line['rows']} × {line['classes']}, {targets}", {})
         column[line["loss"]] = line["ratio"]
-    rows = [["loss", *columns], ["---"] * (1 + len(columns))]
+    lines = [f"| loss | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for name in names:
-        rows.append([f"`{name}`", *(f"{column[name]:.2f}" for column in columns.values())])
-    return (
-        "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        .replace("| --- ", "|---")
-        .replace("|--- |", "|---|")
-    )
+        ratios = [f"{column[name]:.2f}" for column in columns.values()]
+        lines += [f"| `{name}` | {' | '.join(ratios)} |"]
+    return "\n".join(lines)
 
 
 # PyTorch scripts its own decompositions the first time that forward mode runs

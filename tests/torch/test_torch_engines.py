@@ -1,7 +1,5 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
