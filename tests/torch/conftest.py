@@ -9,8 +9,12 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
+from interpreter import patch_language_once
+
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.torch._losses import Kind, kind_of
+
+patch_language_once()
 
 CLASS_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.CLASSES]
 ENTRY_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.ENTRIES]
