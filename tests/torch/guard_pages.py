@@ -11,9 +11,11 @@ import mmap
 import sys
 
 import torch
-from fitzpatrick.engines.smoothed_labels import smooth
+from interpreter import patch_language_once
 
-from fitzpatrick.engines import triton as engine
+from fitzpatrick.engines.triton import launch as engine
+from fitzpatrick.engines.triton import plan as planning
+from fitzpatrick.engines.triton.targets import smooth
 
 PAGE = mmap.PAGESIZE
 kept = []

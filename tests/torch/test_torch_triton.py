@@ -13,6 +13,8 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
+from kernel_reference import loss_and_gradient
+
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
 from fitzpatrick.engines.triton.plan import Limits, Options, Problem
@@ -20,7 +22,6 @@ from fitzpatrick.engines.triton.scale import working_dtype
 from fitzpatrick.engines.triton.specs import SPECS, supports
 from fitzpatrick.engines.triton.targets import Smoothed, smooth
 from fitzpatrick.losses import FitzpatrickLoss, regularizers_by_name
-from kernel_reference import loss_and_gradient
 
 # the interpreter computes with NumPy, which warns of infinities and NaN that are meant
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
