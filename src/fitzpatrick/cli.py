@@ -261,10 +261,6 @@ def compare(
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
-    kind = format.value if format else None
-    columns, ignored = _names(targets), _names(ignore) or ()
-    table = read_table(file, columns, kind, ignore=ignored)
-    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     wanted = _simplex_losses(losses) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
     options = RunOptions(
@@ -275,6 +271,10 @@ def compare(
         output=output,
         command=_command(),
     )
+    kind = format.value if format else None
+    columns, ignored = _names(targets), _names(ignore) or ()
+    table = read_table(file, columns, kind, ignore=ignored)
+    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
@@ -393,7 +393,7 @@ def figures(
         list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
     ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
 ) -> None:
-    """Draw the losses: bounds, gaps, level sets, and the family of tightnesses."""
+    """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
 
     for path in write_figures(output, tuple(choice.value for choice in formats)):
@@ -506,7 +506,7 @@ def fail(message: str) -> NoReturn:
 def main() -> None:
     """Run the command line; what is wrong with a file or a folder is said in one line."""
     from .datasets import DataError, UnavailableError
-    from .experiments.runner import WorkerError
+    from .experiments.errors import WorkerError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -28,8 +28,10 @@ from .data import features, targets
 def test_too_few_iterations_warn_with_what_to_change(solver: str) -> None:
     X = features()
     model = ProportionRegressor(alpha=1e-3, solver=solver, max_iter=1, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached.*Increase max_iter \(now 1"):
+    said = r"max_iter was reached.*Increase max_iter \(now 1"
+    with pytest.warns(ConvergenceWarning, match=said) as caught:
         model.fit(X, targets("fitzpatrick_logistic", X))
+    assert {warning.filename for warning in caught} == {__file__}  # where fit was called
     assert model.status_ is Status.MAX_ITER
     assert model.n_iter_ == 1
     assert not model.status_.converged
