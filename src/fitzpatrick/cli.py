@@ -314,7 +314,7 @@ def fit(
     from .datasets import read_table
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
-    from .experiments.tables import number, wrapped
+    from .experiments.text import number, wrapped
 
     _check_loss(loss, tightness)
     if alpha is not None:
@@ -408,7 +408,7 @@ def datasets(
 ) -> None:
     """Table 2 of the paper, and where to get each set."""
     from .datasets import where
-    from .experiments.tables import dataset_details, datasets_table
+    from .experiments.dataset_tables import dataset_details, datasets_table
 
     typer.echo(datasets_table(where()))
     if details:

@@ -68,8 +68,10 @@ def test_value_gradient_and_curvature(loss, k):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("intercept", "standardize"), [(True, True), (False, False)])
+@pytest.mark.parametrize(
+    ("intercept", "standardize", "make"),
+    [(True, True, np.asarray), (False, False, sparse.csr_array)],
+)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_optimum(loss, intercept, standardize, make):
     by_numpy, by_torch = problems(loss, 5, intercept=intercept, standardize=standardize, make=make)
