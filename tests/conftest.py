@@ -3,16 +3,15 @@
 import os
 import sys
 
+# JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
+# promises are for both precisions.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
 
-import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
 from .helpers import DTYPES, LIBRARIES, Library
-
-# JAX computes in float32 unless told otherwise; the promises are for both precisions.
-jax.config.update("jax_enable_x64", True)
 
 settings.register_profile(
     "repeatable",
@@ -32,7 +31,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 @pytest.fixture(params=list(LIBRARIES))
 def xp(request: pytest.FixtureRequest) -> Library:
     """Each array library in turn."""
-    return LIBRARIES[request.param]
+    library = LIBRARIES[request.param]
+    if not library.is_installed:
+        pytest.skip(f"{library.name} is not installed")
+    return library
 
 
 @pytest.fixture(params=DTYPES)

@@ -10,10 +10,16 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from fitzpatrick import get_loss, loss_names
-from fitzpatrick.torch._losses import Kind, kind_of
+from fitzpatrick.losses import regularizers_by_name
 
-CLASS_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.CLASSES]
-ENTRY_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.ENTRIES]
+CLASS_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.domain.has_labels]
+ENTRY_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.is_entrywise]
+LINKS = sorted(regularizers_by_name())
+
+
+def module_name(name: str) -> str:
+    """The class of a registry name."""
+    return "".join(word.capitalize() for word in name.split("_")) + "Loss"
 
 
 def targets_like(name: str, theta: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -2,14 +2,13 @@
 
 import pytest
 import torch
-from conftest import CLASS_LOSSES, targets_like
+from conftest import CLASS_LOSSES, module_name, targets_like
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.torch import _reference as reference
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-from fitzpatrick.torch.modules import module_name
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as distributed
 import torch.multiprocessing as multiprocessing
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, targets_like
+from conftest import CLASS_LOSSES, module_name, targets_like
 from torch.nn.parallel import DistributedDataParallel
 
 import fitzpatrick as fp
@@ -19,7 +19,6 @@ import fitzpatrick.torch as ft
 from fitzpatrick.regularizers import Regularizer
 from fitzpatrick.torch import _handles
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-from fitzpatrick.torch.modules import module_name
 
 
 def test_every_registry_name_has_a_function_and_a_module():
@@ -180,15 +179,14 @@ def test_a_regularizer_is_shown():
 
 def test_copies_share_their_loss(scores):
     criterion = ft.FitzpatrickLoss(fp.regularizers.Quadratic(torch.eye(4).double()))
-    known = len(_handles._LOSSES)
+    known = len(_handles._REGULARIZERS)
     y = torch.zeros_like(scores)
     for twin in (copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
-        assert twin.loss is criterion.loss
+        assert twin.regularizer is criterion.regularizer
         assert torch.equal(twin(scores, y), criterion(scores, y))
-    assert len(_handles._LOSSES) == known
+    assert len(_handles._REGULARIZERS) == known
     elsewhere = pickle.dumps(criterion)
-    for handle in (criterion._handle, criterion._link_handle):
-        del _handles._LOSSES[handle]  # as in another process
+    del _handles._REGULARIZERS[criterion._omega]  # as in another process
     twin = pickle.loads(elsewhere)
     assert torch.equal(twin(scores, y), criterion(scores, y))
     assert torch.equal(twin.link(scores), criterion.link(scores))
@@ -224,11 +222,8 @@ class Doubled(Regularizer):
     def potential_divergence(self, y, z):
         return 2 * self.omega.potential_divergence(y, z)
 
-    def solve_fenchel_young(self, y, theta):
-        return DoubledSolution(self.omega.solve_fenchel_young(y, theta / 2))
-
-    def solve_fitzpatrick(self, y, theta):
-        return DoubledSolution(self.omega.solve_fitzpatrick(y, theta / 2))
+    def solve(self, y, theta, tightness):
+        return DoubledSolution(self.omega.solve(y, theta / 2, tightness))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -241,6 +236,9 @@ class DoubledSolution(fp.regularizers.Solution):
 
     def value(self):
         return 2 * self.half.value()
+
+    def gradient(self):
+        return self.half.gradient()
 
     def hessian_product(self, v):
         return self.half.hessian_product(v) / 2
