@@ -34,36 +34,10 @@ app = typer.Typer(
 )
 
 
-class FigureFormat(StrEnum):
-    """File formats of the figures."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
-
-
-class Scaling(StrEnum):
-    """What is done to the features."""
-
-    STANDARDIZE = "standardize"
-    NONE = "none"
-
-
-class FileFormat(StrEnum):
-    """Formats of data files."""
-
-    CSV = "csv"
-    LIBSVM = "libsvm"
-    ARFF = "arff"
-
-
-class Precision(StrEnum):
-    """Floating-point formats of the fits."""
-
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-
-
+FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"})
+Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
+FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
+Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
     Path,
     typer.Option(
