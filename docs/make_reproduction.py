@@ -36,7 +36,7 @@ from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Pr
 from fitzpatrick.experiments.records import Store
 from fitzpatrick.experiments.results import FitLine, fit_lines, to_csv
 from fitzpatrick.experiments.runner import run
-from fitzpatrick.experiments.tables import number, signed
+from fitzpatrick.experiments.text import number, signed
 from fitzpatrick.linear_model import DEFAULT_ALPHAS
 from fitzpatrick.losses import ends as names_of_family
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fitzpatrick import cli
-from fitzpatrick.experiments import model_files
+from fitzpatrick.experiments import figures, model_files
 from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
@@ -98,10 +98,12 @@ def test_without_typer():
     assert done.stderr == "error: the command line needs typer: pip install 'fitzpatrick[cli]'\n"
 
 
-def test_figures(run, tmp_path):
-    code, out, _ = run("figures", "-o", tmp_path / "pictures", "-f", "svg")
-    assert code == 0
-    assert len(list((tmp_path / "pictures").glob("*.svg"))) == out.count("wrote") == 3
+def test_figures(run, tmp_path, monkeypatch):
+    assert len(figures.FIGURES) == 4
+    monkeypatch.setattr(figures, "FIGURES", {"one": figures.lower_bound_figure})
+    code, out, _ = run("figures", "-o", "pictures", "-f", "svg", "-f", "png")
+    assert (code, out) == (0, "wrote pictures/one.svg\nwrote pictures/one.png\n")
+    assert len(list((tmp_path / "pictures").iterdir())) == 2
 
 
 def test_datasets(run):
@@ -150,7 +152,7 @@ def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monk
     for part in ("train", "test"):
         (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
     names = ("emotions", "flags", "flags")
-    code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
+    code, out, _ = run("reproduce", *names, *SMALL[1:])
     assert code == 0
     said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
     table = (tmp_path / "out" / "table.txt").read_text()
@@ -167,34 +169,19 @@ def test_reproduce_with_nothing_to_run(run):
     assert not Path("out").exists()
 
 
-def test_killed_three_times_the_table_is_the_same(tmp_path):
+def test_killed_twice_the_table_is_the_same(run, tmp_path, monkeypatch):
     """SIGKILL in the middle of the run, then once more to the end."""
-    environment = {
-        **os.environ,
-        "FITZPATRICK_DATA": str(write_flags(tmp_path / "data")),
-        "OMP_NUM_THREADS": "1",
-    }
-
-    def start(folder, jobs):
-        arguments = f"reproduce flags --seeds 1 -j {jobs} -o {folder}"
-        return subprocess.Popen(
-            [sys.executable, "-m", "fitzpatrick", *arguments.split()],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
+    arguments = ("reproduce", "flags", "--seeds", "1")
 
     def records():
         return {p: p.stat().st_mtime_ns for p in (tmp_path / "b").rglob("[0-9][0-9].json")}
 
-    whole = start("a", jobs=1)
-    undisturbed, _ = whole.communicate(timeout=120)
-    assert whole.returncode == 0
+    code, undisturbed, _ = run(*arguments, "-j", 1, "-o", "a")
+    assert code == 0
     kept = {}
-    for threshold, jobs in ((4, 2), (14, 1), (26, 1)):
-        process = start("b", jobs)
+    for threshold, jobs in ((4, "2"), (16, "1")):
+        process = start(*arguments, "-j", jobs, "-o", "b", stdout=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while len(records()) < threshold and process.poll() is None:
             assert time.monotonic() < deadline
@@ -205,14 +192,13 @@ def test_killed_three_times_the_table_is_the_same(tmp_path):
         assert kept.items() <= records().items()  # finished fits are not touched again
         kept = records()
     assert not (tmp_path / "b" / "table.txt").exists()
-    last = start("b", jobs=1)
-    output, _ = last.communicate(timeout=120)
-    assert last.returncode == 0
+    code, output, _ = run(*arguments, "-j", 1, "-o", "b")
+    assert code == 0
     assert kept.items() <= records().items()
     assert (tmp_path / "b" / "table.txt").read_bytes() == (
         tmp_path / "a" / "table.txt"
     ).read_bytes()
-    assert output.replace(b"b/", b"a/") == undisturbed
+    assert output.replace("b/", "a/") == undisturbed
 
 
 @pytest.mark.parametrize("kind", ["indicators", "proportions", "labels"])
@@ -324,7 +310,7 @@ def test_reproduce_says_when_it_replaces_results_of_other_data(run, tmp_path, mo
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
     said = "note: the results in out were of other data, and are replaced"
     for names, replaces in ((["yeast"], False), (["yeast", "flags"], False), (["flags"], True)):
-        code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
+        code, out, _ = run("reproduce", *names, *SMALL[1:])
         assert code == 0
         assert (said in out) is replaces
 
@@ -348,6 +334,95 @@ def test_compare_with_a_test_file_that_lacks_a_class(run, tmp_path):
     options = ("--losses", "sparsemax", "--seeds", 1, "-j", 1)
     assert run("compare", "a.svm", "--test", "b.svm", *options)[0] == 0
     assert "60 to learn from, 10 to test" in (tmp_path / "out" / "compare-a.html").read_text()
+
+
+def test_test_samples_without_a_label_are_left_out(run, tmp_path):
+    train, test = write_csv(tmp_path / "a.csv"), write_csv(tmp_path / "b.csv", n=30, seed=1)
+    test.write_text(test.read_text() + "1,2,3,0,0,0\n")
+    options = ("--targets", "a,b,c", "--losses", "sparsemax", "-j", 1, "--seeds", 1)
+    code, out, _ = run("compare", train, "--test", test, *options)
+    assert code == 0
+    assert "note: b.csv: 1 of 31 samples have no label and are left out" in out
+    assert "80 to learn from, 30 to test" in (tmp_path / "out" / "compare-a.html").read_text()
+
+
+def test_spaces_around_class_names_do_not_count(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv", kind="labels")
+    assert run("fit", file, "--targets", "kind", "-o", "m.npz", "--alpha", 1)[0] == 0
+    text = file.read_text()
+    (tmp_path / "spaces.csv").write_text(text.replace(",bee\n", ", bee \n", 5))
+    code, out, _ = run("fit", "spaces.csv", "--targets", "kind", "-o", "s.npz", "--alpha", 1)
+    assert code == 0
+    assert "3 targets (labels)" in out
+    assert (tmp_path / "s.npz").read_bytes() == (tmp_path / "m.npz").read_bytes()
+
+
+def test_compare_at_several_tightnesses(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
+    pair = "logistic,fitzpatrick_logistic"
+    assert run("compare", file, *options, "--losses", pair)[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(before) == 1 + 2 * 9
+    tightness = ("--losses", "fitzpatrick_logistic", "--tightness", "0.5,0,1,2")
+    code, out, err = run("compare", file, *options, *tightness)
+    assert code == 0
+    assert "mine: 18 of 36 fits" in err  # both ends are on record
+    names = re.findall(r"^  (\w+(?: \(tightness \S+\))?) +\.\d{4}", out, re.MULTILINE)
+    assert names == [
+        "fitzpatrick_logistic (tightness 0.5)",
+        "logistic",
+        "fitzpatrick_logistic",
+        "fitzpatrick_logistic (tightness 2)",
+    ]
+    assert max(map(len, out.partition("wrote")[0].splitlines())) <= 80
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert before.items() <= after.items()
+    assert {path.parent.name for path in after.keys() - before.keys()} == {
+        f"fitzpatrick_logistic-tightness{c}-seed0" for c in (0.5, 2.0)
+    }
+    with (tmp_path / "out" / "compare-mine.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert {(row["loss"], row["tightness"]) for row in rows} == {
+        ("logistic", ""),
+        ("fitzpatrick_logistic", ""),
+        ("fitzpatrick_logistic", "0.5"),
+        ("fitzpatrick_logistic", "2"),
+    }
+
+
+def test_the_next_command_names_the_tightness(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
+    tightness = ("--losses", "fitzpatrick_sparsemax", "--tightness", "0.5")
+    code, out, _ = run("compare", file, *options, *tightness)
+    assert code == 0
+    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+    assert words[4:8] == ["--loss", "fitzpatrick_sparsemax", "--tightness", "0.5"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert out.startswith("fitted fitzpatrick_sparsemax (tightness 0.5) to 80 samples, ")
+    model = model_files.load(tmp_path / "model.npz").estimator
+    assert (model.tightness, model.tightness_) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
+def test_fit_at_a_tightness(run, tmp_path, alpha):
+    file = write_csv(tmp_path / "mine.csv")
+    columns = ("--targets", "a,b,c", *alpha)
+    for name, loss in (
+        ("half", ("fitzpatrick_logistic", "--tightness", "0.5")),
+        ("zero", ("fitzpatrick_logistic", "--tightness", "0")),
+        ("plain", ("logistic",)),
+    ):
+        assert run("fit", file, *columns, "-o", f"{name}.npz", "--loss", *loss)[0] == 0
+    half, zero, plain = (
+        model_files.load(tmp_path / f"{name}.npz").estimator for name in ("half", "zero", "plain")
+    )
+    assert (half.tightness_, zero.tightness_, plain.tightness_) == (0.5, 0.0, 0.0)
+    np.testing.assert_array_equal(zero.coef_, plain.coef_)
+    assert np.abs(half.coef_ - plain.coef_).max() > 1e-3
+    assert run("predict", "half.npz", file)[0] == 0
 
 
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
@@ -636,6 +711,14 @@ def test_fit_says_what_the_estimator_says(run, tmp_path):
         (("fit", "a.csv", "-o", "m", "--loss", "nope"), "unknown loss 'nope'; the names are "),
         (("reproduce", "--losses", "sparse_max"), "unknown loss 'sparse_max'; did you mean "),
         (("fit", "a.csv", "-o", "m", "--alpha", "0"), "--alpha must be a positive number"),
+        (("fit", "a.csv", "-o", "m", "--tightness", "-1"), "tightness must be"),
+        (
+            ("fit", "a.csv", "-o", "m", "--loss", "logistic", "--tightness", "0.5"),
+            "'logistic' is a Fenchel-Young loss, of tightness 0; for tightness=0.5 use "
+            "'fitzpatrick_logistic'",
+        ),
+        (("compare", "a.csv", "--tightness", "0,inf"), "--tightness must be a finite number of"),
+        (("compare", "a.csv", "--tightness", "0;1"), "--tightness needs numbers with commas"),
     ],
 )
 def test_wrong_options(run, arguments, problem):
@@ -653,7 +736,7 @@ def test_folder_that_cannot_be_written(run, tmp_path):
     assert re.fullmatch(r"error: \S+: (Not a directory|File exists)\n", err)
 
 
-SMALL = ("reproduce", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
+SMALL = ("reproduce", "-j", "1", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
 
 
 def test_damaged_record_is_named(run, tmp_path):

@@ -34,36 +34,10 @@ app = typer.Typer(
 )
 
 
-class FigureFormat(StrEnum):
-    """File formats of the figures."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
-
-
-class Scaling(StrEnum):
-    """What is done to the features."""
-
-    STANDARDIZE = "standardize"
-    NONE = "none"
-
-
-class FileFormat(StrEnum):
-    """Formats of data files."""
-
-    CSV = "csv"
-    LIBSVM = "libsvm"
-    ARFF = "arff"
-
-
-class Precision(StrEnum):
-    """Floating-point formats of the fits."""
-
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-
-
+FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"})
+Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
+FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
+Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
     Path,
     typer.Option(
@@ -261,10 +235,6 @@ def compare(
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
-    kind = format.value if format else None
-    columns, ignored = _names(targets), _names(ignore) or ()
-    table = read_table(file, columns, kind, ignore=ignored)
-    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     wanted = _simplex_losses(losses) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
     options = RunOptions(
@@ -275,6 +245,10 @@ def compare(
         output=output,
         command=_command(),
     )
+    kind = format.value if format else None
+    columns, ignored = _names(targets), _names(ignore) or ()
+    table = read_table(file, columns, kind, ignore=ignored)
+    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
@@ -314,7 +288,7 @@ def fit(
     from .datasets import read_table
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
-    from .experiments.tables import number, wrapped
+    from .experiments.text import number, wrapped
 
     _check_loss(loss, tightness)
     if alpha is not None:
@@ -393,7 +367,7 @@ def figures(
         list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
     ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
 ) -> None:
-    """Draw the losses: bounds, gaps, level sets, and the family of tightnesses."""
+    """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
 
     for path in write_figures(output, tuple(choice.value for choice in formats)):
@@ -408,7 +382,7 @@ def datasets(
 ) -> None:
     """Table 2 of the paper, and where to get each set."""
     from .datasets import where
-    from .experiments.tables import dataset_details, datasets_table
+    from .experiments.dataset_tables import dataset_details, datasets_table
 
     typer.echo(datasets_table(where()))
     if details:
@@ -506,7 +480,7 @@ def fail(message: str) -> NoReturn:
 def main() -> None:
     """Run the command line; what is wrong with a file or a folder is said in one line."""
     from .datasets import DataError, UnavailableError
-    from .experiments.runner import WorkerError
+    from .experiments.errors import WorkerError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

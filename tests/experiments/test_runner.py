@@ -15,6 +15,7 @@ from scipy import sparse
 
 from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments import runner
+from fitzpatrick.experiments.errors import WorkerError
 from fitzpatrick.experiments.protocol import (
     Experiment,
     FitPath,
@@ -25,7 +26,7 @@ from fitzpatrick.experiments.protocol import (
     paths,
 )
 from fitzpatrick.experiments.records import Record, Store, all_records, choose, final_models
-from fitzpatrick.experiments.runner import WorkerError, run, run_path
+from fitzpatrick.experiments.runner import run, run_path
 from fitzpatrick.linear_model import ProportionRegressor
 
 from .conftest import make_experiment
@@ -75,13 +76,25 @@ def test_record_survives_the_disk():
     assert again.to_json() == record.to_json()
 
 
-def test_fits_are_those_of_the_estimator(tmp_path, experiment):
-    store = make_store(tmp_path, experiment, Protocol(alphas=(1.0,), intercept=True, tol=1e-8))
-    run(experiment, store, [FitPath(LossChoice("logistic"), 0)], 1, ignore)
-    (record,) = store.finished(FitPath(LossChoice("logistic"), 0))
+@pytest.mark.parametrize("tightness", [None, 0.5])
+@pytest.mark.parametrize("scaling", ["standardize", "none"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_fits_are_those_of_the_estimator(tmp_path, experiment, scaling, intercept, tightness):
+    experiment = replace(experiment, X=5 * experiment.X + 1, X_test=5 * experiment.X_test + 1)
+    protocol = Protocol(alphas=(10.0,), intercept=intercept, scaling=scaling, tol=1e-8)
+    store = make_store(tmp_path, experiment, protocol)
+    path = FitPath(LossChoice("fitzpatrick_logistic", tightness), 0)
+    run(experiment, store, [path], 1, ignore)
+    (record,) = store.finished(path)
     fit, dev = dev_split(60, 0)
-    model = ProportionRegressor("logistic", 1.0, standardize=True, tol=1e-8)
-    model.fit(experiment.X[fit], experiment.Y[fit])
+    model = ProportionRegressor(
+        "fitzpatrick_logistic",
+        10.0,
+        tightness=tightness,
+        fit_intercept=intercept,
+        standardize=scaling == "standardize",
+        tol=1e-8,
+    ).fit(experiment.X[fit], experiment.Y[fit])
     errors = np.square(model.predict(experiment.X[dev]) - experiment.Y[dev]).sum(axis=1)
     assert record.dev_error == pytest.approx(errors.mean(), rel=1e-7)
     errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)

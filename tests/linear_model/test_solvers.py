@@ -28,8 +28,10 @@ from .data import features, targets
 def test_too_few_iterations_warn_with_what_to_change(solver: str) -> None:
     X = features()
     model = ProportionRegressor(alpha=1e-3, solver=solver, max_iter=1, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached.*Increase max_iter \(now 1"):
+    said = r"max_iter was reached.*Increase max_iter \(now 1"
+    with pytest.warns(ConvergenceWarning, match=said) as caught:
         model.fit(X, targets("fitzpatrick_logistic", X))
+    assert {warning.filename for warning in caught} == {__file__}  # where fit was called
     assert model.status_ is Status.MAX_ITER
     assert model.n_iter_ == 1
     assert not model.status_.converged
@@ -159,8 +161,10 @@ def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
     assert stopping(noise=1e-5, alpha=1e-7).reached(1e-3, 1e-6) is Status.CONVERGED
 
 
-@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
-@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax", "entmax15", "logistic"])
+@pytest.mark.parametrize(
+    ("loss", "alpha"),
+    [("sparsemax", 1e-4), ("fitzpatrick_sparsemax", 1e-2), ("entmax15", 1e-2), ("logistic", 1e-4)],
+)
 def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 200))
@@ -358,8 +362,10 @@ def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("name", ["logistic", "sparsemax", "fitzpatrick_sparsemax"])
+@pytest.mark.parametrize(
+    ("name", "fit_intercept"),
+    [("logistic", True), ("sparsemax", False), ("fitzpatrick_sparsemax", True)],
+)
 def test_features_of_very_different_scales_end_in_a_model(name: str, fit_intercept: bool) -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((60, 6)) * 10.0 ** np.array([-6, -3, 0, 2, 5, 7])

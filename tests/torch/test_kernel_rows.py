@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from fitzpatrick import FitzpatrickLoss
+from fitzpatrick.engines import CoreLoss
 from fitzpatrick.engines.table import find_kernel
-from fitzpatrick.linear_model._device import DeviceLoss
+from fitzpatrick.linear_model._device import KernelLoss
 from fitzpatrick.losses import regularizers_by_name
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
@@ -39,9 +40,19 @@ def test_kernels_compute_what_the_core_does(name, k, tightness):
     )
     loss = FitzpatrickLoss(regularizers_by_name()[name], tightness)
     results = []
-    for bound in (DeviceLoss(loss, y, KERNELS[name]), DeviceLoss(loss, y)):
+    for bound in (KernelLoss(loss, y, KERNELS[name]), CoreLoss(loss, y)):
         out = torch.empty(20, dtype=torch.float64, device=device), torch.empty_like(theta)
         hessian = bound.hessian_operator(theta)
         results.append((*bound.value_and_gradient(theta, out), bound.y_star(theta), hessian(v)))
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_scores_that_were_written_to_are_solved_anew():
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    y = torch.eye(3, dtype=torch.float64, device=device)
+    theta = torch.zeros_like(y)
+    loss = KernelLoss(FitzpatrickLoss(regularizers_by_name()["logistic"]), y, "logistic")
+    before = loss.hessian_operator(theta).d
+    theta += y
+    assert not torch.equal(loss.hessian_operator(theta).d, before)

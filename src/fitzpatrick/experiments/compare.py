@@ -19,7 +19,8 @@ from .report import Section, is_of_other_data, render
 from .results import fit_lines, to_csv
 from .runner import RunOptions, run_experiment
 from .summary import LEVEL, MIN_TEST_SAMPLES, LossSummary, difference, evaluate
-from .tables import heading, interval_text, number, results_table, wrapped
+from .tables import heading, interval_text, results_table
+from .text import number, wrapped
 
 SIMPLEX_LOSSES = tuple(
     name

@@ -5,7 +5,7 @@ differ in dash pattern and in lightness as well as in color, so that a print in 
 be read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,12 +224,12 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 
 
 def write_figures(
-    folder: Path, formats: tuple[str, ...] = ("png",), names: tuple[str, ...] = tuple(FIGURES)
+    folder: Path, formats: Sequence[str] = ("png",), names: Sequence[str] | None = None
 ) -> list[Path]:
-    """Write the named figures into ``folder`` in each format, and return the paths."""
+    """Write the named figures, or all, into ``folder`` in each format, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in names:
+    for name in FIGURES if names is None else names:
         figure = FIGURES[name]()
         for suffix in formats:
             path = folder / f"{name}.{suffix}"

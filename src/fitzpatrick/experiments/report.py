@@ -11,7 +11,8 @@ from pathlib import Path
 from .. import __version__
 from . import svg
 from .summary import LEVEL, RESAMPLES, Evaluation
-from .tables import DIFFERENCE, interval_text, number, resampled
+from .tables import DIFFERENCE, interval_text, resampled
+from .text import number
 
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STYLE = """

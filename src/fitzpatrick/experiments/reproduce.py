@@ -12,7 +12,8 @@ from .report import Section, is_of_other_data, render
 from .results import FitLine, fit_lines, to_csv
 from .runner import RunOptions, run_experiment
 from .summary import evaluate
-from .tables import heading, number, results_table, wrapped
+from .tables import heading, results_table
+from .text import number, wrapped
 
 Say = Callable[[str], None]
 

@@ -20,6 +20,7 @@ from ..datasets._table import Matrix
 from ..linear_model import FittedModel, describe_device, fit_path
 from ..losses import Loss
 from ..metrics import squared_error, squared_errors
+from .errors import WorkerError
 from .progress import progress
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
 from .records import Record, Store, all_records
@@ -104,10 +105,6 @@ def run(
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()  # a later run takes up from the records
             raise
-
-
-class WorkerError(RuntimeError):
-    """A worker process that ended before its work."""
 
 
 @contextmanager

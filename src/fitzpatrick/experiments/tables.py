@@ -1,30 +1,12 @@
 """The numbers as text, in 80 columns."""
 
-import textwrap
 from dataclasses import replace
 
-from ..datasets import DATASETS
 from .protocol import Protocol, describe
 from .summary import LEVEL, RESAMPLES, Difference, Evaluation
+from .text import number, signed, wrapped
 
 DIFFERENCE = "minus Fenchel-Young"  # what the differences are
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Errors as the paper prints them, without the leading zero.
-
-    Example:
-        >>> number(0.18656), number(-0.5, 2), number(1.25, 2)
-        ('.1866', '-.50', '1.25')
-    """
-    text = f"{value:.{digits}f}"
-    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
-    return sign + text.removeprefix("0")
-
-
-def signed(value: float) -> str:
-    """The same with its sign always shown."""
-    return number(value) if value < 0 else f"+{number(value)}"
 
 
 def results_table(title: str, evaluation: Evaluation, paper: dict[str, float] | None) -> str:
@@ -81,37 +63,3 @@ def heading(protocol: Protocol, seeds: int) -> str:
 def resampled(seeds: int) -> str:
     """What the bootstrap draws anew."""
     return "splits and test samples" if seeds > 1 else "test samples, not splits"
-
-
-def datasets_table(available: dict[str, str]) -> str:
-    """Table 2 of the paper, and where to get each set."""
-    head = f"{'data set':<12}{'train':>7}{'dev':>6}{'test':>7}{'features':>10}{'classes':>9}  copy"
-    lines = [head, "-" * 80]
-    for info in DATASETS.values():
-        said = info.published
-        lines.append(
-            f"{info.name:<12}{said.train:>7}{said.dev:>6}{said.test:>7}{said.features:>10}"
-            f"{said.classes:>9}  {available[info.name].partition(':')[0]}"
-        )
-    for name, place in available.items():
-        if place.startswith("unusable"):
-            lines += wrapped(f"{name}: {place}")
-    return "\n".join(lines)
-
-
-def wrapped(text: str) -> list[str]:
-    """Lines of at most 79 columns, indented below the first."""
-    return textwrap.wrap(
-        text, 79, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-
-
-def dataset_details() -> str:
-    """Source, license and notes of each set."""
-    blocks = []
-    for info in DATASETS.values():
-        block = wrapped(f"{info.name}: {info.source}") + wrapped(f"  license: {info.licence}")
-        if info.note:
-            block += wrapped(f"  note: {info.note}")
-        blocks.append("\n".join(block))
-    return "\n".join(blocks)

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,7 +15,13 @@ from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss
 from ._binary import BinaryLoss
-from ._checks import CONSTRAINTS, check_not_constant, check_own_features, check_settings
+from ._checks import (
+    CONSTRAINTS,
+    check_not_constant,
+    check_own_features,
+    check_settings,
+    unchanged_on_failure,
+)
 from ._design import Design, make_design
 from ._problem import FitSettings, FittedModel, Problem
 from ._threads import limited_blas
@@ -100,13 +106,6 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
             check_not_constant(X, data.weights)
         return data
 
-    def _fit_one(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Check everything, fit at alpha and keep the result."""
-        settings = check_settings(self, self.tightness)
-        data = self._check_data(X, y, sample_weight, settings)
-        start = self._warm_start((data.n_scores, data.X.shape[1]))
-        self._fit_final(data, settings, float(self.alpha), start)
-
     def _fit_final(
         self,
         data: Data,
@@ -124,16 +123,6 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
                 f"{model.gradient_norm:.3g}: {model.status.value}",
                 stacklevel=5,
             )
-
-    def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
-        if not (self.warm_start and hasattr(self, "coef_")):
-            return None
-        if self.coef_.shape != shape:
-            raise ValueError(
-                f"warm_start=True continues from coefficients of shape {self.coef_.shape}, and "
-                f"these data need {shape}; set warm_start=False to begin anew"
-            )
-        return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
 
     def _set_model(self, model: FittedModel, loss: Loss, dtype: Any) -> None:
         """Set the attributes of a fit."""
@@ -171,3 +160,63 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class SinglePenalty(LinearModel):
+    """The parameters of an estimator with one alpha and one tightness."""
+
+    def __init__(
+        self,
+        loss: str | Loss = "fitzpatrick_logistic",
+        alpha: float = 1.0,
+        *,
+        tightness: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.tightness = tightness
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from features X (n, d), dense or sparse.
+
+        Args:
+            X: features.
+            y: labels (n,) of a classifier; targets (n, k) of a regressor, dense or sparse, or (n,)
+                for one column of targets, where the domain of the loss is not the simplex.
+            sample_weight: weights (n,) of the samples.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        settings = check_settings(self, self.tightness)
+        data = self._check_data(X, y, sample_weight, settings)
+        start = self._warm_start((data.n_scores, data.X.shape[1]))
+        self._fit_final(data, settings, float(self.alpha), start)
+
+    def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        if self.coef_.shape != shape:
+            raise ValueError(
+                f"warm_start=True continues from coefficients of shape {self.coef_.shape}, and "
+                f"these data need {shape}; set warm_start=False to begin anew"
+            )
+        return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)

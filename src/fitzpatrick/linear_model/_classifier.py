@@ -1,6 +1,6 @@
 """Classification with a loss on the simplex."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,9 +11,8 @@ from sklearn.utils.validation import column_or_1d
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel
+from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
-from ._checks import unchanged_on_failure
 
 
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -102,7 +101,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             return np.log(self.predict_proba(X))
 
 
-class FitzpatrickClassifier(ClassModel):
+class FitzpatrickClassifier(SinglePenalty, ClassModel):
     r"""Linear classifier with a Fitzpatrick or Fenchel-Young loss on the simplex.
 
     Minimizes :math:`\sum_i w_i L(e_{y_i}, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
@@ -174,21 +173,17 @@ class FitzpatrickClassifier(ClassModel):
         verbose: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.tightness = tightness
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
+        super().__init__(
+            loss,
+            alpha,
+            tightness=tightness,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            verbose=verbose,
+            n_threads=n_threads,
+        )
         self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from features X (n, d), dense or sparse, and labels y (n,)."""
-        with unchanged_on_failure(self):
-            self._fit_one(X, y, sample_weight)
-        return self

@@ -39,6 +39,37 @@ class CrossValidated(LinearModel):
 
     _default_scoring: ClassVar[str]
 
+    def __init__(
+        self,
+        loss: str | Loss = "fitzpatrick_logistic",
+        alphas: Any = DEFAULT_ALPHAS,
+        *,
+        tightnesses: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        cv: Any = None,
+        scoring: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        verbose: int = 0,
+        n_threads: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alphas = alphas
+        self.tightnesses = tightnesses
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.cv = cv
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.n_threads = n_threads
+        self.n_jobs = n_jobs
+
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
     ) -> Self:
@@ -250,37 +281,6 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 
     _default_scoring = "squared_error"
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        tightnesses: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.tightnesses = tightnesses
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs
-
 
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
@@ -291,9 +291,7 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
-        alphas: the strengths to choose from.
-        tightnesses: the numbers c of the loss to choose from, such as ``[0, 0.5, 1, 2]``, together
-            with the alphas; None is the loss's own alone.
+        alphas, tightnesses, verbose, n_threads, n_jobs: as in :class:`ProportionRegressorCV`.
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
@@ -304,18 +302,10 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default the accuracy. The former compare
             probabilities with one-hot rows.
-        verbose: print the progress of every fit; 0 is silent.
-        n_threads: threads of each fit.
-        n_jobs: folds that are fitted at a time, by joblib.
 
     Attributes:
-        alpha_: the chosen strength.
-        alphas_: the strengths that were tried.
-        tightness_: the chosen tightness; the loss's own where ``tightnesses`` is None.
-        tightnesses_: those that were tried; not there where ``tightnesses`` is None.
-        scores_: shape (folds, alphas), and (folds, alphas, tightnesses) where ``tightnesses`` is
-            not None; higher is better.
-        best_score_: mean score of the chosen pair over the folds.
+        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
+            :class:`ProportionRegressorCV`.
         coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
             in :class:`FitzpatrickClassifier`.
 
@@ -348,17 +338,19 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         n_threads: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.tightnesses = tightnesses
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
+        super().__init__(
+            loss,
+            alphas,
+            tightnesses=tightnesses,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            cv=cv,
+            scoring=scoring,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            verbose=verbose,
+            n_threads=n_threads,
+            n_jobs=n_jobs,
+        )
         self.class_weight = class_weight
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs

@@ -5,7 +5,7 @@ end the coefficients.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,11 +14,10 @@ import torch
 from scipy import sparse
 
 from .. import engines
-from .._array import Array, coupled_product
+from .._array import Array
 from ..engines import BoundLoss, HessianOperator
 from ..engines.table import find_kernel
 from ..losses import Loss
-from ..regularizers import Solution
 from ._base import Data
 from ._design import Design
 from ._preconditioner import Map
@@ -42,13 +41,6 @@ def find_device(name: str) -> torch.device:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(f"PyTorch cannot use the device {name!r} here: {reason}") from None
     return device
-
-
-def device_name(device: torch.device) -> str:
-    """What a record says of it."""
-    if device.type == "cuda":
-        return str(torch.cuda.get_device_name(device))
-    return f"PyTorch {device}"
 
 
 class DeviceDesign(Design):
@@ -121,97 +113,58 @@ class DeviceDesign(Design):
         return self._design._from_features(parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class KernelSolution(Solution):
-    """What a kernel of the Triton engine computed: the values and the gradient y* − y."""
-
-    loss: Loss
-    y: Array
-    values: Array
-    residual: Array
-
-    @property
-    def y_star(self) -> Array:
-        return (self.residual + self.y).clamp_(min=0)  # below it by rounding errors
-
-    def value(self) -> Array:
-        return self.values
-
-    def gradient(self) -> Array:
-        return self.residual
-
-    def slope(self) -> Array:
-        omega: Any = self.loss.regularizer  # separable, as all that have a kernel
-        return omega.slope(self.y_star, self.y, self.loss.tightness)
-
-    def hessian_product(self, v: Array) -> Array:
-        return coupled_product(self.slope(), v)
-
-
-class DeviceHessian(HessianOperator):
+class KernelHessian(HessianOperator):
     """The Hessians of the rows, with what does not depend on v computed once."""
 
-    def __init__(self, solution: Solution, is_coupled: bool) -> None:
-        self.d = solution.slope()
-        self.total = self.d.sum(dim=1) if self.d is not None and is_coupled else None
-        self._mean = None if self.total is None else self.d / self.total.unsqueeze(1)
-        self._solution = solution
+    def __init__(self, d: Array) -> None:
+        self.d, self.total = d, d.sum(dim=1)
+        self._mean = d / self.total.unsqueeze(1)
 
     def __call__(self, v: Array, out: Array | None = None) -> Array:
-        out = torch.empty_like(v) if out is None else out
-        if self.d is None:
-            return out.copy_(self._solution.hessian_product(v))
-        if self._mean is None:
-            return torch.mul(self.d, v, out=out)
         shift = torch.linalg.vecdot(self._mean, v).unsqueeze(1)
-        return torch.sub(v, shift, out=out).mul_(self.d)
+        product: Array = torch.sub(v, shift, out=out)
+        return product.mul_(self.d)
 
 
-class DeviceLoss(BoundLoss):
-    """A loss bound to targets (n, k) on a device, by a kernel of the Triton engine or by the core.
+class KernelLoss(BoundLoss):
+    """A loss bound to targets (n, k), by a kernel of the Triton engine.
 
-    Solvers ask for gradient and Hessian at the same scores: the latest solution is remembered.
+    The kernel gives values and gradient y* − y; the Hessian follows from y* and y. Solvers ask for
+    both at the same scores, so that the latest answer is remembered.
     """
 
-    def __init__(self, loss: Loss, y: Array, kernel: str | None = None) -> None:
-        self._loss, self._y, self._kernel = loss, y, kernel
-        self._latest: tuple[Array, int, Solution] | None = None
+    def __init__(self, loss: Loss, y: Array, kernel: str) -> None:
+        self._omega: Any = loss.regularizer  # separable, as all that have a kernel
+        self._tightness = loss.tightness
+        self._y, self._kernel = y, kernel
+        self._latest: tuple[Array, int, tuple[Array, Array]] | None = None
 
-    def _solve(self, theta: Array) -> Solution:
+    def _solve(self, theta: Array) -> tuple[Array, Array]:
         if self._latest is not None:
-            scores, version, solution = self._latest
+            scores, version, answer = self._latest
             if scores is theta and version == theta._version:  # nobody has written to it since
-                return solution
-        self._latest = None  # its memory is needed
-        solution = self._solve_anew(theta)
-        self._latest = theta, theta._version, solution
-        return solution
-
-    def _solve_anew(self, theta: Array) -> Solution:
-        if self._kernel is None:
-            return self._loss.solve(self._y, theta)
+                return answer
         from ..engines.triton import launch  # which loads triton
 
-        values, residual = launch.value_and_gradient(
-            theta, self._y, 1, self._kernel, self._loss.tightness, -1
-        )
-        return KernelSolution(self._loss, self._y, values, residual)
+        self._latest = None  # its memory is needed
+        answer = launch.value_and_gradient(theta, self._y, 1, self._kernel, self._tightness, -1)
+        self._latest = theta, theta._version, answer
+        return answer
 
     def value(self, theta: Array) -> Array:
-        return self._solve(theta).value()
+        return self._solve(theta)[0]
 
     def value_and_gradient(
         self, theta: Array, out: tuple[Array, Array] | None = None
     ) -> tuple[Array, Array]:
-        solution = self._solve(theta)
-        gradient = torch.empty_like(theta) if out is None else out[1]
-        return solution.value(), gradient.copy_(solution.gradient())
+        values, residual = self._solve(theta)
+        return values, residual.clone() if out is None else out[1].copy_(residual)
 
     def y_star(self, theta: Array) -> Array:
-        return self._solve(theta).y_star
+        return (self._solve(theta)[1] + self._y).clamp_(min=0)  # below it by rounding errors
 
     def hessian_operator(self, theta: Array) -> HessianOperator:
-        return DeviceHessian(self._solve(theta), self._loss.regularizer.is_coupled)
+        return KernelHessian(self._omega.slope(self.y_star(theta), self._y, self._tightness))
 
 
 def device_problem(data: Data, settings: FitSettings, name: str) -> Problem:
@@ -225,7 +178,9 @@ def device_problem(data: Data, settings: FitSettings, name: str) -> Problem:
     if targets.ndim == 1:
         targets = targets[:, None] == np.arange(data.n_classes)
     y = targets.toarray() if sparse.issparse(targets) else targets
+    y = torch.as_tensor(y.astype(dtype), device=device)
     has_triton = device.type == "cuda" and find_spec("triton") is not None
     kernel = find_kernel("triton", settings.loss.regularizer) if has_triton else None
-    bound = DeviceLoss(settings.loss, torch.as_tensor(y.astype(dtype), device=device), kernel)
+    core = engines.CoreLoss(settings.loss, y)
+    bound = core if kernel is None else KernelLoss(settings.loss, y, kernel)
     return Problem(design, bound, data.n_scores, data.weights, settings)

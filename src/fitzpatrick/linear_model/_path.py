@@ -1,6 +1,6 @@
 """Models of several penalties by one call, with NumPy or on a PyTorch device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
 from ._checks import check_features, check_grid, check_not_constant, check_solver
-from ._problem import Coefficients, FitSettings, FittedModel, ignore_model
+from ._problem import Callback, Coefficients, FitSettings, FittedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def fit_path(
     n_threads: int | None = None,
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: Callable[[FittedModel], None] = ignore_model,
+    callback: Callback | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
@@ -107,8 +107,8 @@ def fit_path(
         from ._device import device_problem
 
         problem = device_problem(data, settings, device)
-    fit = problem.resumable_path if resumable else problem.path
-    return LinearPath(tuple(fit(check_grid(alphas, "alphas"), start, callback)))
+    grid = check_grid(alphas, "alphas")
+    return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
 
 
 def describe_device(device: str | None) -> str:
@@ -124,6 +124,9 @@ def describe_device(device: str | None) -> str:
     """
     if device is None:
         return "NumPy"
-    from ._device import device_name, find_device
+    import torch
 
-    return device_name(find_device(device))
+    from ._device import find_device
+
+    found = find_device(device)
+    return torch.cuda.get_device_name(found) if found.type == "cuda" else f"PyTorch {found}"

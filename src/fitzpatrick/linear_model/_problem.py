@@ -59,8 +59,7 @@ class FittedModel:
     status: Status
 
 
-def ignore_model(model: FittedModel) -> None:
-    """The callback of a path that nobody watches."""
+Callback = Callable[[FittedModel], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +80,29 @@ class Problem:
         self,
         alphas: Iterable[float],
         start: Coefficients | None = None,
-        callback: Callable[[FittedModel], None] = ignore_model,
+        callback: Callback | None = None,
+        *,
+        resumable: bool = False,
     ) -> list[FittedModel]:
-        """The models of several alphas, each started where those before suggest."""
-        operations = 2.0 * self.design.n_samples * self.design.n_parameters * self.n_scores
-        with limited_blas(blas_threads(self.settings.n_threads, operations)):
-            continuation = Continuation(self.objective.afresh(), self.stopping, self.settings)
-            alphas = [float(alpha) for alpha in alphas]
-            origin, from_zero = self._origin(alphas[0], start)
-            models: list[FittedModel] = []
-            for alpha in alphas:
-                result = continuation.minimize(alpha, origin, from_zero=from_zero and not models)
-                origin = result.point
-                models.append(self._model(alpha, result))
-                callback(models[-1])
-            return models
+        """The models of several alphas, each started where those before suggest.
 
-    def resumable_path(
-        self,
-        alphas: Iterable[float],
-        start: Coefficients | None = None,
-        callback: Callable[[FittedModel], None] = ignore_model,
-    ) -> list[FittedModel]:
-        """The same, where each fit depends on the coefficients of the one before alone."""
+        In a resumable path each fit knows the coefficients of the one before, and nothing else.
+        """
+        operations = 2.0 * self.design.n_samples * self.design.n_parameters * self.n_scores
         models: list[FittedModel] = []
-        for alpha in alphas:
-            models.append(self.fit(alpha, start))
-            start = models[-1].coef, models[-1].intercept
-            callback(models[-1])
+        with limited_blas(blas_threads(self.settings.n_threads, operations)):
+            for alpha in map(float, alphas):
+                if resumable or not models:
+                    continuation = Continuation(
+                        self.objective.afresh(), self.stopping, self.settings
+                    )
+                    origin, from_zero = self._origin(alpha, start)
+                result = continuation.minimize(alpha, origin, from_zero=from_zero)
+                origin, from_zero = result.point, False
+                models.append(self._model(alpha, result))
+                start = models[-1].coef, models[-1].intercept
+                if callback is not None:
+                    callback(models[-1])
         return models
 
     def _origin(self, alpha: float, start: Coefficients | None) -> tuple[Point, bool]:

@@ -8,8 +8,8 @@ from sklearn.base import RegressorMixin
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
-from ._base import Data, LinearModel
-from ._checks import check_proportions, unchanged_on_failure
+from ._base import Data, LinearModel, SinglePenalty
+from ._checks import check_proportions
 from ._problem import FittedModel
 
 
@@ -57,7 +57,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         return tags
 
 
-class ProportionRegressor(ProportionModel):
+class ProportionRegressor(SinglePenalty, ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
     Minimizes :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
@@ -75,21 +75,8 @@ class ProportionRegressor(ProportionModel):
         tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
             its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
             the loss's own. The best one depends on the data; search it as you search alpha.
-        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
-        standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
-            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
-        solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
-            ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm, in the parameters as the solver sees them
-            (centered, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
-            ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
-            ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
-            asked for that rounding errors in the dtype of X would hide.
-        max_iter: most iterations of the solver.
-        warm_start: whether to start from the coefficients of the previous fit, whatever its data
-            and classes were; the optimum is the same.
-        verbose: print the progress every so many iterations; 0 is silent.
-        n_threads: threads for matrix products and rows; None leaves it to the libraries.
+        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads: as in
+            :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
@@ -112,33 +99,6 @@ class ProportionRegressor(ProportionModel):
         array([[0.53, 0.47]])
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        tightness: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.tightness = tightness
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
-
     @classmethod
     def from_model(cls, model: FittedModel, loss: str | Loss, **parameters: Any) -> Self:
         """A regressor as a fit leaves it, with a model of :func:`fit_path` or of a file.
@@ -153,12 +113,3 @@ class ProportionRegressor(ProportionModel):
         regressor._is_single = False
         regressor.n_features_in_ = model.coef.shape[1]
         return regressor
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from features X (n, d) and targets y (n, k), each dense or sparse.
-
-        A y of shape (n,) is one column of targets, for losses whose domain is not the simplex.
-        """
-        with unchanged_on_failure(self):
-            self._fit_one(X, y, sample_weight)
-        return self
