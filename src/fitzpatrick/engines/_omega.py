@@ -261,7 +261,7 @@ def wright_omega(z: FloatArray) -> FloatArray:
     below = z < 0
     tail = np.exp(-np.abs(z))
     # log(1 + e^z), from where the approximation of Iacono and Boyd starts
-    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log(1 + tail))
+    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log1p(tail))
     omega = start * (1 - np.log(1 + start) / (2 + start))
     for _ in range(2):
         # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
