@@ -4,6 +4,9 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+pytest.importorskip("optax")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
