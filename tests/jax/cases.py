@@ -56,12 +56,17 @@ def on_labels(name: str, tightness: float | None = None) -> Callable[..., jax.Ar
     return loss if tightness is None else functools.partial(loss, tightness=tightness)
 
 
-@functools.cache
 def evaluate(
     name: str, tightness: float | None = None
 ) -> Callable[..., tuple[jax.Array, jax.Array, jax.Array]]:
     """Losses and their gradients in scores and targets, compiled once for all tests."""
+    return _evaluate(name, tightness)  # the cache tells a default from the same value
 
+
+@functools.cache
+def _evaluate(
+    name: str, tightness: float | None
+) -> Callable[..., tuple[jax.Array, jax.Array, jax.Array]]:
     @jax.jit
     def all_three(theta: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         losses, pull = jax.vjp(function(name, tightness), theta, y)
@@ -71,7 +76,7 @@ def evaluate(
 
 
 @functools.cache
-def second_order(name: str, tightness: float | None = None) -> Callable[..., tuple[jax.Array, ...]]:
+def second_order(name: str, tightness: float | None) -> Callable[..., tuple[jax.Array, ...]]:
     """Gradients in scores and targets, and the Hessian times a direction in both modes."""
 
     @jax.jit
@@ -92,7 +97,7 @@ def second_order(name: str, tightness: float | None = None) -> Callable[..., tup
 
 def forget() -> None:
     """Drop what was compiled."""
-    evaluate.cache_clear()
+    _evaluate.cache_clear()
     second_order.cache_clear()
 
 

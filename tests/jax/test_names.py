@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import inspect
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_a_type_checker_sees_the_signatures(tmp_path):
     wrong = {i for i, line in enumerate(user.read_text().splitlines(), 1) if "# wrong" in line}
     package = ROOT / "src" / "fitzpatrick" / "jax"
     scope = [] if TEST_ALL else ["--follow-imports=skip", str(package)]
-    arguments = ["--strict", "--config-file=", f"--cache-dir={tmp_path}", *scope, str(user)]
+    arguments = ["--strict", "--config-file=", f"--cache-dir={os.devnull}", *scope, str(user)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYPYPATH", str(package.parents[1]))
         out, err, _ = api.run(["--python-executable", sys.executable, *arguments])
