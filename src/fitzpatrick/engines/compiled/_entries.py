@@ -32,7 +32,7 @@ def _solve(formula: Any, s: Any, y: Any, p: Any, terms: Any) -> None:
             squares = 0.0
             for m in range(len(s)):
                 p[m], step = formula.refine(p[m], s[m], y[m])
-                squares += step * step
+                squares += step * step if abs(step) < np.inf else 0.0  # the core has such rows
             if not squares > _LAST_STEP * _LAST_STEP:
                 break
         else:
