@@ -3,10 +3,9 @@
 import pytest
 
 import fitzpatrick as fp
-from fitzpatrick.engines import _bind
+from fitzpatrick.engines import _bind, find_kernel
 
-PAIRS = ("logistic", "sparsemax", "entmax15")
-COMPILED = {name for name in fp.loss_names() if name.removeprefix("fitzpatrick_") in PAIRS}
+COMPILED = {name for name in fp.loss_names() if find_kernel("numba", fp.get_loss(name).regularizer)}
 
 
 @pytest.fixture(params=["numpy", "numba"], autouse=True)

@@ -53,10 +53,10 @@ def main():
         "wide": planning.Limits(0, 0, 0, 0, max_precise=0, min_guess=512, min_peel=0),
     }
     cases = itertools.product(sys.argv[1:], (37, 64, 544), limits)
-    for i, (omega, k, path) in enumerate(cases):
+    for omega, k, path in cases:
         planning.plan_for.cache_clear()
         planning.LIMITS = limits[path]
-        tightness = (0.5, 0.0)[i % 2]
+        tightness = {37: 0.0, 64: 1.0, 544: 0.5}[k]
         for dtype, at_end in ((torch.float32, False), (torch.bfloat16, True)):
             print(omega, tightness, k, path, dtype, at_end, flush=True)
             x = guarded(torch.randn(3, k, generator=generator).to(dtype), at_end)

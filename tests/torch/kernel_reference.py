@@ -59,8 +59,9 @@ def terms(name, s, p, y, c):
             divergence = (u - q) ** 2 * (2 * u + q) * 2 / 3
             square = np.where(p > 0, (p - y) ** 2 / np.where(q > 0, q, 1), 0)
             normal = np.where((y > 0) & (p == 0), y * np.maximum(-s, 0), 0)
-            if c > 0:
-                square = np.where((p == 0) & (y > 0), np.inf, square)
+            square = np.where((p == 0) & (y > 0), np.inf, square)
+        if c == 0:
+            return divergence + normal
         out = divergence + c * (square - divergence) + normal
         return np.where(np.isinf(square), square, out)
 

@@ -7,7 +7,7 @@ of stronger penalties lead there: each one starts near the next, and few kinks a
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,56 +16,42 @@ from ._objective import Objective, Point
 from ._vectors import norm
 from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
 
+if TYPE_CHECKING:
+    from ._problem import FitSettings
+
 Solver = Callable[[Objective, Point, Stopping, Report], Result]
 SOLVERS: dict[str, Solver] = {"newton-cg": newton_cg, "lbfgs": lbfgs}
 
-_RATIO = 10.0  # of a penalty to the next on the way from strong to weak
+ALPHA_RATIO = 10.0  # of a penalty to the next on the way from strong to weak
 
 
-class Settings(Protocol):
-    """What a walk has to know of the estimators' parameters."""
-
-    @property
-    def solver(self) -> str: ...
-
-    @property
-    def verbose(self) -> int: ...
-
-    @property
-    def has_curvature(self) -> bool: ...
-
-    @property
-    def has_kinks(self) -> bool: ...
-
-
-class Walk:
+class Continuation:
     """Fits of one objective to several alphas, one after the other.
 
     Args:
         objective: of any alpha.
         stopping: of any alpha.
-        settings: the solver, and how much to print.
+        settings: the loss, the solver, and how much to print.
     """
 
-    def __init__(self, objective: Objective, stopping: Stopping, settings: Settings) -> None:
+    def __init__(self, objective: Objective, stopping: Stopping, settings: "FitSettings") -> None:
         self._objective = objective
         self._stopping = stopping
-        self._use_newton = settings.solver != "lbfgs" and settings.has_curvature
-        self._has_kinks = settings.has_kinks
+        self._use_newton = settings.solver != "lbfgs" and settings.loss.regularizer.has_curvature
         self._report = Report(settings.verbose)
-        self._forecast = Forecast(objective)
+        self._extrapolation = Extrapolation(objective)
 
-    def to(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
+    def minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
         """The minimum at alpha, from a point that may be that of another alpha.
 
         Args:
             alpha: strength of the penalty.
             origin: where to start.
-            from_zero: whether nothing better is known than zero parameters.
+            from_zero: whether the origin is zero, for want of a better one.
         """
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
-        leads = from_zero and alpha > 0 and self._has_kinks
+        leads = from_zero and alpha > 0 and self._objective.has_kinks
         result = self._solve(newton_cg, alpha, origin, avoids_kinks=leads)
         if result.status is Status.STALLED and leads:
             self._report.note("Newton steps stalled; stronger penalties lead to this one")
@@ -81,13 +67,13 @@ class Walk:
         """Newton's method at alphas that fall to the one wanted."""
         # a penalty like the largest curvature that the loss can have leaves little to learn
         strongest = self._objective.total_weight * float(np.max(self._objective.design.spectrum))
-        steps = max(0, math.ceil(math.log(strongest / alpha, _RATIO)))
-        self._forecast = Forecast(self._objective)
+        steps = max(0, math.ceil(math.log(strongest / alpha, ALPHA_RATIO)))
+        self._extrapolation = Extrapolation(self._objective)
         point = zero
         for step in range(steps, -1, -1):
-            result = self._solve(newton_cg, alpha * _RATIO**step, point, n_iter)
+            result = self._solve(newton_cg, alpha * ALPHA_RATIO**step, point, n_iter)
             if result.status is Status.STALLED and step > 0:
-                result = self._solve(lbfgs, alpha * _RATIO**step, result.point, result.n_iter)
+                result = self._solve(lbfgs, alpha * ALPHA_RATIO**step, result.point, result.n_iter)
             point, n_iter = result.point, result.n_iter
         return result
 
@@ -105,25 +91,25 @@ class Walk:
         stopping = replace(self._stopping, alpha=alpha, max_iter=rest, avoids_kinks=avoids_kinks)
         objective = self._objective.with_alpha(alpha)
         result = solver(objective, self._start(objective, origin), stopping, self._report)
-        self._forecast.learn(result.point)
+        self._extrapolation.learn(result.point)
         return replace(result, n_iter=n_iter + result.n_iter)
 
     def _start(self, objective: Objective, origin: Point) -> Point:
         """Where the minimum is expected, unless f is higher there than at the origin."""
         origin = objective.move(origin)
-        expected = self._forecast.minimum(objective, origin)
+        expected = self._extrapolation.predict(objective, origin)
         if expected is None:
             return origin
         point = objective.evaluate(expected)
         return point if point.value < origin.value else origin
 
 
-class Forecast:
+class Extrapolation:
     """Where the minimum of the next alpha is, from the minima so far.
 
-    There are two ways: one step by M, which is good while the penalty rules, and the line through
-    the last two minima in log alpha, which is good where they run away to infinity. The one that
-    came nearer the last time is taken.
+    There are two ways: one step by M, which is good while the penalty dominates, and the line
+    through the last two minima in log alpha, which is good where they run away to infinity. The one
+    that came nearer the last time is taken.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -133,8 +119,8 @@ class Forecast:
         self._candidates: list[Array] = []
         self._best = 0
 
-    def minimum(self, objective: Objective, origin: Point) -> Array | None:
-        """The parameters to start with, or None where nothing is known."""
+    def predict(self, objective: Objective, origin: Point) -> Array | None:
+        """The parameters to start with, or None before the first minimum."""
         if not self._minima or self._minima[-1].alpha == objective.alpha:
             return None
         self._candidates = [objective.predict(origin)]
