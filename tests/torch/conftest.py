@@ -24,6 +24,12 @@ LINKS = sorted(regularizers_by_name())
 ONE_OF_EACH_KIND = loss_names() if TEST_ALL else ["fitzpatrick_logistic", "fitzpatrick_sigmoid"]
 SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entmax15"]
 
+# Two ways to the same float64 numbers, which are means or sums of at most 60 entries of size one:
+# each entry is within the documented 1e-13, some 500 units of rounding, on either side, and a sum
+# of n entries that cancel is n units off.
+EPS = torch.finfo(torch.float64).eps
+ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
+
 
 def module_name(name: str) -> str:
     """The class of a registry name."""

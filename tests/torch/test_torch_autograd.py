@@ -8,6 +8,7 @@ from conftest import (
     CLASS_LOSSES,
     LINKS,
     ONE_OF_EACH_KIND,
+    ROUNDING,
     SOME_CLASS_LOSSES,
     TEST_ALL,
     module_name,
@@ -93,7 +94,7 @@ def test_hessian_is_the_one_of_the_core(name, scores, generator):
     directions = torch.eye(20, dtype=torch.float64).reshape(20, 5, 4)
     repeated = (target.expand(20, 5, 4), scores.expand(20, 5, 4), directions)
     expected = fp.get_loss(name).hessian_product(*repeated).reshape(20, 20)
-    torch.testing.assert_close(hessian, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(hessian, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -106,7 +107,7 @@ def test_per_sample_gradients(name, scores):
     rows = torch.func.vmap(torch.func.grad(loss))(scores, labels)
     x = scores.clone().requires_grad_()
     loss_of(name)(x, labels, reduction="sum").backward()
-    torch.testing.assert_close(rows, x.grad, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(rows, x.grad, **ROUNDING)
     values = torch.func.vmap(loss, in_dims=(1, 0))(scores.T.contiguous(), labels)
     torch.testing.assert_close(values, loss_of(name)(scores, labels, reduction="none"))
 
@@ -176,8 +177,8 @@ def test_all_losses_compile_into_one_graph(scores, generator):
         values = function(x)
         gradients = [torch.autograd.grad(v, x, retain_graph=True)[0] for v in values]
         results.append((values.detach(), torch.stack(gradients)))
-    torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-12, atol=0)
-    torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(results[1][0], results[0][0], rtol=ROUNDING["rtol"], atol=0)
+    torch.testing.assert_close(results[1][1], results[0][1], **ROUNDING)
 
 
 def test_every_loss_has_code_of_its_own():

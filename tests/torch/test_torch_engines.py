@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from conftest import CLASS_LOSSES
+from conftest import CLASS_LOSSES, ROUNDING
 
 import fitzpatrick as fp
 from fitzpatrick.losses import ends
@@ -44,7 +44,7 @@ def test_compiles_into_one_graph(engine, options, scores):
     compiled = torch.compile(compute, fullgraph=True, backend="aot_eager")
     x = scores.to(DEVICE)
     actual, expected = value_and_gradient(compiled, x), value_and_gradient(compute, x)
-    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(actual, expected, **ROUNDING)
 
 
 @needs_triton
@@ -74,7 +74,7 @@ def test_a_first_backward_pass_may_be_batched(engine, reduction, scores):
     for one, direction in zip(batched, upstream, strict=True):
         again = F.fitzpatrick_logistic_loss(x, LABELS, engine=engine, reduction=reduction)
         (expected,) = torch.autograd.grad(again, x, direction)
-        torch.testing.assert_close(one, expected, rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(one, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -89,10 +89,10 @@ def test_transforms_go_through_the_engine(engine, scores):
     _, expected = value_and_gradient(
         F.fitzpatrick_sparsemax_loss, x, labels, reduction="sum", engine="reference"
     )
-    torch.testing.assert_close(rows, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(rows, expected, **ROUNDING)
     hessian = torch.func.hessian(loss)(x[0], labels[0])
     expected = torch.func.hessian(F.fitzpatrick_sparsemax_loss)(x[0], labels[0])
-    torch.testing.assert_close(hessian, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(hessian, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -106,7 +106,7 @@ def test_each_row_of_no_reduction_has_its_own_upstream(name, engine, scores):
 
     _, gradient = value_and_gradient(weighted, scores.to(DEVICE))
     _, plain = value_and_gradient(loss, scores.to(DEVICE), LABELS, reduction="sum", engine=engine)
-    torch.testing.assert_close(gradient, plain * factors[:, None], rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(gradient, plain * factors[:, None], **ROUNDING)
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -157,7 +157,7 @@ def test_the_engines_agree_at_every_tightness(scores):
             options = {"tightness": tightness, "reduction": "none"}
             actual = value_and_gradient(loss, x, LABELS, engine="triton", **options)
             expected = value_and_gradient(loss, x, LABELS, engine="reference", **options)
-            torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-14)
+            torch.testing.assert_close(actual, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -175,7 +175,7 @@ def test_smoothed_labels_out_of_range_are_nan_in_their_rows(engine, weighted, sc
     assert torch.equal(gradient.isnan().all(-1), bad)
     assert torch.equal(gradient.isnan().any(-1), bad)
     good = value_and_gradient(loss, x, labels.masked_fill(bad, 2), reduction="none", **options)
-    torch.testing.assert_close(value[~bad], good[0][~bad], rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(value[~bad], good[0][~bad], **ROUNDING)
     assert loss(x, labels, **options).isnan()
 
 

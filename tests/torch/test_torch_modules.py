@@ -1,4 +1,4 @@
-"""Modules: one per registry name, any regulariser, and what modules are used for."""
+"""Modules: one per registry name, any regularizer, and what modules are used for."""
 
 import copy
 import dataclasses
@@ -12,7 +12,7 @@ import distributed_worker
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, LINKS, module_name, targets_like
+from conftest import CLASS_LOSSES, LINKS, ROUNDING, module_name, targets_like
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
@@ -69,7 +69,7 @@ def test_options_follow_cross_entropy(scores):
         x = scores.clone().requires_grad_()
         criterion(x, labels).backward()
         gradients.append(x.grad)
-    torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(*gradients, **ROUNDING)
     assert torch.equal(ours.state_dict()["weight"], weight)
     assert ours.half().weight.dtype == torch.float16
 
@@ -199,7 +199,7 @@ def test_modules_are_copied_and_pickled(module, scores):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Doubled(Regularizer):
-    """Twice another regulariser, as a user would write it; it has no equality and no registry."""
+    """Twice another regularizer, as a user would write it; it has no equality and no registry."""
 
     omega: Regularizer
 
@@ -261,7 +261,9 @@ def test_modules_can_be_exported(name, scores, generator):
     module = getattr(ft, module_name(name))(reduction="none")
     program = torch.export.export(module, (scores, target))
     x = 2 * scores
-    torch.testing.assert_close(program.module()(x, target), module(x, target), rtol=1e-12, atol=0)
+    torch.testing.assert_close(
+        program.module()(x, target), module(x, target), rtol=ROUNDING["rtol"], atol=0
+    )
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -328,7 +330,7 @@ def test_distributed_data_parallel(tmp_path):
     first, second = torch.load(tmp_path / "0.pt"), torch.load(tmp_path / "1.pt")
     assert torch.equal(first, second)
     expected = distributed_worker.train_alone()
-    torch.testing.assert_close(first, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(first, expected, **ROUNDING)
 
 
 def test_class_losses_are_those_of_the_simplex():

@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from conftest import CLASS_LOSSES, ENTRY_LOSSES, TEST_ALL, module_name, targets_like
+from conftest import CLASS_LOSSES, ENTRY_LOSSES, ROUNDING, TEST_ALL, module_name, targets_like
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, vmap
@@ -46,9 +46,8 @@ def test_agrees_with_the_core(name, scores, generator):
         core = fp.get_loss(name, tightness=tightness)
         actual = value_and_gradient(loss_of(name), scores, y, reduction="sum", tightness=tightness)
         value, gradient = core.value_and_gradient(y.numpy(), scores.numpy())
-        # sums of 20 terms, in any order, each to a few units of rounding
-        assert actual[0].item() == pytest.approx(value.sum(), rel=1e-13)
-        torch.testing.assert_close(actual[1], torch.from_numpy(gradient), rtol=1e-12, atol=1e-14)
+        assert actual[0].item() == pytest.approx(value.sum(), rel=ROUNDING["rtol"])
+        torch.testing.assert_close(actual[1], torch.from_numpy(gradient), **ROUNDING)
 
 
 @pytest.mark.parametrize("name", [n for n in FITZPATRICK if n in CLASS_LOSSES])
@@ -60,7 +59,7 @@ def test_agrees_with_the_core_on_labels(name, scores):
         actual = value_and_gradient(loss_of(name), scores, labels, **options)
         expected = core.value_and_gradient(labels.numpy(), scores.numpy())
         for one, other in zip(actual, expected, strict=True):
-            torch.testing.assert_close(one, torch.from_numpy(other), rtol=1e-12, atol=1e-14)
+            torch.testing.assert_close(one, torch.from_numpy(other), **ROUNDING)
 
 
 @pytest.mark.parametrize("name", FITZPATRICK)
@@ -211,7 +210,7 @@ def test_a_changed_number_does_not_compile_anew(scores):
             tightness = 0.25 * i
             expected = case(scores, tightness)
             actual = compiled(scores, LABELS if case is module else tightness)
-            torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-14)
+            torch.testing.assert_close(actual, expected, **ROUNDING)
         assert counter.frame_count <= 2
 
 
@@ -224,7 +223,7 @@ def test_gradients_of_a_compiled_number(scores):
     for tightness in (0.5, 0.75, 1.5):
         actual = value_and_gradient(compiled, scores, tightness)
         expected = value_and_gradient(loss, scores, tightness)
-        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(actual, expected, **ROUNDING)
 
 
 def test_a_number_that_is_none_raises_in_a_compiled_function(scores):

@@ -158,7 +158,7 @@ def _bind_numpy(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: 
         targets = DenseTargets((n, k), theta.dtype, y)
     factor: Array | float
     if isinstance(scale, Tensor):
-        factor = scale.numpy(force=True).astype(theta.dtype, copy=False)
+        factor = _widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
         if n and not factor.strides[0] and factor[0] != 0:
             factor = float(factor[0])  # one number, expanded
         else:
