@@ -91,6 +91,8 @@ def rows_for(xp: Library, groups: tuple[Points, ...]) -> tuple[Points, ...]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_value_and_maximizer(case: str, xp: Library, dtype: str) -> None:
+    if xp.name == "jax" and dtype == "float32" and not TEST_ALL:
+        pytest.skip("the contracts compare JAX with NumPy in float32")
     loss = loss_of(case)
     for points in rows_for(xp, load(case, dtype)):
         y, theta = xp.asarray(points.y, dtype), xp.asarray(points.theta, dtype)
