@@ -1,0 +1,37 @@
+"""A table in parts, for files that come without a split."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ._table import Table
+
+
+def split_table(table: Table, sizes: float | Sequence[int], seed: int = 0) -> tuple[Table, ...]:
+    """Parts of a table, drawn at random without overlap; each keeps the order of the file.
+
+    Args:
+        table: what a reader returned.
+        sizes: the share of the first of two parts, between 0 and 1, or the number of rows of each
+            part; what they leave over is in none.
+        seed: of the draw; the same one draws the same parts.
+
+    Example:
+        >>> table = Table(np.eye(8), np.eye(8), "indicators", tuple("abcdefgh"), tuple("stuvwxyz"))
+        >>> train, test = split_table(table, 0.75)
+        >>> train, test
+        (Table(6 samples, 8 features, 8 targets (indicators)),
+         Table(2 samples, 8 features, 8 targets (indicators)))
+    """
+    n = table.X.shape[0]
+    if isinstance(sizes, float | int):
+        if not 0.0 < sizes < 1.0:
+            raise ValueError(f"a share must be between 0 and 1, got {sizes}")
+        first = min(max(round(sizes * n), 1), n - 1)
+        sizes = (first, n - first)
+    if any(size < 1 for size in sizes) or sum(sizes) > n:
+        raise ValueError(f"the parts must have rows, {n} in all, got {tuple(sizes)}")
+    order = np.random.default_rng(seed).permutation(n)
+    ends = np.cumsum(sizes)
+    chosen = [np.sort(order[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    return tuple(table.rows(rows) for rows in chosen)
