@@ -435,7 +435,9 @@ def _learn(values: _Values, i: int, place: Place) -> Column:
         values.lines.tolist(),
         underscores=True,
     )
-    return _infer.learn_texts(name, sketch, sketch.texts if sketch.is_complete else None, place)
+    held = sketch.texts if sketch.is_complete else None
+    is_code = own_numbers(texts.values) is not None  # declared as strings, so they are no numbers
+    return _infer.learn_texts(name, sketch, held, place, is_code=is_code)
 
 
 def _nominal(attribute: Attribute, texts: Texts, place: Place, *, marks: bool) -> Column:
