@@ -144,7 +144,7 @@ def test_nominal_numbers_that_are_none(tmp_path, values):
     path = write(tmp_path, header + "".join(f"{v},{v}\n" for v in names))
     table = read_arff(path, ["c"])
     np.testing.assert_array_equal(table.X, np.eye(len(names)))
-    table = read_arff(path, ["c"], options=ReadOptions(nominal="numbers"))
+    table = read_arff(path, ["c"], options=ReadOptions(nominal="positions"))
     assert np.asarray(table.X).ravel().tolist() == list(range(len(names)))
     assert table.target_names == tuple(sorted(names))
     assert (table.Y.sum(axis=0) == 1).all()

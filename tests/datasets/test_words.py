@@ -140,7 +140,7 @@ def test_official_splits(folder):
     data = load_dataset("demo")
     np.testing.assert_array_equal(data.test.X, data.train.X)
     assert data.feature_names == ("colour", "ok", "zone")  # as many as the paper has
-    assert data.train.X.tolist() == [[0, 0, 3], [1, 1, 4], [2, 0, 5]]
+    assert data.train.X.tolist() == [[0, 0, 0], [1, 1, 1], [2, 0, 2]]
 
 
 def test_parts_of_two_formats(folder):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import DataError
-from ._numbers import FORMATS, Evidence, NumberFormat, Unit, choose_format, no_and_yes
+from ._numbers import FORMATS, PLAIN, Evidence, NumberFormat, Unit, choose_format, no_and_yes
 from ._sketch import Sketch
 from ._table import MAX_CLASSES
 from .columns import (
@@ -67,7 +67,7 @@ def number_format(
             raise DataError(problem, place.path)
     chosen = choose_format(formats, evidence, usual)
     if chosen is None:
-        mark = "," if "," in {one.thousands for one in formats} else "."
+        mark = "." if PLAIN in formats else ","
         problem = f"column {name!r}: the {mark!r} in its numbers may be a decimal mark or stand"
         problem += " between thousands, and no other column tells"
         raise DataError(problem, place.path, None, "--decimal . or --decimal , tells")
@@ -94,6 +94,11 @@ def check_words(name: str, sketch: Sketch, place: Place, *, is_target: bool = Fa
     if not sketch.n_words:
         return
     words = sorted(sketch.words, key=lambda word: sketch.lines[word])
+    sign = sketch.unit.sign if sketch.unit else ""
+    if sign and sign not in words[0]:
+        problem = f"column {name!r}: {words[0][:40]!r} has no {sign}, as other numbers have"
+        advice = None if is_target else f"--ignore {option(name)} leaves the column out"
+        raise DataError(problem, place.path, sketch.lines[words[0]], advice)
     raise _mixed(name, words, sketch.lines, place, sketch.n_numbers, is_target=is_target)
 
 
@@ -106,23 +111,25 @@ def _mixed(
     *,
     is_target: bool = False,
 ) -> DataError:
-    first = words[0]
+    first, shown = words[0], option(name)
+    are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
     problem = f"column {name!r}: {first[:40]!r} is not a number"
-    if n_numbers:
+    if are_numbers:
+        problem = f"column {name!r}: {first[:40]!r} has another decimal mark than other numbers"
+    elif n_numbers:
         problem += f", as {n_numbers} of its values are"
-    others = [repr(word[:20]) for word in words[1:]]
-    if others:
-        where = ", ".join(
-            f"{word[:20]!r} in line {lines[word]}" for word in words[1 : _SHOWN_WORDS + 1]
-        )
-        problem += f"; so are {where}" + (", …" if len(others) > _SHOWN_WORDS else "")
-    advice = f"--missing-values {_quoted(words[:_SHOWN_WORDS])} reads such words as missing"
+    if len(words) > 1:
+        where = (f"{word[:20]!r} in line {lines[word]}" for word in words[1 : _SHOWN_WORDS + 1])
+        problem += f"; so {'has' if are_numbers else 'is'} {', '.join(where)}"
+        problem += ", …" * (len(words) - 1 > _SHOWN_WORDS)
+    ways = []
+    if not are_numbers and not any("," in word for word in words[:_SHOWN_WORDS]):
+        way = f"--missing-values {_quoted(words[:_SHOWN_WORDS])} reads such words as missing"
+        ways.append(f"{way}, and --missing drop leaves such rows out" if is_target else way)
     if not is_target:
-        advice += f", --kinds {option(name)}=category every value as a category, --ignore "
-        advice += f"{option(name)} leaves the column out"
-    else:
-        advice += ", and --missing drop leaves such rows out"
-    return DataError(problem, place.path, lines[first], advice)
+        ways.append(f"--kinds {shown}=category takes every value for a category")
+        ways.append(f"--ignore {shown} leaves the column out")
+    return DataError(problem, place.path, lines[first], ", ".join(ways) or None)
 
 
 def check_missing(name: str, sketch: Sketch, place: Place, *, is_target: bool = False) -> None:

@@ -24,7 +24,7 @@ _SUFFIXES = tuple(
     f"{suffix}{packed}" for suffix in (".svm", ".arff") for packed in ("", ".gz", ".bz2", ".xz")
 )
 # features and their number are the paper's; a nominal attribute is one of them
-_AS_PUBLISHED = ReadOptions(missing="error", nominal="numbers")
+_AS_PUBLISHED = ReadOptions(missing="error", nominal="positions")
 _SUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 
 

@@ -376,7 +376,7 @@ def _table(
             used = [
                 i
                 for i, one in zip(layout.features, learned, strict=True)
-                if not isinstance(one, Ignored) and values.has_missing(i)
+                if not isinstance(one, Ignored) and one.can_be_missing and values.has_missing(i)
             ]
             keep = np.ones(n, dtype=bool)
             for i in used:
@@ -413,7 +413,7 @@ def _learn(values: _Values, i: int, place: Place) -> Column:
     if forced == "ignored":
         return Ignored(name, "as told")
     missing = values.has_missing(i)
-    if missing and options.missing == "error":
+    if missing and options.missing == "error" and forced != "tags":
         row = int(is_missing(values.cells(i)).argmax())
         problem = f"the value of attribute {name!r} is missing"
         advice = "--missing drop leaves such rows out, --missing impute replaces the values"
@@ -449,16 +449,18 @@ def _nominal(attribute: Attribute, texts: Texts, place: Place, *, marks: bool) -
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", place.path, attribute.line)
     answers, numbers = no_and_yes(values), own_numbers(values)
-    as_numbers = options.nominal == "numbers" or forced == "number"
     column: Number | Boolean | Ordinal
     if forced == "category":
         return Category(name, values, marks, allows)
     if answers is not None:
         column = Boolean(name)
-    elif numbers is not None and (as_numbers or set(numbers.values()) <= {0.0, 1.0}):
+    elif numbers is not None and (forced == "number" or set(numbers.values()) <= {0.0, 1.0}):
         column = Number(name)
-    elif as_numbers:
+    elif options.nominal == "positions":
         column = Ordinal(name, values=values)
+    elif forced == "number":
+        problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
+        raise DataError(problem, place.path, attribute.line)
     elif options.categories == "error":
         problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
         advice = f"--categories encode makes features of them, --ignore {_infer.option(name)} "

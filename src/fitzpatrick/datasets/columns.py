@@ -108,6 +108,7 @@ class Column(ABC):
     """One column of a file, by name."""
 
     kind: ClassVar[str]
+    can_be_missing: ClassVar[bool] = True  # whether an empty cell lacks something
     name: str
 
     @property
@@ -281,6 +282,7 @@ class Tags(Column):
     """
 
     kind: ClassVar[str] = "tags"
+    can_be_missing: ClassVar[bool] = False
     separator: str = ";"
     values: tuple[str, ...] = ()
 

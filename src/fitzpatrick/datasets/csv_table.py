@@ -78,7 +78,11 @@ def read_csv(
     target_cells = reader.targets(targets, one_class=one_class) if targets else None
     notes = list(file.notes)
     if options.missing == "drop":
-        lacking = [is_missing(cells[column.name]) for column in columns.used if of_training]
+        lacking = [
+            is_missing(cells[column.name])
+            for column in columns.used
+            if of_training and column.can_be_missing
+        ]
         lacking += [target_cells.is_missing] if target_cells is not None else []
         keep = ~np.any(lacking, axis=0) if lacking else np.ones(lines.size, dtype=bool)
         if not keep.any():
@@ -194,7 +198,7 @@ class _Reader:
                 )
             if isinstance(column, Ignored):
                 cells.pop(name, None)
-            else:
+            elif column.can_be_missing:
                 _infer.check_missing(name, sketch, self.place)
             learned.append(column)
         return learned, cells

@@ -24,8 +24,8 @@ class ReadOptions:
         missing_values: words that stand for a missing value, besides those that are known.
         decimal: decimal mark, ``"."`` or ``","``, of files that leave it open.
         nominal: ``"encode"`` makes categories of the nominal attributes of ARFF files;
-            ``"numbers"`` takes the numbers that their values are, or their positions, as the
-            published LIBSVM versions of such files do.
+            ``"positions"`` takes the position of a value in the declaration for a number, as the
+            published LIBSVM versions of Mulan's files do.
     """
 
     missing: str = "impute"
@@ -41,7 +41,7 @@ class ReadOptions:
             ("missing", self.missing, MISSING),
             ("categories", self.categories, CATEGORIES),
             ("decimal", self.decimal, (None, ".", ",")),
-            ("nominal", self.nominal, ("encode", "numbers")),
+            ("nominal", self.nominal, ("encode", "positions")),
             *((f"kinds[{name!r}]", kind, KINDS) for name, kind in self.kinds.items()),
         ):
             if value not in known:
