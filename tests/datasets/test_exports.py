@@ -406,7 +406,8 @@ def test_fields_over_several_lines(tmp_path):
     with pytest.raises(DataError, match="line 8: column 'x': 'x' is not a number"):
         read_table(save(tmp_path, text), ["y"])
     table = read_table(save(tmp_path, text), ["y"], ignore=["x"])
-    assert table.feature_names == ("first\nline=a\nb", 'first\nline=c "d"', "first\nline=e")
+    assert table.feature_names == ("first line=a\nb", 'first line=c "d"', "first line=e")
+    assert read_table(save(tmp_path, text), ["first\nline"], ignore=["x"]).Y.shape == (4, 3)
     assert table.lines.tolist() == [3, 5, 7, 8]
 
 

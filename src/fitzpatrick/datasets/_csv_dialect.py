@@ -76,7 +76,7 @@ class CsvFile:
             first = next(records)
         except StopIteration:
             raise DataError("no line of names", path) from None
-        names = [name.strip() for name in first.fields]
+        names = [plain_name(name) for name in first.fields]
         if header < data:
             names[0] = names[0].lstrip("# ")
         second = next((one for one in records if any(map(str.strip, one.fields))), None)
@@ -298,6 +298,11 @@ def _unique(names: list[str], notes: list[str]) -> tuple[str, ...]:
         used.add(new)
         result.append(new)
     return tuple(result)
+
+
+def plain_name(name: str) -> str:
+    """A column's name in one line: spreadsheets break long ones."""
+    return " ".join(name.split())
 
 
 def column_names(path: Path) -> tuple[str, ...]:

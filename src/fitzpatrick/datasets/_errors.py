@@ -1,6 +1,14 @@
 """The one error of the readers: which file, which line, what was wrong, what to do."""
 
+import re
 from pathlib import Path
+
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control characters, which names in files may have."""
+    return _BREAKS.sub(" ", text)
 
 
 class DataError(ValueError):
@@ -22,6 +30,8 @@ class DataError(ValueError):
         self, problem: str, path: Path, line: int | None = None, advice: str | None = None
     ) -> None:
         where = f"{path}, line {line}" if line is not None else f"{path}"
+        problem = one_line(problem)
+        advice = one_line(advice) if advice else None
         super().__init__(f"{where}: {problem}{f'; {advice}' if advice else ''}")
         self.problem = problem
         self.path = path

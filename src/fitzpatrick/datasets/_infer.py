@@ -123,7 +123,8 @@ def _mixed(
         problem += f"; so {'has' if are_numbers else 'is'} {', '.join(where)}"
         problem += ", …" * (len(words) - 1 > _SHOWN_WORDS)
     ways = []
-    if not are_numbers and not any("," in word for word in words[:_SHOWN_WORDS]):
+    can_be_given = all("," not in word and word.isprintable() for word in words[:_SHOWN_WORDS])
+    if not are_numbers and can_be_given:
         way = f"--missing-values {_quoted(words[:_SHOWN_WORDS])} reads such words as missing"
         ways.append(f"{way}, and --missing drop leaves such rows out" if is_target else way)
     if not is_target:

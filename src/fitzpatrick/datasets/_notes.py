@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ._errors import one_line
 from ._table import listed
 from .columns import Boolean, Category, Columns, Number, Tags, Tally
 
@@ -42,7 +43,8 @@ def column_notes(columns: Columns, tally: Tally, *, of_training: bool) -> tuple[
         if isinstance(column, Tags):
             each = f"a 0/1 feature for each of {_count(len(column.values), 'tag')}"
             notes.append(f"tags, split at {column.separator!r}, {each}: {column.name}")
-    return (*notes, *_missing(columns, tally, of_training=of_training), *_unseen(tally))
+    notes += _missing(columns, tally, of_training=of_training) + _unseen(tally)
+    return tuple(map(one_line, notes))
 
 
 def _missing(columns: Columns, tally: Tally, *, of_training: bool) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from . import _infer
-from ._csv_dialect import CsvFile
+from ._csv_dialect import CsvFile, plain_name
 from ._encode import check_width, encode, is_missing, relearned
 from ._errors import DataError
 from ._infer import Place
@@ -50,7 +50,8 @@ def read_csv(
     """
     file = CsvFile.open(path)
     place = Place(path, options)
-    targets = tuple(targets or ())
+    targets = tuple(map(plain_name, targets or ()))
+    ignore = tuple(map(plain_name, ignore))
     names = _feature_names(file, targets, columns, ignore, options)
     one_class = len(targets) == 1 and not plain
     extra = frozenset((*options.missing_values, *(columns.missing_values if columns else ())))
