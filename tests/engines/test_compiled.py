@@ -12,9 +12,13 @@ from scipy import sparse
 
 import fitzpatrick as fp
 from fitzpatrick import engines
-from fitzpatrick.engines import _bind, compiled
-from fitzpatrick.engines._bound import BlockedLoss
+from fitzpatrick.engines import RowBlocks, _bind
 from fitzpatrick.engines.compiled import _jit, _math
+from fitzpatrick.engines.compiled._entries import EntryKernel
+from fitzpatrick.engines.compiled._kernel import CompiledKernel
+from fitzpatrick.engines.compiled._labels import LabelKernel
+from fitzpatrick.engines.compiled._proportions import ProportionKernel
+from fitzpatrick.engines.compiled._simplex import SimplexKernel
 
 from .cases import RELATIVE, assert_same_digits, cases, core, proportions, scores
 from .conftest import COMPILED
@@ -31,23 +35,24 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-def rows_of(name: str, y: Any, k: int, **options: Any) -> Any:
+def kernel_of(name: str, y: Any, k: int, **options: Any) -> Any:
     bound = engines.bind(fp.get_loss(name), y, k, **options)
-    assert isinstance(bound, BlockedLoss)
-    return bound.rows
+    assert isinstance(bound, RowBlocks)
+    return bound.kernel
 
 
 def test_large_problems_are_compiled_and_small_ones_are_not() -> None:
     n, k = 1 << 12, 128
     labels = np.zeros(n, int)
-    assert isinstance(rows_of("sparsemax", labels, k), compiled.SparsemaxRows)
-    assert isinstance(rows_of("logistic", labels, k), compiled.LogisticLabelRows)
+    assert isinstance(kernel_of("sparsemax", labels, k), SimplexKernel)
+    assert isinstance(kernel_of("logistic", labels, k), LabelKernel)
     csr = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
-    assert isinstance(rows_of("fitzpatrick_logistic", csr, k), compiled.LogisticRows)
-    assert isinstance(rows_of("fitzpatrick_entmax15", csr, k), compiled.Entmax15Rows)
-    assert not isinstance(rows_of("sparsemax", labels[1:], k), compiled.SparsemaxRows)
-    assert not isinstance(rows_of("sparsemax", labels, k, engine="numpy"), compiled.SparsemaxRows)
-    assert isinstance(rows_of("sparsemax", labels[:3], k, engine="numba"), compiled.SparsemaxRows)
+    assert isinstance(kernel_of("fitzpatrick_logistic", csr, k), ProportionKernel)
+    assert isinstance(kernel_of("fitzpatrick_entmax15", csr, k), SimplexKernel)
+    assert isinstance(kernel_of("sigmoid", csr, k), EntryKernel)
+    assert not isinstance(kernel_of("sparsemax", labels[1:], k), CompiledKernel)
+    assert not isinstance(kernel_of("sparsemax", labels, k, engine="numpy"), CompiledKernel)
+    assert isinstance(kernel_of("sparsemax", labels[:3], k, engine="numba"), SimplexKernel)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +71,14 @@ def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(_bind, "_numba", lambda: None)
     with pytest.raises(ImportError, match=r"install fitzpatrick\[numba\]"):
         engines.bind(fp.get_loss("logistic"), np.zeros(3, int), 4, engine="numba")
-    rows = rows_of("logistic", np.zeros(3, int), 4)
-    assert not isinstance(rows, compiled.LogisticLabelRows)
+    kernel = kernel_of("logistic", np.zeros(3, int), 4)
+    assert not isinstance(kernel, CompiledKernel)
 
 
 def test_a_disabled_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    rows = rows_of("sparsemax", np.zeros(1 << 12, int), 128)
-    assert not isinstance(rows, compiled.SparsemaxRows)
+    kernel = kernel_of("sparsemax", np.zeros(1 << 12, int), 128)
+    assert not isinstance(kernel, CompiledKernel)
 
 
 def test_a_numba_that_cannot_be_imported_is_not_used() -> None:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import fitzpatrick as fp
 from fitzpatrick import engines
-from fitzpatrick.engines._bound import BlockedLoss, CoreLoss
+from fitzpatrick.engines import CoreLoss, RowBlocks
 from fitzpatrick.engines._targets import DenseTargets, Labels, SparseTargets
 
 from .cases import LOSSES, SIMPLEX_LOSSES, cases, core, scores
@@ -99,13 +99,14 @@ def test_targets_stay_in_their_own_form() -> None:
     columns = (np.arange(n) * 7919) % k
     y = sparse.csr_array((np.ones(n), columns, np.arange(n + 1)), shape=(n, k))
     bound = bind("fitzpatrick_logistic", y, k)
-    assert isinstance(bound.targets, SparseTargets)
-    assert bound.targets.matrix is y
-    labels = bind("sparsemax", columns, k).targets
+    assert isinstance(bound, RowBlocks)
+    assert isinstance(bound.kernel.targets, SparseTargets)
+    assert bound.kernel.targets.matrix is y
+    labels = bind("sparsemax", columns, k).kernel.targets
     assert isinstance(labels, Labels)
     assert labels.labels is columns
     dense = np.full((4, 3), 1 / 3)
-    targets = bind("logistic", dense, 3).targets
+    targets = bind("logistic", dense, 3).kernel.targets
     assert isinstance(targets, DenseTargets)
     assert targets.y is dense
 
@@ -164,7 +165,7 @@ def test_the_core_serves_what_the_engine_cannot() -> None:
     np.testing.assert_array_equal(
         bound.hessian_operator(theta)(theta), solution.hessian_product(theta)
     )
-    assert isinstance(bind("logistic", np.asarray([0, 1]), 2), BlockedLoss)
+    assert isinstance(bind("logistic", np.asarray([0, 1]), 2), RowBlocks)
 
 
 def test_half_precision_goes_through_the_core() -> None:

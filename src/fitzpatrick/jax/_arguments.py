@@ -5,20 +5,20 @@ this edge the classes are the last axis, in float32 or float64, and masked class
 that removes them.
 """
 
-import math
 import operator
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from .._array import is_supported_float, working_precision
-from ..regularizers import Regularizer, SquaredNorm
-from ..sets import ProductSet, Simplex
+from .._validation import as_tightness
+from ..regularizers import Regularizer
 
-__all__ = ["Scores", "as_labels", "as_scores", "as_targets"]
+__all__ = ["Scores", "as_labels", "as_scores", "as_static_tightness", "as_targets"]
 
 
 @dataclass(frozen=True)
@@ -72,24 +72,36 @@ def _as_mask(where: ArrayLike, shape: tuple[int, ...]) -> jax.Array:
         ) from error
 
 
-def _masking_score(regularizer: Regularizer) -> float:
+def as_static_tightness(tightness: Any) -> float:
+    """The tightness as a Python float: the formulas depend on it, so it cannot be traced."""
+    if isinstance(tightness, jax.core.Tracer):
+        raise TypeError(
+            "tightness must be a Python number, but JAX is tracing it: mark it static, as in "
+            "jax.jit(f, static_argnames='tightness'), or close over it, as in "
+            "lambda scores, targets: loss(scores, targets, tightness=0.5)"
+        )
+    if isinstance(tightness, jax.Array):
+        raise TypeError(f"tightness must be a Python number, got {tightness!r}; use float(...)")
+    return as_tightness(tightness)
+
+
+def _masking_score(regularizer: Regularizer, like: jax.Array) -> jax.Array:
     """The score that keeps a class with target 0 out of the loss.
 
-    It is −∞ where predictions are non-negative and a class can be absent, and 0 for squared
-    distances on a box around 0, whose entries do not depend on each other.
+    It is −∞ where an example is spread over classes. Where every entry is on its own it is ∇Ψ(0),
+    the score whose link is 0: −∞ for entropies, 0 for squared distances.
     """
     domain = regularizer.domain
-    if isinstance(domain, Simplex):
-        return -math.inf
-    if isinstance(domain, ProductSet):
-        lower, upper = domain.bounds
-        if lower == 0:
-            return -math.inf
-        if isinstance(regularizer, SquaredNorm) and lower <= 0 <= upper:
-            return 0.0
+    if domain.has_labels:
+        return jnp.full_like(like[..., :1], -jnp.inf)
+    if regularizer.is_entrywise:
+        zero = jnp.zeros_like(like[..., :1])
+        if bool(domain.contains(np.zeros(1))):
+            score: jax.Array = regularizer.potential_gradient(zero)
+            return score
     raise ValueError(
-        f"where is not defined for {regularizer!r}: there a class that is left out would change "
-        "the others; drop it from scores and targets instead"
+        f"where is not defined for {regularizer!r}: a class that is left out would change the "
+        "others; drop it from scores and targets instead"
     )
 
 
@@ -108,15 +120,15 @@ def as_scores(
     if where is None:
         return Scores(given, axis, theta, None)
     mask = jnp.moveaxis(_as_mask(where, given.shape), axis, -1)
-    theta = jnp.where(mask, theta, _masking_score(regularizer))
+    theta = jnp.where(mask, theta, _masking_score(regularizer, theta))
     return Scores(given, axis, theta, mask)
 
 
 def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> jax.Array:
     """Targets in the form of ``scores.theta``.
 
-    Entries of a product are left out with their targets. On the simplex a class that is left out
-    keeps its target, as with a score of −∞, unless the example has no class left.
+    Where every entry is on its own, entries are left out with their targets. On the simplex a class
+    that is left out keeps its target, as with a score of −∞, unless the example has no class left.
     """
     y = _as_array(targets, "targets")
     shape = scores.given.shape
@@ -133,7 +145,7 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
     if scores.mask is None:
         return y
     counts = scores.mask
-    if isinstance(regularizer.domain, Simplex):
+    if not regularizer.is_entrywise:
         counts = jnp.any(counts, axis=-1, keepdims=True)
     return jnp.where(counts, y, 0)
 

@@ -1,13 +1,13 @@
 r"""Derivatives, all of them, in one place.
 
-With the maximiser :math:`y^\star` of a loss at (y, θ), and J its Jacobian in θ, which is what
-``hessian_product`` applies,
+With the maximizer :math:`y^\star` of a loss of tightness c at (y, θ), and J its Jacobian in θ,
+which is what ``hessian_product`` applies,
 
 .. math::
     \mathrm{d}L &= \langle y^\star - y, \mathrm{d}\theta\rangle
                  + \langle (1 - c) \nabla\Psi(y) + c \nabla\Psi(y^\star) - \theta,
                    \mathrm{d}y\rangle \\
-    \mathrm{d}y^\star &= J\,(\mathrm{d}\theta + c\,\nabla^2\Psi(y^\star)\,\mathrm{d}y),
+    \mathrm{d}y^\star &= J\,(\mathrm{d}\theta + c\,\nabla^2\Psi(y^\star)\,\mathrm{d}y).
 
 Two functions carry these rules: :func:`value`, and :func:`value_and_maximizer`, in terms of which
 the rules are written, so that they can be differentiated again, in either mode. (The third
@@ -62,7 +62,7 @@ def value_and_maximizer(
 def _differential(
     loss: Loss, primals: Any, tangents: Any
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The loss, its maximiser as above, and dL."""
+    """The loss, its maximizer as above, and dL."""
     targets, scores = primals
     targets_dot, scores_dot = tangents
     out, moving = value_and_maximizer(loss, targets, scores)

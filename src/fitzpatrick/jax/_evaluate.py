@@ -1,0 +1,47 @@
+"""Losses and links at the arguments that users pass: what every function of this package calls."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from ..losses import Loss
+from . import _derivatives
+from ._arguments import Scores, as_labels, as_scores, as_targets
+
+__all__ = ["link_at", "loss_at_labels", "loss_at_targets"]
+
+
+def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
+    """The losses in the scores' dtype; 0 for an example that has no class left, as in optax."""
+    if scores.mask is not None and not loss.regularizer.is_entrywise:
+        value = jnp.where(jnp.any(scores.mask, axis=-1), value, 0)
+    return scores.restore(value)
+
+
+def loss_at_targets(
+    loss: Loss, scores: ArrayLike, targets: ArrayLike, axis: int, where: ArrayLike | None
+) -> jax.Array:
+    """The loss of each example, for targets of the shape of the scores."""
+    checked = as_scores(scores, axis, where, loss.regularizer)
+    y = as_targets(targets, checked, loss.regularizer)
+    return _finish(_derivatives.value(loss, y, checked.theta), checked, loss)
+
+
+def loss_at_labels(
+    loss: Loss, scores: ArrayLike, labels: ArrayLike, axis: int, where: ArrayLike | None
+) -> jax.Array:
+    """The loss of each example at its class label; NaN where there is no such class."""
+    checked = as_scores(scores, axis, where, loss.regularizer)
+    index, in_range = as_labels(labels, checked)
+    value = _derivatives.value(loss, index, checked.theta)
+    return _finish(jnp.where(in_range, value, jnp.nan), checked, loss)
+
+
+def link_at(loss: Loss, scores: ArrayLike, axis: int, where: ArrayLike | None) -> jax.Array:
+    """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
+    checked = as_scores(scores, axis, where, loss.regularizer)
+    y = jnp.zeros_like(checked.theta)
+    _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)
+    if checked.mask is not None:
+        p = jnp.where(checked.mask, p, 0)
+    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
