@@ -39,6 +39,7 @@ class Table:
         columns: the recipe that made the features, for other files: :func:`read_table` with
             ``like``, and :func:`read_inputs`.
         lines: line of each row in the file; empty where rows were put together otherwise.
+        codes: numbers of words in models of earlier versions; no reader fills it.
     """
 
     X: Matrix
@@ -49,11 +50,7 @@ class Table:
     notes: tuple[str, ...] = ()
     columns: "Columns | None" = None
     lines: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @property
-    def codes(self) -> Codes:
-        """Numbers of words, which are categories now: none."""
-        return {}
+    codes: Codes = field(default_factory=dict)
 
     def __repr__(self) -> str:
         n, width = self.X.shape
