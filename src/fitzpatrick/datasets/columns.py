@@ -373,6 +373,13 @@ class Columns:
     def __iter__(self) -> Iterator[Column]:
         return iter(self.used)
 
+    @staticmethod
+    def plain(names: Sequence[str]) -> "Columns":
+        """The recipe of features that are numbers as they are, for tables that no reader made."""
+        if tuple(names) == numbered("feature_", len(names), 1):
+            return Columns(n_numbered=len(names))
+        return Columns(tuple(map(Number, names)))
+
     def to_json(self) -> dict[str, Any]:
         """Lists, dictionaries, strings and numbers, from which :meth:`from_json` makes it anew."""
         return {

@@ -141,7 +141,7 @@ def read_features(
     """The named columns of a file, in that order, all of them numbers: what codes there are."""
     if codes:
         raise DataError(f"the words of {next(iter(codes))!r} have no numbers any more", path)
-    return read_inputs(path, Columns(tuple(map(Number, names))), format).X
+    return read_inputs(path, Columns.plain(names), format).X
 
 
 def _columns_of(table: Table) -> Columns:
