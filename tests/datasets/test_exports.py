@@ -373,6 +373,7 @@ def test_other_columns_tell(tmp_path, text, expected):
 def test_a_column_that_looks_different_further_down(tmp_path, monkeypatch):
     """The file is read once more for the columns whose first rows mislead."""
     monkeypatch.setattr("fitzpatrick.datasets._csv_dialect._CHUNK_CELLS", 12)
+    monkeypatch.setattr("fitzpatrick.datasets._csv_dialect._MIN_CHUNK_ROWS", 1)
     n = 100
     cells = {
         "code": [str(i % 3) if i < 10 else "abc"[i % 3] for i in range(n)],

@@ -22,7 +22,7 @@ _TOKEN = re.compile(rf"\s*({_QUOTED}|[^\s'\"{{][^\s{{]*)")
 _FIELD = re.compile(rf"\s*(?:({_QUOTED})|((?:[^,'\"\s][^,]*)?))\s*(,|\Z)")
 _PAIR = re.compile(rf"\s*(\d+)\s+(?:({_QUOTED})|([^,'\"\s][^,]*))\s*(,|\Z)", re.ASCII)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,10 @@ def unescape(text: str) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         code = match[1]
-        return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+        if len(code) == 1:
+            return _ESCAPED.get(code, code)
+        number = int(code[1:], 16)
+        return "\ufffd" if 0xD800 <= number < 0xE000 else chr(number)  # half a character
 
     return _ESCAPE.sub(replaced, text)
 

@@ -20,7 +20,9 @@ _SEPARATORS = "\t;|,"  # where two would do, the one that is rarer within cells
 _EXCEL = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 _SAMPLE_LINES = 20
 _SAMPLE_CHARACTERS = 1 << 20
-_CHUNK_CELLS = 50_000
+_CHUNK_CELLS = 50_000  # at a time, so that they stay in the cache
+_MIN_CHUNK_ROWS = 50  # unless that is more than the next number: 100 MB
+_MAX_CHUNK_CELLS = 2_000_000
 _SHOWN_LINES = 5
 
 
@@ -113,7 +115,8 @@ class CsvFile:
         """
         position = dict(zip(self.names, self._positions, strict=True))
         chosen = [position[name] for name in names]
-        size = max(1, _CHUNK_CELLS // self._width)
+        size = _CHUNK_CELLS // self._width
+        size = max(1, size, min(_MIN_CHUNK_ROWS, _MAX_CHUNK_CELLS // self._width))
         blank: list[int] = []
         comments: list[int] = []
         rows = self._rows(blank, comments)

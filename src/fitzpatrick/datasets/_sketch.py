@@ -41,6 +41,30 @@ class Sketch:
         code_line: line of the first whole number with a leading zero, which is a code.
     """
 
+    __slots__ = (
+        "_codes",
+        "_index",
+        "_is_open",
+        "_max_values",
+        "_missing",
+        "_numbers",
+        "_stored",
+        "code_line",
+        "first_long",
+        "first_missing",
+        "formats",
+        "has_marks",
+        "is_text",
+        "is_unique",
+        "lines",
+        "n_missing",
+        "n_numbers",
+        "n_rows",
+        "n_words",
+        "unit",
+        "words",
+    )  # files may have a million columns
+
     def __init__(
         self,
         kind: str | None = None,

@@ -492,7 +492,7 @@ def _check_type(column: Column, attribute: Attribute, path: Path) -> None:
 def _features(
     columns: Columns, values: _Values, sources: dict[str, int], path: Path
 ) -> tuple[Matrix, Tally]:
-    """All features: neighbouring columns of plain numbers stay together, and sparse."""
+    """All features: neighboring columns of plain numbers stay together, and sparse."""
     tally = Tally()
     blocks: list[Matrix] = []
     run: list[int] = []
