@@ -163,6 +163,8 @@ def test_recipe_survives_json():
     numbered = Columns(n_numbered=7)
     assert Columns.from_json(numbered.to_json()) == numbered
     assert numbered.feature_names[-1] == "feature_7"
+    for columns in (RECIPE, numbered, Columns.plain(["x", "y"])):
+        assert columns.n_features == len(columns.feature_names)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from .columns import (
 
 def check_width(columns: Columns, path: Path) -> None:
     """Raise if there is no feature, or more than can be held."""
-    width = len(columns.feature_names)
+    width = columns.n_features
     if width == 0:
         reasons = [f"{column.name} ({column.reason})" for column in columns.ignored]
         left_out = f": {', '.join(reasons[:5])}" if reasons else ""

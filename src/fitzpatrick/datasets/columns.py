@@ -364,6 +364,11 @@ class Columns:
         return tuple(column for column in self.items if isinstance(column, Ignored))
 
     @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.n_numbered or sum(len(column.feature_names) for column in self.items)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """One per column of X."""
         if self.n_numbered:
@@ -406,9 +411,8 @@ class Columns:
         columns = Columns(tuple(map(_column, items)), count, words)
         if len({column.name for column in columns.items}) != len(items):
             raise ValueError("two columns have the same name")
-        width = count or sum(map(_width, columns.items))
-        if not 0 < width <= MAX_FEATURES:
-            raise ValueError(f"{width} features, expected 1 to {MAX_FEATURES}")
+        if not 0 < columns.n_features <= MAX_FEATURES:
+            raise ValueError(f"{columns.n_features} features, expected 1 to {MAX_FEATURES}")
         return columns
 
 
@@ -465,14 +469,6 @@ def _answer(text: str) -> float | None:
 def _canonical(value: str) -> str:
     """Whole numbers without ``.0``, which programs add to codes beside missing cells."""
     return value[:-2] if _WHOLE.fullmatch(value) else value
-
-
-def _width(column: Column) -> int:
-    """The number of features, without their names."""
-    values = column.values if isinstance(column, Category | Tags) else ()
-    marks = getattr(column, "marks_missing", False)
-    own = 1 if isinstance(column, _Filled) else len(values)
-    return own + bool(marks)
 
 
 # JSON: each field of a class has one check, by its name -----------------------------------------

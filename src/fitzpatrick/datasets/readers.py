@@ -118,8 +118,7 @@ def read_inputs(
         match kind:
             case "libsvm":
                 _refuse_words(columns, path)
-                width = len(columns.used)
-                table = read_libsvm(path, n_features=width, need_labels=False)
+                table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
                 Y = np.zeros((table.X.shape[0], 0))
                 return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
             case "arff":
