@@ -2,8 +2,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 # worker processes of the test suite
 JOBS ?= auto
+# how long fuzz runs
+SECONDS ?= 60
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench fuzz clean
 
 run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
@@ -18,6 +20,9 @@ lint: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/cpu_losses.py
+
+fuzz: .venv/dev.stamp
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

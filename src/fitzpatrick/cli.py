@@ -10,11 +10,14 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import numpy as np
 
 from .losses import ends, get_loss, loss_names, regularizers_by_name
+
+if TYPE_CHECKING:
+    from .datasets import ReadOptions
 
 ERROR = 2
 
@@ -36,6 +39,8 @@ app = typer.Typer(
 
 FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"})
 Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
+MissingValues = StrEnum("MissingValues", {"IMPUTE": "impute", "DROP": "drop", "ERROR": "error"})
+CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"})
 FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
@@ -59,6 +64,22 @@ Targets = Annotated[
 ]
 Ignored = Annotated[
     str, typer.Option(metavar="NAMES", help="Columns to leave out, with commas (CSV, ARFF).")
+]
+Missing = Annotated[
+    MissingValues, typer.Option("--missing", help="What is done about missing values.")
+]
+Categories = Annotated[CategoryChoice, typer.Option(help="What is done about columns of words.")]
+Kinds = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=KIND", help="Kinds of columns, with commas: number, category, tags, ignored."
+    ),
+]
+MissingWords = Annotated[
+    str, typer.Option("--missing-values", metavar="WORDS", help="More words for missing values.")
+]
+Decimal = Annotated[
+    str, typer.Option(metavar="MARK", help="Decimal mark, . or , if the file leaves it open.")
 ]
 Refit = Annotated[
     bool, typer.Option(help="Test the model that is fitted to train and dev together.")
@@ -218,6 +239,12 @@ def compare(
         ),
     ] = "",
     ignore: Ignored = "",
+    missing: Missing = MissingValues.IMPUTE,
+    categories: Categories = CategoryChoice.ENCODE,
+    kinds: Kinds = "",
+    tags: Annotated[str, typer.Option(metavar="NAMES", help="Columns of tags, with commas.")] = "",
+    missing_values: MissingWords = "",
+    decimal: Decimal = "",
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     refit: Refit = True,
@@ -247,11 +274,16 @@ def compare(
     )
     kind = format.value if format else None
     columns, ignored = _names(targets), _names(ignore) or ()
-    table = read_table(file, columns, kind, ignore=ignored)
-    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
+    reading = _reading(missing, categories, kinds, tags, missing_values, decimal)
+    table = read_table(file, columns, kind, ignore=ignored, options=reading)
+    held_out = read_table(test, columns, kind, table, options=reading) if test else None
     experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
+    given |= {"--missing": missing.value} if missing is not MissingValues.IMPUTE else {}
+    given |= {"--categories": categories.value} if categories is not CategoryChoice.ENCODE else {}
+    given |= {"--kinds": kinds, "--tags": tags, "--missing-values": missing_values}
+    given |= {"--decimal": decimal}
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
     arguments += [] if intercept else ["--no-intercept"]
     arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
@@ -277,6 +309,12 @@ def fit(
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Ignored = "",
+    missing: Missing = MissingValues.IMPUTE,
+    categories: Categories = CategoryChoice.ENCODE,
+    kinds: Kinds = "",
+    tags: Annotated[str, typer.Option(metavar="NAMES", help="Columns of tags, with commas.")] = "",
+    missing_values: MissingWords = "",
+    decimal: Decimal = "",
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
@@ -300,6 +338,7 @@ def fit(
         format.value if format else None,
         ignore=_names(ignore) or (),
         plain=not models.has_classes(loss),
+        options=_reading(missing, categories, kinds, tags, missing_values, decimal),
     )
     fitted = models.fit(
         table,
@@ -340,8 +379,8 @@ def predict(
     One line per sample, in their order. Columns that the model does not know are ignored. Models of
     class names add a last column, the class of the largest proportion.
     """
+    from .datasets import read_inputs
     from .datasets._files import write_atomically
-    from .datasets.readers import read_features
     from .experiments import model_files, models
 
     if output is not None:
@@ -349,8 +388,10 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     kind = format.value if format else None
-    X = read_features(file, loaded.feature_names, loaded.codes, kind)
-    text = models.predictions_csv(loaded, X)
+    table = read_inputs(file, loaded.columns, kind)
+    for note in table.notes:
+        typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
+    text = models.predictions_csv(loaded, table.X)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -392,6 +433,30 @@ def datasets(
 def _names(text: str) -> list[str] | None:
     names = [name.strip() for name in text.split(",") if name.strip()]
     return names or None
+
+
+def _reading(
+    missing: MissingValues,
+    categories: CategoryChoice,
+    kinds: str,
+    tags: str,
+    missing_values: str,
+    decimal: str,
+) -> "ReadOptions":
+    from .datasets import ReadOptions
+
+    pairs = [pair.rpartition("=") for pair in _names(kinds) or ()]
+    try:
+        return ReadOptions(
+            missing=missing.value,
+            categories=categories.value,
+            kinds={name: kind for name, _, kind in pairs},
+            tags=_names(tags) or (),
+            missing_values=_names(missing_values) or (),
+            decimal=decimal or None,
+        )
+    except ValueError as error:
+        return fail(str(error))
 
 
 def _check_loss(name: str, tightness: float | None = None) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, read_arff, read_table
-from fitzpatrick.datasets.readers import read_features
+from fitzpatrick.datasets import DataError, ReadOptions, read_arff, read_inputs, read_table
 
 HEADER = """% a comment
 @RELATION demo
@@ -29,9 +28,10 @@ def write(tmp_path, text, name="demo.arff"):
 @pytest.mark.parametrize("text", [DENSE, SPARSE], ids=["dense", "sparse"])
 def test_dense_and_sparse_rows_mean_the_same(tmp_path, text):
     table = read_arff(write(tmp_path, text), targets=["happy", "sad"])
-    assert np.asarray(table.X).tolist() == [[1.5, 0.0, 4.0], [-2.0, 1.0, 1.0]]
+    assert np.asarray(table.X).tolist() == [[1.5, 1, 0, 0, 0, 0, 1], [-2, 0, 1, 0, 1, 0, 0]]
     assert table.Y.tolist() == [[1, 0], [0, 1]]
-    assert table.feature_names == ("width", "sky colour", "zone")
+    colours = ("sky colour=blue", "sky colour=light, grey", "sky colour=red")
+    assert table.feature_names == ("width", *colours, "zone=1", "zone=2", "zone=4")
     assert table.target_names == ("happy", "sad")
 
 
@@ -55,7 +55,7 @@ def test_labels_from_meka(tmp_path, count, targets):
 
 def test_no_targets_at_all(tmp_path):
     table = read_arff(write(tmp_path, DENSE), targets=[])
-    assert table.X.shape == (2, 5)
+    assert table.X.shape == (2, 9)
     assert table.Y.shape == (2, 0)
 
 
@@ -65,7 +65,9 @@ def test_no_targets_at_all(tmp_path):
         (("1.5,blue,4,1,0", "1.5,blue,4,1"), 10, "4 values, expected 5"),
         (("1.5,blue", "x,blue"), 10, "'width' is 'x'"),
         (("1.5,blue", "inf,blue"), 10, "'width' is 'inf'"),
-        (("1.5,blue", "?,blue"), 10, "the value of attribute 'width' is missing"),
+        (("1.5,blue,4,1,0", "1.5,blue,4,1,?"), 10, "'sad' is missing, which is a label"),
+        (("{1,2,4}", "{1,2,4,2}"), 5, "'zone' declares the value '2' twice"),
+        (("{1,2,4}", "{1,2,4"), 5, "the list of values has no closing brace"),
         (("1.5,blue", "1.5,green"), 10, "'sky colour' is 'green', which was not declared"),
         (("1.5,blue,4,1,0", "{9 1}"), 10, "attribute index 9 is out of range, expected 0 to 4"),
         (("1.5,blue,4,1,0", "{99999999999999 1}"), 10, "out of range"),
@@ -73,7 +75,7 @@ def test_no_targets_at_all(tmp_path):
         (("1.5,blue,4,1,0", "{0 1"), 10, "no closing brace"),
         (("1.5,blue,4,1,0", "{a 1}"), 10, "not of the form index value"),
         (("1.5,blue", "1.5,'blue"), 10, "a quote is not closed"),
-        (("width numeric", "width string"), 3, "type 'string', expected numeric or nominal"),
+        (("width numeric", "width relational"), 3, "'width' is of the type 'relational', expected"),
         (("width numeric", "'width numeric"), 3, "no closing quote"),
         (("@RELATION demo", "hello"), 2, "expected @relation, @attribute or @data, got 'hello'"),
         (("@ATTRIBUTE sad", "@ATTRIBUTE happy"), 7, "'happy' is declared twice"),
@@ -135,10 +137,14 @@ def test_numeric_class_names_are_kept_apart(tmp_path):
 @pytest.mark.parametrize(
     "values", ["1,2,nan", "inf,-inf", "1,1.0", "2,1e999", "9007199254740993,9007199254740992"]
 )
-def test_nominal_numbers_that_are_none_become_positions(tmp_path, values):
+def test_nominal_numbers_that_are_none(tmp_path, values):
+    """They are categories; read as numbers, they are positions."""
     header = f"@relation r\n@attribute x {{{values}}}\n@attribute c {{{values}}}\n@data\n"
     names = values.split(",")
-    table = read_arff(write(tmp_path, header + "".join(f"{v},{v}\n" for v in names)), ["c"])
+    path = write(tmp_path, header + "".join(f"{v},{v}\n" for v in names))
+    table = read_arff(path, ["c"])
+    np.testing.assert_array_equal(table.X, np.eye(len(names)))
+    table = read_arff(path, ["c"], options=ReadOptions(nominal="positions"))
     assert np.asarray(table.X).ravel().tolist() == list(range(len(names)))
     assert table.target_names == tuple(sorted(names))
     assert (table.Y.sum(axis=0) == 1).all()
@@ -149,7 +155,7 @@ def test_proportions(tmp_path):
     table = read_arff(write(tmp_path, text + "1,.25,.75\n2,1,0\n"), targets=["a", "b"])
     assert table.kind == "proportions"
     assert table.Y.tolist() == [[0.25, 0.75], [1.0, 0.0]]
-    with pytest.raises(DataError, match=r"the targets sum to 1\.5") as caught:
+    with pytest.raises(DataError, match=r"the targets sum to 1\.5; expected 0/1 ind") as caught:
         read_arff(write(tmp_path, text + "1,.5,.5\n2,1,.5\n"), targets=["a", "b"])
     assert caught.value.line == 7
 
@@ -159,27 +165,74 @@ def test_labels_that_are_no_indicators(tmp_path):
         read_arff(write(tmp_path, DENSE), targets=["zone", "sad"])
     assert caught.value.line == 5
     (text,) = [DENSE.replace("1,0\n", "2,0\n").replace("happy {0,1}", "happy numeric")]
-    with pytest.raises(DataError, match="the targets sum to 2") as caught:
+    with pytest.raises(DataError, match="the targets sum to 2; expected 0/1 ind") as caught:
         read_arff(write(tmp_path, text), targets=["happy", "sad"])
     assert caught.value.line == 10
     with pytest.raises(DataError, match="the target 'sad' is named twice"):
         read_arff(write(tmp_path, DENSE), targets=["sad", "sad"])
 
 
-@pytest.mark.parametrize("kind", ["string", "date 'yyyy-MM-dd'"])
-def test_attributes_of_other_types_can_be_ignored(tmp_path, kind):
-    text = DENSE.replace("width numeric", f"width {kind}").replace("1.5,blue", "'a, b',blue")
+def test_dates_can_be_ignored(tmp_path):
+    text = DENSE.replace("width numeric", "width date 'yyyy-MM-dd'").replace("1.5,b", "'a, b',b")
     path = write(tmp_path, text)
     table = read_table(path, ["happy", "sad"], ignore=["width", "zone"])
-    assert table.feature_names == ("sky colour",)
-    with pytest.raises(DataError, match="expected numeric or nominal; --ignore NAMES") as caught:
+    assert table.feature_names[0] == "sky colour=blue"
+    problem = "'width' is a date, expected .*; --ignore width leaves it out$"
+    with pytest.raises(DataError, match=problem) as caught:
         read_table(path, ["happy", "sad"])
     assert caught.value.line == 3
 
 
+def test_strings_are_the_words_of_csv_files(tmp_path):
+    text = DENSE.replace("width numeric", "width string").replace("1.5,b", "'wide, very',b")
+    table = read_table(write(tmp_path, text), ["happy", "sad"], ignore=["zone", "sky colour"])
+    assert table.feature_names == ("width=-2", "width=wide, very")
+    assert np.asarray(table.X).tolist() == [[0, 1], [1, 0]]
+    sparse = SPARSE.replace("width numeric", "width string").replace("{0 -2,", "{")
+    table = read_table(write(tmp_path, sparse), ["happy", "sad"], ignore=["zone", "sky colour"])
+    assert table.feature_names == ("width=1.5", "width (missing)")
+    assert np.asarray(table.X).tolist() == [[1, 0], [0, 1]]
+
+
 def test_columns_that_are_not_asked_for_may_be_missing_values(tmp_path):
-    path = write(tmp_path, DENSE.replace("4,1,0", "4,?,?"))
-    assert read_features(path, ["zone", "width"], {}).tolist() == [[4.0, 1.5], [1.0, -2.0]]
+    columns = read_table(write(tmp_path, DENSE), ["happy", "sad"], ignore=["sky colour"]).columns
+    path = write(tmp_path, DENSE.replace("1.5,blue,4,1,0", "1.5,?,4,?,?"))
+    assert read_inputs(path, columns).X.tolist() == [[1.5, 0, 0, 1], [-2.0, 1, 0, 0]]
+
+
+MISSING = """@relation r
+@attribute x numeric
+@attribute ok {no,yes}
+@attribute colour {red,blue}
+@attribute a {0,1}
+@attribute b {0,1}
+@data
+1,yes,red,1,0
+?,?,?,0,1
+5,yes,blue,1,1
+"""
+
+
+def test_missing_values(tmp_path):
+    path = write(tmp_path, MISSING)
+    table = read_arff(path, ["a", "b"])
+    names = ("x", "x (missing)", "ok", "ok (missing)", "colour=red", "colour=blue")
+    assert table.feature_names == (*names, "colour (missing)")
+    expected = [[1, 0, 1, 0, 1, 0, 0], [3, 1, 1, 1, 0, 0, 1], [5, 0, 1, 0, 0, 1, 0]]
+    assert np.asarray(table.X).tolist() == expected
+    assert table.notes[2:] == (
+        "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
+        "x (1 row), ok (1 row)",
+        "missing values are a category of their own: colour (1 row)",
+    )
+    dropped = read_arff(path, ["a", "b"], options=ReadOptions(missing="drop"))
+    assert np.asarray(dropped.X).tolist() == [[1, 1, 1, 0], [5, 1, 0, 1]]
+    assert dropped.Y.tolist() == [[1, 0], [1, 1]]
+    assert dropped.lines.tolist() == [8, 10]
+    assert dropped.notes[0] == "left out: 1 of 3 rows, with missing values"
+    with pytest.raises(DataError, match=r"'x' is missing; --missing drop .* impute") as caught:
+        read_arff(path, ["a", "b"], options=ReadOptions(missing="error"))
+    assert caught.value.line == 9
 
 
 def test_plain_numbers(tmp_path):

@@ -40,14 +40,41 @@ def test_lines_of_a_zip_archive_and_a_byte_order_mark(tmp_path):
     assert list(read_lines(zipped(tmp_path, {"a.svm": b"\xef\xbb\xbf" + TEXT}))) == LINES
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_encodings_and_line_ends(tmp_path, encoding, end):
+    notes = []
+    path = write(tmp_path, end.join(["Höhe", "", "5 €"]).encode(encoding))
+    assert list(read_lines(path, notes)) == [(1, "Höhe"), (2, ""), (3, "5 €")]
+    guess = "byte 0xf6 in line 1 is not UTF-8: the file is read as Windows-1252; if names come out"
+    assert [note[: len(guess)] for note in notes] == [guess] * (encoding == "cp1252")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"\xe4\n\x81\n", 2, "byte 0x81 is not UTF-8, and the line is not Windows-1252; save the"),
+        (b"\xe4\n\xc3\xa4\n", 2, "this line is UTF-8 and a line above is not; save the file as"),
+    ],
+)
+def test_encodings_that_nobody_can_guess(tmp_path, content, line, problem):
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_lines(write(tmp_path, content), []))
+    assert caught.value.line == line
+
+
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
         (b"", None, "the file is empty"),
         (b"0 1:1\n\x00\x01\x02\xff", 2, "not a text file"),
         (b"0 1:1\n0 \xe4:1\n", 2, "byte 0xe4 is not UTF-8"),
-        ("0 1:1\n".encode("utf-16"), 1, "the text is in UTF-16; save it as UTF-8"),
-        ("0 1:1\n".encode("utf-32"), 1, "the text is in UTF-32; save it as UTF-8"),
+        ("0 1:1\n".encode("utf-16")[:-1], 1, "it begins as UTF-16 and is not; save it as UTF-8"),
+        ("0 1:1\n".encode("utf-16-le"), 1, "not a text file"),
+        ("ä\n".encode() + b"\xe4\n", 2, "byte 0xe4 is not UTF-8, as a line above is"),
+        (b"7z\xbc\xaf\x27\x1c junk", None, "a 7z archive; unpack it"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "an Excel workbook; save the sheet as CSV"),
+        (b"PAR1 junk", None, "a Parquet file; write it as CSV"),
         (gzip.compress(TEXT * 50, mtime=0)[:-20], None, "damaged or cut short"),
         (bz2.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
         (b"PK\x03\x04 broken", None, "the ZIP archive cannot be read"),
@@ -82,7 +109,7 @@ def test_binary_junk_is_one_sentence(tmp_path, seed):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         list(read_lines(tmp_path / "nothing"))
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder; expected a file"):
         list(read_lines(tmp_path))
 
 
@@ -90,7 +117,7 @@ def test_missing_file_and_folder(tmp_path):
 def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
     """With the bounds as they are: refused before a line is handed out."""
     path = write(tmp_path, pack(b"1 1:1\n" * 10_000_000))  # 60 MB
-    monkeypatch.setattr(_text, "_decode", lambda *_: pytest.fail("a line was read"))
+    monkeypatch.setattr(_text, "_decoded", lambda *_: pytest.fail("a line was read"))
     with pytest.raises(DataError, match=r"more than (16|17|41|42) MiB: .* it is not read"):
         next(read_lines(path))
 
@@ -139,6 +166,8 @@ def test_zip_bomb_is_refused_by_what_it_claims(tmp_path):
         ({"/etc/a.svm": b"0 1:1"}, "leaves its folder"),
         ({"a": b"1", "b": b"2"}, "must hold one file, it holds 2"),
         ({}, "must hold one file, it holds 0"),
+        ({"[Content_Types].xml": b"", "xl/workbook.xml": b""}, "a spreadsheet; save the sheet as"),
+        ({"mimetype": b"", "content.xml": b""}, "a spreadsheet; save the sheet as CSV"),
     ],
 )
 def test_archive_members_are_checked(tmp_path, members, problem):

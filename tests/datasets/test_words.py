@@ -1,17 +1,11 @@
-"""Features whose values are words: the same number in every file that is read for one model."""
-
-import sys
+"""Features whose values are words: the same columns in every file that is read for one model."""
 
 import numpy as np
 import pytest
 
-from fitzpatrick import cli
-from fitzpatrick.datasets import DATASETS, DataError, load_dataset, read_table
+from fitzpatrick.datasets import DATASETS, DataError, load_dataset, read_inputs, read_table
 from fitzpatrick.datasets._registry import DatasetInfo, Statistics
-from fitzpatrick.datasets.readers import read_features
-from fitzpatrick.experiments import model_files
 
-COLOURS = {"red": 0.0, "green": 1.0, "blue": 2.0}
 ROWS = [("red", "no", 3), ("green", "yes", 4), ("blue", "no", 5)]
 
 
@@ -37,8 +31,15 @@ def train(tmp_path):
     return read_table(arff(tmp_path / "train.arff"), ["kind"])
 
 
-def test_codes_are_kept_where_they_are_not_the_values(train):
-    assert train.codes == {"colour": COLOURS, "ok": {"yes": 1.0, "no": 0.0}}
+def test_nominal_attributes_are_categories(train):
+    colours = ("colour=red", "colour=green", "colour=blue")
+    assert train.feature_names == (*colours, "ok", "zone=3", "zone=4", "zone=5")
+    np.testing.assert_array_equal(train.X[:, :3], np.eye(3))
+    assert train.X[:, 3].tolist() == [0, 1, 0]
+    assert train.notes == (
+        "no is 0 and yes is 1: ok",
+        "categories, a 0/1 feature for each value: colour (3 values), zone (3 values)",
+    )
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
@@ -48,26 +49,46 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
     path = arff(tmp_path / "test.arff", colours, "no,yes", is_sparse, zone)
     test = read_table(path, ["kind"], like=train)
     np.testing.assert_array_equal(np.asarray(test.X), train.X)
-    assert test.codes == train.codes
-    X = read_features(path, train.feature_names, train.codes)
-    np.testing.assert_array_equal(np.asarray(X), train.X)
+    assert (test.columns, test.notes) == (train.columns, train.notes)
+    np.testing.assert_array_equal(read_inputs(path, train.columns).X, train.X)
+
+
+def test_values_that_the_training_file_has_not(tmp_path, train):
+    path = arff(tmp_path / "test.arff")
+    text = path.read_text().replace("{red,green,blue}", "{pink,red,green,blue}")
+    path.write_text(text.replace("red,no", "pink,no"))
+    table = read_inputs(path, train.columns)
+    assert table.X[0].tolist() == [0, 0, 0, 0, 1, 0, 0]
+    np.testing.assert_array_equal(table.X[1:], train.X[1:])
+    unseen = "values that the training file has not are all zeros: colour (1 row: pink)"
+    assert table.notes == (*train.notes, unseen)
 
 
 @pytest.mark.parametrize(
     ("change", "line", "problem"),
     [
-        (("{red,green,blue}", "{red,pink,green,blue}"), 2, "'colour' has the value 'pink', which"),
         (("{red,green,blue}", "numeric"), 2, "'colour' is numeric; .* are red, green, blue$"),
-        (("{yes,no}", "{yes,no,NO}"), 3, "'ok' has the value 'NO', .* training file: yes, no$"),
-        (("zone {3,4,5}", "zone {3,4,5,x}"), 4, "'zone' has the values 3, 4, 5, x; .* a number$"),
+        (("{yes,no}", "{yes,no,maybe}"), 9, "column 'ok': 'maybe' is neither no nor yes$"),
+        (("size {1,2}", "size {1,2,x}"), 5, "'size' has the values 1, 2, x; .* a number$"),
     ],
 )
-def test_declarations_that_do_not_fit(tmp_path, train, change, line, problem):
-    path = arff(tmp_path / "test.arff")
-    assert change[0] in path.read_text()
-    path.write_text(path.read_text().replace(*change))
+def test_declarations_that_do_not_fit(tmp_path, change, line, problem):
+    size = ("@attribute kind", "@attribute size {1,2}\n@attribute kind")
+    path = arff(tmp_path / "train.arff")
+    text = path.read_text().replace(*size)
+    rows = text.replace(",a\n", ",1,a\n").replace(",b\n", ",2,b\n")
+    path.write_text(rows.replace("size {1,2}", "size numeric"))
+    train = read_table(path, ["kind"])
+    assert change[0] in rows
+    changed = rows.replace(*change)
+    if line == 9:
+        changed = changed.replace("green,yes", "green,maybe")
+    if line == 2:
+        for i, colour in enumerate(("red,", "green,", "blue,")):
+            changed = changed.replace(f"\n{colour}", f"\n{i},")
+    path.write_text(changed)
     with pytest.raises(DataError, match=problem) as caught:
-        read_features(path, train.feature_names, train.codes)
+        read_inputs(path, train.columns)
     assert caught.value.line == line
 
 
@@ -75,40 +96,30 @@ def test_csv_files_hold_the_words(tmp_path, train):
     path = tmp_path / "test.csv"
     rows = "".join(f"{zone},{ok}, {colour}\n" for colour, ok, zone in ROWS)
     path.write_text("zone,ok,colour\n" + rows)
-    X = read_features(path, train.feature_names, train.codes)
-    np.testing.assert_array_equal(X, train.X)
-    for value in ("pink", "1", "0.0", ""):
-        path.write_text(f"zone,ok,colour\n{rows.splitlines()[0]}\n3,no,{value}\n")
-        with pytest.raises(DataError, match=f"'colour': '{value}' is none of .*: red, green, b"):
-            read_features(path, train.feature_names, train.codes)
+    table = read_inputs(path, train.columns)
+    np.testing.assert_array_equal(table.X, train.X)
+    path.write_text(f"zone,ok,colour\n{rows}7,TRUE,pink\n,,\n")
+    table = read_inputs(path, train.columns)
+    assert table.X[3:].tolist() == [[0, 0, 0, 1, 0, 0, 0]]
+    assert table.notes == (
+        "left out: 1 line without any value (line 6)",
+        *train.notes,
+        "values that the training file has not are all zeros: colour (1 row: pink)",
+        "values that the training file has not are all zeros: zone (1 row: 7)",
+    )
+    path.write_text(f"zone,ok,colour\n{rows}3,maybe,red\n")
+    with pytest.raises(DataError, match=r"line 5: column 'ok': 'maybe' is neither no nor yes$"):
+        read_inputs(path, train.columns)
 
 
 def test_libsvm_files_cannot(tmp_path, train):
     path = tmp_path / "test.svm"
     path.write_text("0 1:1 2:1 3:1\n")
-    with pytest.raises(DataError, match="LIBSVM files hold numbers; the values of 'colour' in"):
-        read_features(path, train.feature_names, train.codes)
-    with pytest.raises(DataError, match="LIBSVM files hold numbers"):
+    problem = "LIBSVM files hold numbers; 'colour' has categories in the training file"
+    with pytest.raises(DataError, match=problem):
+        read_inputs(path, train.columns)
+    with pytest.raises(DataError, match=problem):
         read_table(path, like=train)
-
-
-def test_models_hold_them(tmp_path, monkeypatch, capsys):
-    """The same rows, declared in another order, are predicted the same."""
-    monkeypatch.chdir(tmp_path)
-    arff(tmp_path / "train.arff")
-    arff(tmp_path / "test.arff", "blue,green,red", "no,yes", is_sparse=True)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fitzpatrick", *arguments])
-        with pytest.raises(SystemExit, match=r"^0$"):
-            cli.main()
-        return capsys.readouterr().out
-
-    call("fit", "train.arff", "--targets", "kind", "--alpha", "0.1", "-o", "m.npz")
-    predictions = call("predict", "m.npz", "train.arff")
-    assert len(set(predictions.splitlines())) == 4
-    assert call("predict", "m.npz", "test.arff") == predictions
-    assert model_files.load(tmp_path / "m.npz").codes["colour"] == COLOURS
 
 
 @pytest.fixture
@@ -128,6 +139,8 @@ def test_official_splits(folder):
     (folder / "demo.xml").write_text('<labels><label name="a"/><label name="b"/></labels>')
     data = load_dataset("demo")
     np.testing.assert_array_equal(data.test.X, data.train.X)
+    assert data.feature_names == ("colour", "ok", "zone")  # as many as the paper has
+    assert data.train.X.tolist() == [[0, 0, 0], [1, 1, 1], [2, 0, 2]]
 
 
 def test_parts_of_two_formats(folder):

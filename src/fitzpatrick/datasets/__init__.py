@@ -11,20 +11,26 @@ from ._load import (
     load_dataset,
     where,
 )
+from ._mulan import read_label_names
 from ._registry import DATASETS, PAPER_LOSSES, DatasetInfo, Statistics
+from ._split import split_table
 from ._table import Table
 from .arff import read_arff
+from .columns import Columns
 from .csv_table import read_csv
 from .libsvm import read_libsvm
-from .readers import read_table
+from .options import ReadOptions
+from .readers import read_inputs, read_table
 
 __all__ = [
     "DATASETS",
     "PAPER_LOSSES",
+    "Columns",
     "DataError",
     "Dataset",
     "DatasetInfo",
     "DatasetMismatchWarning",
+    "ReadOptions",
     "Split",
     "Statistics",
     "Table",
@@ -35,7 +41,10 @@ __all__ = [
     "load_dataset",
     "read_arff",
     "read_csv",
+    "read_inputs",
+    "read_label_names",
     "read_libsvm",
     "read_table",
+    "split_table",
     "where",
 ]

@@ -1,26 +1,50 @@
-"""The one error of the readers: which file, which line, what was wrong, what was expected."""
+"""The one error of the readers: which file, which line, what was wrong, what to do."""
 
+import re
 from pathlib import Path
+
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control characters, which names in files may have."""
+    return _BREAKS.sub(" ", text)
 
 
 class DataError(ValueError):
     """A file that cannot be used, with the place of the fault in the message.
 
+    Attributes:
+        problem: what is wrong, and what can be changed in the file.
+        path: the file.
+        line: its line, counted from 1, or None where the fault has no line.
+        advice: options of the reader that help, or None. Callers without these options leave it
+            out: :meth:`without_advice`.
+
     Example:
-        >>> print(DataError("no label column", Path("a.csv"), 3))
-        a.csv, line 3: no label column
+        >>> print(DataError("no value", Path("a.csv"), 3, "--missing drop leaves such rows out"))
+        a.csv, line 3: no value; --missing drop leaves such rows out
     """
 
-    def __init__(self, problem: str, path: Path, line: int | None = None) -> None:
+    def __init__(
+        self, problem: str, path: Path, line: int | None = None, advice: str | None = None
+    ) -> None:
         where = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{where}: {problem}")
+        problem = one_line(problem)
+        advice = one_line(advice) if advice else None
+        super().__init__(f"{where}: {problem}{f'; {advice}' if advice else ''}")
         self.problem = problem
         self.path = path
         self.line = line
+        self.advice = advice
 
-    def __reduce__(self) -> tuple[type["DataError"], tuple[str, Path, int | None]]:
+    def __reduce__(self) -> tuple[type["DataError"], tuple[str, Path, int | None, str | None]]:
         """Worker processes send it to the one that started them."""
-        return DataError, (self.problem, self.path, self.line)
+        return DataError, (self.problem, self.path, self.line, self.advice)
+
+    def without_advice(self) -> "DataError":
+        """The same error for callers that do not have the reader's options."""
+        return DataError(self.problem, self.path, self.line)
 
 
 class UnavailableError(RuntimeError):

@@ -16,12 +16,15 @@ from ._table import Matrix, Table
 from ._text import read_lines
 from .embedded import yeast
 from .libsvm import read_libsvm
+from .options import ReadOptions
 from .readers import format_of, read_table
 
 FOLDER_VARIABLE = "FITZPATRICK_DATA"
 _SUFFIXES = tuple(
     f"{suffix}{packed}" for suffix in (".svm", ".arff") for packed in ("", ".gz", ".bz2", ".xz")
 )
+# features and their number are the paper's; a nominal attribute is one of them
+_AS_PUBLISHED = ReadOptions(missing="error", nominal="positions")
 _SUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 
 
@@ -231,9 +234,10 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
 
 def _find(folder: Path, name: str, part: str) -> Path | None:
     candidates = [
-        folder / f"{name}{separator}{part}{suffix}"
+        folder / f"{name}{separator}{part}{sparse}{suffix}"
         for suffix in _SUFFIXES
         for separator in ("_", "-")
+        for sparse in ("", f"{separator}sparse")
     ]
     return next((path for path in candidates if path.is_file()), None)
 
@@ -283,7 +287,7 @@ def _cached(info: DatasetInfo) -> tuple[Path, ...]:
 
 def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
     if format_of(path) == "arff":
-        return read_table(path, like=like)
+        return read_table(path, like=like, options=_AS_PUBLISHED)
     return read_libsvm(path, n_features=info.features, n_classes=info.classes)
 
 

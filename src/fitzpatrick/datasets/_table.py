@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
+
+if TYPE_CHECKING:
+    from .columns import Columns
 
 Matrix = Any  # a NumPy array or a SciPy CSR array, (n, d)
 Codes = Mapping[str, Mapping[str, float]]  # feature → value in the file → number in X
@@ -19,8 +22,6 @@ MAX_TARGET_CELLS = 100_000_000  # 800 MB in float64, which every loss needs
 # above this share of non-zero entries a dense array is smaller and faster
 DENSE_FROM = 0.25
 _LISTED = 20
-
-IGNORE = "; --ignore NAMES leaves columns out"  # advice for columns that cannot be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,10 @@ class Table:
         feature_names: one per column of X.
         target_names: one per column of Y.
         notes: sentences on what was made of the file.
-        codes: for features whose values are words, the number of each.
+        columns: the recipe that made the features, for other files: :func:`read_table` with
+            ``like``, and :func:`read_inputs`.
+        lines: line of each row in the file; empty where rows were put together otherwise.
+        codes: numbers of words in models of earlier versions; no reader fills it.
     """
 
     X: Matrix
@@ -44,6 +48,8 @@ class Table:
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    columns: "Columns | None" = None
+    lines: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     codes: Codes = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -67,7 +73,12 @@ class Table:
         if rows.all():
             return self
         note = f"{(~rows).sum()} of {rows.size} samples have no label and are left out"
-        return replace(self, X=self.X[rows], Y=self.Y[rows], notes=(*self.notes, note))
+        return replace(self.rows(np.flatnonzero(rows)), notes=(*self.notes, note))
+
+    def rows(self, chosen: np.ndarray) -> "Table":
+        """The table of some rows, by their positions."""
+        lines = self.lines[chosen] if self.lines.size else self.lines
+        return replace(self, X=self.X[chosen], Y=self.Y[chosen], lines=lines)
 
 
 def compact(X: sparse.csr_array) -> Matrix:

@@ -1,17 +1,66 @@
 """What the target columns of a file mean: indicators, proportions, class names or plain numbers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ._errors import DataError
-from ._table import MAX_CLASSES, indicator
+from ._numbers import plain_number
+from ._table import MAX_CLASSES, check_target_cells, indicator, listed
+from .columns import Texts, split_tags
 
 _SUM_TOLERANCE = 0.02  # proportions in files are rounded: thirds of two digits sum to .99
 _EXACT = 1e-6
 _MANY_NUMBERS = 100
 _MAX_NAME = 1000
+
+Lines = Sequence[int] | np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The cells of the target columns.
+
+    Attributes:
+        names: of the columns.
+        cells: numbers, (n, k), NaN where missing; or the words of a single column.
+        separator: between the tags of that column; None: each cell is a class.
+        notes: on how the cells were read.
+    """
+
+    names: tuple[str, ...]
+    cells: np.ndarray | Texts
+    separator: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, rows: np.ndarray) -> "Targets":
+        return replace(self, cells=self.cells[rows])
+
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Where a row has no target; no tags are none that is missing."""
+        if isinstance(self.cells, Texts):
+            missing = self.cells.is_missing
+            return missing if self.separator is None else np.zeros_like(missing)
+        return np.asarray(np.isnan(self.cells).any(axis=1))
+
+    def read(
+        self, lines: Lines, path: Path, *, plain: bool
+    ) -> tuple[np.ndarray, str, tuple[str, ...], tuple[str, ...]]:
+        """Targets, their kind, their names and notes on them."""
+        if isinstance(self.cells, Texts):
+            (column,) = self.names
+            if self.separator is None:
+                texts = [self.cells.values[code] for code in self.cells.codes.tolist()]
+                Y, classes = read_classes(texts, lines, column, path)
+                return Y, "labels", tuple(classes), self.notes
+            Y, tags = read_tags(self.cells, self.separator, column, path)
+            note = f"labels, split at {self.separator!r}: {column} ({len(tags)} labels)"
+            return Y, "indicators", tuple(tags), (*self.notes, note)
+        Y, kind, notes = read_targets(self.cells, lines, path, plain=plain, names=self.names)
+        return Y, kind, self.names, (*self.notes, *notes)
 
 
 def check_names(targets: Sequence[str], ignore: Sequence[str], path: Path) -> None:
@@ -25,51 +74,80 @@ def check_names(targets: Sequence[str], ignore: Sequence[str], path: Path) -> No
 
 
 def read_targets(
-    Y: np.ndarray, numbers: Sequence[int], path: Path, *, plain: bool
+    Y: np.ndarray, lines: Lines, path: Path, *, plain: bool, names: Sequence[str]
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Targets, their kind and notes on them; what is of no kind is said with its line.
+    """Targets, their kind and notes on them.
+
+    The kind is the one that most rows have; a row that has another one is said with its line.
 
     Args:
         Y: the numbers of the file.
-        numbers: the line of each row.
+        lines: the line of each row.
         path: the file.
         plain: whether they are numbers as they are.
+        names: of the columns.
     """
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none", ()
-    if np.isin(Y, (0.0, 1.0)).all():
-        return Y, "indicators", ()
-    negative = np.asarray((Y < 0).any(axis=1))
     sums = Y.sum(axis=1)
-    labelled = np.asarray((Y != 0).any(axis=1))  # rows of zeros have no label, as indicators may
-    wrong = negative | (labelled & (np.abs(sums - 1.0) > _SUM_TOLERANCE))
-    if wrong.any():
-        row = int(wrong.argmax())
-        what = "are negative in part" if negative[row] else f"sum to {sums[row]:g}"
-        if abs(sums[row] - 100) <= 100 * _SUM_TOLERANCE:
-            what += ", as percentages do: divide them by 100"
-        raise DataError(
-            f"the targets {what}; expected 0/1 indicators, or proportions that sum to one",
-            path,
-            numbers[row],
-        )
-    sums = np.where(labelled, sums, 1.0)
+    empty = np.asarray((Y == 0).all(axis=1))  # no label, whatever the kind
+    positive = np.asarray((Y >= 0).all(axis=1))
+    fits = {
+        "indicators": np.isin(Y, (0.0, 1.0)).all(axis=1),
+        "proportions": empty | (positive & (np.abs(sums - 1.0) <= _SUM_TOLERANCE)),
+        "percentages": empty | (positive & (np.abs(sums / 100 - 1.0) <= _SUM_TOLERANCE)),
+    }
+    kind = max(fits, key=lambda one: int((fits[one] & ~empty).sum()))
+    if not fits[kind].all():
+        row = int((~fits[kind]).argmax())
+        problem = _misfit(Y[row], kind, fits[kind], names)
+        raise DataError(problem, path, int(lines[row]))
+    if kind == "indicators":
+        return Y, kind, ()
+    notes = []
+    if kind == "percentages":
+        notes.append("the targets are percentages, and divided by 100")
+        Y, sums = Y / 100, sums / 100
+    sums = np.where(empty, 1.0, sums)
     rounded = int((np.abs(sums - 1.0) > _EXACT).sum())
-    note = (
-        f"the proportions of {rounded} of {len(Y)} samples do not sum to one exactly "
-        f"({sums.min():.4g} to {sums.max():.4g}); each is divided by its sum"
+    if rounded:
+        notes.append(
+            f"the proportions of {rounded} of {len(Y)} samples do not sum to one exactly "
+            f"({sums.min():.4g} to {sums.max():.4g}); each is divided by its sum"
+        )
+    return Y / sums[:, None], "proportions", tuple(notes)
+
+
+def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) -> str:
+    """What is wrong with a row of targets, where most others are of a kind."""
+    others = int(fits.sum())
+    as_others = f", as in {others} of {fits.size} rows" if 2 * others > fits.size else ""
+    if (row < 0).any():
+        column = int((row < 0).argmax())
+        return (
+            f"target column {names[column]!r}: {row[column]:g} is negative; expected 0/1 "
+            f"indicators, or proportions that sum to one{as_others}"
+        )
+    if kind == "indicators" and as_others:
+        column = int((~np.isin(row, (0.0, 1.0))).argmax())
+        return f"target column {names[column]!r}: {row[column]:g}; expected 0 or 1{as_others}"
+    total = "100" if kind == "percentages" else "one"
+    expected = (
+        f"{kind} that sum to {total}{as_others}"
+        if as_others
+        else ("0/1 indicators, or proportions that sum to one")
     )
-    return Y / sums[:, None], "proportions", (note,) if rounded else ()
+    return f"the targets sum to {row.sum():g}; expected {expected}"
 
 
 def read_classes(
-    values: Sequence[str], numbers: Sequence[int], column: str, path: Path
+    values: Sequence[str], lines: Lines, column: str, path: Path
 ) -> tuple[np.ndarray, list[str]]:
     """One column of class names: the 0/1 matrix, and the names in their order.
 
     Args:
         values: the name in each row.
-        numbers: the line of each row.
+        lines: the line of each row.
         column: what the column is called.
         path: the file.
     """
@@ -77,29 +155,41 @@ def read_classes(
     if max(map(len, names)) > _MAX_NAME:
         row = next(i for i, value in enumerate(values) if len(value) > _MAX_NAME)
         problem = f"the target column {column!r} has {len(values[row])} characters"
-        raise DataError(f"{problem}, which is no name of a class", path, numbers[row])
+        raise DataError(f"{problem}, which is no name of a class", path, int(lines[row]))
     if len(names) > MAX_CLASSES or (len(names) > _MANY_NUMBERS and all(map(_is_number, names))):
         raise DataError(
             f"the target column {column!r} has {len(names)} different values; one target column "
-            "holds class names (to predict a number: fitzpatrick fit --loss squared; for classes, "
-            "write c1, c2, … in place of 1, 2, …)",
+            "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
             path,
+            None,
+            "to predict a number: fitzpatrick fit --loss squared",
         )
     code = {name: i for i, name in enumerate(names)}
     labels = [code[value] for value in values]
     return indicator(labels, range(len(values) + 1), len(names), path), names
 
 
-def number(text: str) -> float:
-    """A decimal number; underscores, which Python allows in one, are not part of it."""
-    if "_" in text:
-        raise ValueError(text)
-    return float(text)
+def read_tags(
+    cells: Texts, separator: str, column: str, path: Path
+) -> tuple[np.ndarray, list[str]]:
+    """One column of several labels a cell: the 0/1 matrix, and the labels in their order."""
+    split = [split_tags(value, separator) for value in cells.values]
+    counts = cells.counts
+    names = sorted({tag for one, n in zip(split, counts, strict=True) if n for tag in one})
+    if not names or len(names) > MAX_CLASSES:
+        problem = f"the target column {column!r} has {len(names)} different labels"
+        raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
+    check_target_cells(len(cells.codes), len(names), path)
+    position = {name: i for i, name in enumerate(names)}
+    rows = np.zeros((len(split) + 1, len(names)), dtype=np.uint8)  # the last: cells without any
+    for i, one in enumerate(split):
+        rows[i, [position[tag] for tag in one if tag in position]] = 1
+    return rows[cells.codes], names
 
 
 def _is_number(text: str) -> bool:
     try:
-        number(text)
+        plain_number(text)
     except ValueError:
         return False
     return True

@@ -13,6 +13,7 @@ from scipy import sparse
 from ._errors import DataError
 from ._table import MAX_CLASSES, MAX_FEATURES, Table, compact, indicator, numbered
 from ._text import read_lines
+from .columns import Columns
 
 
 def read_libsvm(
@@ -37,7 +38,9 @@ def read_libsvm(
     max_class = n_classes if n_classes is not None else MAX_CLASSES
     indices, values, starts = array("q"), array("d"), array("q", [0])
     labels, label_starts = array("q"), array("q", [0])
-    for number, line in read_lines(path):
+    notes: list[str] = []
+    lines = array("q")
+    for number, line in read_lines(path, notes):
         text = line.partition("#")[0]
         tokens = text.split()
         if not tokens:
@@ -50,6 +53,7 @@ def read_libsvm(
         indices.extend(row_indices)
         values.extend(row_values)
         starts.append(len(indices))
+        lines.append(number)
     n = len(starts) - 1
     if n == 0:
         raise DataError("no sample in the file", path)
@@ -67,6 +71,9 @@ def read_libsvm(
         kind="indicators",
         feature_names=feature_names(d),
         target_names=numbered("label_", k, 0),
+        notes=tuple(notes),
+        columns=Columns(n_numbered=d),
+        lines=np.array(lines, dtype=np.int64),
     )
 
 

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
+from ._csv_dialect import column_names
 from ._errors import DataError
+from ._mulan import expand_targets
 from ._table import Codes, Matrix, Table, check_target_cells, listed
 from ._text import plain_suffix
 from .arff import read_arff
-from .csv_table import read_csv, read_header
+from .columns import Boolean, Columns, Number
+from .csv_table import read_csv
 from .libsvm import read_libsvm
+from .options import DEFAULT, ReadOptions
 
 FORMATS = ("csv", "libsvm", "arff")
 _SUFFIXES = {
@@ -22,6 +26,7 @@ _SUFFIXES = {
     ".svmlight": "libsvm",
     ".arff": "arff",
 }
+_SPREADSHEETS = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers")
 
 
 def format_of(path: Path) -> str:
@@ -32,53 +37,98 @@ def format_of(path: Path) -> str:
         'libsvm'
     """
     suffix = plain_suffix(path)
-    if suffix not in _SUFFIXES:
-        known = ", ".join(_SUFFIXES)
-        problem = f"the format of a {suffix or 'suffix-less'} file is not known; expected {known}"
-        raise DataError(f"{problem}, or name it with --format", path)
-    return _SUFFIXES[suffix]
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    if path.is_dir():
+        raise DataError("is a folder; expected a file", path)
+    if suffix in _SPREADSHEETS:
+        raise DataError("a spreadsheet; save the sheet as CSV", path)
+    known = ", ".join(_SUFFIXES)
+    what = f"{suffix} file" if suffix else "file without a suffix"
+    problem = f"the format of a {what} is not known; expected {known}"
+    raise DataError(problem, path, None, "--format csv, libsvm or arff tells")
 
 
 def read_table(
     path: Path,
-    targets: Sequence[str] | None = None,
+    targets: Sequence[str | Path] | str | Path | None = None,
     format: str | None = None,  # noqa: A002  (the option is called --format)
     like: Table | None = None,
     *,
     ignore: Sequence[str] = (),
     plain: bool = False,
+    options: ReadOptions = DEFAULT,
 ) -> Table:
     """Features and targets of a file of any known format.
 
     Args:
         path: a CSV, LIBSVM multi-label or ARFF file, plain or compressed.
-        targets: target columns; CSV files need them, ARFF files may say it themselves.
+        targets: target columns; CSV files need them, ARFF files may say it themselves. The path of
+            one of Mulan's XML files stands for the labels that it names.
         format: ``"csv"``, ``"libsvm"`` or ``"arff"``; by default what the suffix says.
-        like: a table whose features are read, by name and in its order, and no others; not every
+        like: the table of the training file: features are made as there, by name, and not every
             class of it need occur here.
         ignore: columns that are neither features nor targets.
         plain: whether targets are numbers as they are, such as counts.
+        options: what is made of missing values, words and ambiguous numbers.
     """
-    features, codes = (None, None) if like is None else (like.feature_names, like.codes)
+    columns = None if like is None else _columns_of(like)
     ignore = ignore if like is None else ()
-    match format or format_of(path):
+    kind = format or format_of(path)
+    names = expand_targets(targets, path)
+    match kind:
         case "libsvm":
-            if targets or ignore:
+            if names or ignore:
                 problem = "LIBSVM files have no named columns; leave --targets and --ignore out"
                 raise DataError(problem, path)
-            _refuse_codes(codes, path)
+            _refuse_words(columns, path)
             table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
         case "arff":
-            table = read_arff(path, targets, features, codes=codes, ignore=ignore, plain=plain)
+            table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
         case "csv":
-            if not targets:
-                columns = listed(read_header(path))
-                problem = f"name the target columns with --targets; the columns are {columns}"
-                raise DataError(problem, path, 1)
-            table = read_csv(path, targets, features, codes=codes, ignore=ignore, plain=plain)
+            if not names:
+                problem = f"which columns are targets? The columns are {listed(column_names(path))}"
+                raise DataError(problem, path, None, "--targets NAMES names them")
+            table = read_csv(path, names, columns, ignore=ignore, plain=plain, options=options)
         case other:
             raise _unknown(other, path)
-    return table if like is None else replace(_as_in(like, table, path), codes=like.codes)
+    return table if like is None else replace(_as_in(like, table, path), columns=columns)
+
+
+def read_inputs(
+    path: Path,
+    columns: Columns,
+    format: str | None = None,  # noqa: A002  (the option is called --format)
+) -> Table:
+    """The features of a file without targets, such as one to predict; other columns are not read.
+
+    Args:
+        path: the file.
+        columns: the recipe of the training file, :attr:`Table.columns`.
+        format: as in :func:`read_table`.
+
+    Returns:
+        A table of the kind ``"none"``, whose notes say what was done, and to which column.
+
+    Raises:
+        DataError: without advice on options, which are those of the training file.
+    """
+    kind = format or format_of(path)
+    try:
+        match kind:
+            case "libsvm":
+                _refuse_words(columns, path)
+                table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+                Y = np.zeros((table.X.shape[0], 0))
+                return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
+            case "arff":
+                return read_arff(path, (), columns)
+            case "csv":
+                return read_csv(path, None, columns)
+            case other:
+                raise _unknown(other, path)
+    except DataError as error:
+        raise error.without_advice() from None
 
 
 def read_features(
@@ -87,30 +137,27 @@ def read_features(
     codes: Codes,
     format: str | None = None,  # noqa: A002  (the option is called --format)
 ) -> Matrix:
-    """The named columns of a file, in that order; in LIBSVM files, the first ``len(names)``.
-
-    Args:
-        path: the file.
-        names: of the features.
-        codes: the numbers of words, for the features that hold such, as in the training table.
-        format: as in :func:`read_table`.
-    """
-    match format or format_of(path):
-        case "libsvm":
-            _refuse_codes(codes, path)
-            return read_libsvm(path, n_features=len(names), need_labels=False).X
-        case "arff":
-            return read_arff(path, targets=(), features=names, codes=codes).X
-        case "csv":
-            return read_csv(path, targets=None, features=names, codes=codes).X
-        case other:
-            raise _unknown(other, path)
+    """The named columns of a file, in that order, all of them numbers: what codes there are."""
+    if codes:
+        raise DataError(f"the words of {next(iter(codes))!r} have no numbers any more", path)
+    return read_inputs(path, Columns.plain(names), format).X
 
 
-def _refuse_codes(codes: Codes | None, path: Path) -> None:
-    for name, values in (codes or {}).items():
-        problem = f"LIBSVM files hold numbers; the values of {name!r} in the training file are"
-        raise DataError(f"{problem} {listed(values)}", path)
+def _columns_of(table: Table) -> Columns:
+    if table.columns is None:
+        raise ValueError("the table was not read from a file: it has no recipe of columns")
+    return table.columns
+
+
+def _refuse_words(columns: Columns | None, path: Path) -> None:
+    """LIBSVM files hold the numbers of each feature, and no words."""
+    if columns is None or columns.n_numbered:
+        return
+    for column in columns.used:
+        if not (isinstance(column, Number | Boolean) and column.is_plain):
+            what = "categories" if not isinstance(column, Number) else "missing values or units"
+            problem = f"LIBSVM files hold numbers; {column.name!r} has {what} in the training file"
+            raise DataError(problem, path)
 
 
 def _unknown(name: str, path: Path) -> DataError:

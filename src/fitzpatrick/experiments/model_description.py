@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import __version__
-from ..datasets._table import Codes
+from ..datasets import Columns
 from ..linear_model import Status
 from ..losses import loss_names
 
@@ -31,9 +31,8 @@ class Description:
         fit_intercept: as in the estimator.
         standardize: as in the estimator.
         kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
-        feature_names: one per feature, or None where features are numbered.
+        columns: the recipe that makes the features of a file.
         target_names: one per target.
-        codes: of the features whose values are words.
         cv_score: of alpha in the cross-validation that chose it, or None where it was given.
         objective: at the end of the fit.
         gradient_norm: norm of its gradient there.
@@ -47,9 +46,8 @@ class Description:
     fit_intercept: bool
     standardize: bool
     kind: str
-    feature_names: tuple[str, ...] | None
+    columns: Columns
     target_names: tuple[str, ...]
-    codes: Codes
     cv_score: float | None
     objective: float
     gradient_norm: float
@@ -79,12 +77,6 @@ def _are_names(value: Any) -> bool:
     )
 
 
-def _are_codes(value: Any) -> bool:
-    return type(value) is dict and all(
-        type(words) is dict and all(map(_is_number, words.values())) for words in value.values()
-    )
-
-
 _TRUTH = _Field("true or false", lambda value: type(value) is bool)
 _NUMBER = _Field("a number", _is_number)
 _NOT_NEGATIVE = _Field("a number of at least 0", lambda value: _is_number(value) and value >= 0)
@@ -97,11 +89,8 @@ _FIELDS = {
     "fit_intercept": _TRUTH,
     "standardize": _TRUTH,
     "kind": _Field(" or ".join(KINDS), lambda value: type(value) is str and value in KINDS),
-    "feature_names": _Field(
-        "null or different names", lambda value: value is None or _are_names(value)
-    ),
+    "columns": _Field("the recipe of the columns", lambda value: type(value) is dict),
     "target_names": _Field("different names", _are_names),
-    "codes": _Field("for some features, the numbers of words", _are_codes),
     "cv_score": _Field("null or a number", lambda value: value is None or _is_number(value)),
     "objective": _NUMBER,
     "gradient_norm": _NOT_NEGATIVE,
@@ -119,8 +108,8 @@ _OPTIONAL = {"tightness": _NOT_NEGATIVE}
 def to_text(description: Description) -> str:
     """The JSON object; raises a ValueError for what :func:`from_text` would refuse."""
     fields = {"library": __version__, **vars(description)}
-    for key in ("feature_names", "target_names"):
-        fields[key] = None if fields[key] is None else list(fields[key])
+    fields["target_names"] = list(fields["target_names"])
+    fields["columns"] = description.columns.to_json()
     for key in _OPTIONAL:
         if fields[key] is None:
             del fields[key]
@@ -140,8 +129,8 @@ def from_text(text: str) -> Description:
         raise ValueError(f"{problem}; fitzpatrick {__version__} reads {VERSION}")
     _check(content)
     del content["library"]
-    for key in ("feature_names", "target_names"):
-        content[key] = None if content[key] is None else tuple(content[key])
+    content["target_names"] = tuple(content["target_names"])
+    content["columns"] = Columns.from_json(content["columns"])
     return Description(**content)
 
 

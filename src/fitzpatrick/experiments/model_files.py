@@ -12,10 +12,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..datasets import DataError
+from ..datasets import Columns, DataError
 from ..datasets._files import write_atomically
-from ..datasets._table import MAX_FEATURES, Codes
-from ..datasets.libsvm import feature_names as numbered_names
+from ..datasets._table import MAX_FEATURES
 from ..linear_model import FittedModel, ProportionRegressor, Status
 from .model_archive import OldFormatError, open_archive, pack
 from .model_description import Description, from_text, to_text
@@ -31,20 +30,23 @@ class SavedModel:
 
     Attributes:
         estimator: fitted, in float64.
-        feature_names: one per column of X.
+        columns: the recipe that makes the features of a file.
         target_names: one per column of Y.
         kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
-        codes: of the features whose values are words, as there.
         cv_score: mean score of the estimator's alpha over the folds of the cross-validation that
             chose it, or None where alpha was given.
     """
 
     estimator: ProportionRegressor
-    feature_names: tuple[str, ...]
+    columns: Columns
     target_names: tuple[str, ...]
     kind: str
-    codes: Codes
     cv_score: float | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One per column of X."""
+        return self.columns.feature_names
 
 
 def save(model: SavedModel, path: Path) -> None:
@@ -99,35 +101,27 @@ def _read(file: BinaryIO) -> SavedModel:
     description = from_text(archive.text())
     shape = archive.shape(_COEF)
     _check_shapes(description, shape, archive.shape(_INTERCEPT))
-    names = description.feature_names
-    if names is None:
-        names = numbered_names(shape[1])
-    unknown = description.codes.keys() - set(names)
-    if unknown:
-        raise ValueError(f"codes of {min(unknown)!r}, which is not a feature")
     coef, intercept = archive.array(_COEF), archive.array(_INTERCEPT)
     _check_finite(coef, intercept)
     return SavedModel(
         _regressor(description, coef, intercept),
-        names,
+        description.columns,
         description.target_names,
         description.kind,
-        description.codes,
         description.cv_score,
     )
 
 
 def _describe(model: SavedModel) -> Description:
-    estimator, names = model.estimator, model.feature_names
+    estimator = model.estimator
     return Description(
         loss=estimator.loss_,
         alpha=float(estimator.alpha),
         fit_intercept=bool(estimator.fit_intercept),
         standardize=bool(estimator.standardize),
         kind=model.kind,
-        feature_names=None if names == numbered_names(len(names)) else names,
+        columns=model.columns,
         target_names=model.target_names,
-        codes={name: dict(words) for name, words in model.codes.items()},
         cv_score=model.cv_score,
         objective=float(estimator.objective_),
         gradient_norm=float(estimator.gradient_norm_),
@@ -162,9 +156,8 @@ def _check_shapes(
     description: Description, coef: tuple[int, ...], intercept: tuple[int, ...]
 ) -> None:
     """Both shapes must be those that the names ask for, within the bounds of what is fitted."""
-    n_targets, names = len(description.target_names), description.feature_names
-    if len(coef) != 2 or coef[0] != n_targets or (names is not None and coef[1] != len(names)):
-        width = "any number of" if names is None else len(names)
+    n_targets, width = len(description.target_names), len(description.columns.feature_names)
+    if len(coef) != 2 or coef[0] != n_targets or coef[1] != width:
         raise ValueError(f"coefficients {coef} for {n_targets} targets and {width} features")
     if intercept != (n_targets,):
         raise ValueError(f"intercepts {intercept} for {n_targets} targets")

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from .. import metrics
-from ..datasets import DataError, Table
+from ..datasets import Columns, DataError, Table
 from ..linear_model import (
     DEFAULT_ALPHAS,
     FittedModel,
@@ -129,10 +129,9 @@ def fit(
     )
     model = SavedModel(
         ProportionRegressor.from_model(fitted, loss, tightness=tightness, **options),
-        table.feature_names,
+        table.columns or Columns.plain(table.feature_names),
         table.target_names,
         table.kind,
-        table.codes,
         cv_score,
     )
     return FileFit(model, len(Y), tuple(notes))

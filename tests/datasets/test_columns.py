@@ -1,0 +1,250 @@
+"""The recipe of a file's columns: as scikit-learn would make the features, and pure data."""
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer, OneHotEncoder
+
+from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, read_table
+from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
+from fitzpatrick.linear_model import ProportionRegressor
+from fitzpatrick.preprocessing import label_proportions
+
+
+def survey(n, seed, *, colours=("red", "green", "blue"), tags=("rock", "jazz", "folk")):
+    generator = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "width": generator.normal(size=n),
+            "height": generator.normal(size=n).round(2),
+            "colour": generator.choice(colours, n),
+            "smoker": generator.choice(["no", "yes"], n),
+            "genres": [
+                ";".join(sorted(generator.choice(tags, generator.integers(0, 3), replace=False)))
+                for _ in range(n)
+            ],
+            "kind": generator.choice(["a", "b", "c"], n),
+        }
+    )
+    for name in ("width", "colour", "smoker"):
+        table.loc[generator.random(n) < 0.1, name] = None
+    return table
+
+
+def write(tmp_path, table, name):
+    path = tmp_path / name
+    table.to_csv(path, index=False)
+    return path
+
+
+def pipeline():
+    """What one would write with scikit-learn alone."""
+    as_numbers = FunctionTransformer(lambda X: X.replace({"no": 0.0, "yes": 1.0}).astype(float))
+    numbers = SimpleImputer(strategy="median", add_indicator=True)
+    return ColumnTransformer(
+        [
+            ("width", numbers, ["width"]),
+            ("height", SimpleImputer(strategy="median"), ["height"]),
+            ("colour", OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["colour"]),
+            ("smoker", make_pipeline(as_numbers, numbers), ["smoker"]),
+        ]
+    )
+
+
+def test_features_are_those_of_scikit_learn(tmp_path):
+    train, test = survey(200, 0), survey(80, 1, colours=("red", "blue", "pink"))
+    test.loc[3, "height"] = None
+    test.loc[5, "genres"] = "jazz;techno"
+    table = read_table(write(tmp_path, train, "train.csv"), ["kind"])
+    transformer = pipeline()
+    expected = transformer.fit_transform(train.fillna({"colour": "~missing"}))
+    n_tags = 3
+    np.testing.assert_array_equal(table.X[:, :-n_tags], expected)
+    np.testing.assert_array_equal(table.X[:, -n_tags:], tag_matrix(train["genres"]))
+    new = read_inputs(write(tmp_path, test, "test.csv"), table.columns)
+    expected = transformer.transform(test.fillna({"colour": "~missing"}))
+    np.testing.assert_array_equal(new.X[:, :-n_tags], expected)
+    np.testing.assert_array_equal(new.X[:, -n_tags:], tag_matrix(test["genres"]))
+    pink = int((test["colour"] == "pink").sum())
+    assert f"values that the training file has not are all zeros: colour ({pink} rows: pink)" in (
+        new.notes
+    )
+
+
+def tag_matrix(column):
+    known = ("folk", "jazz", "rock")
+    cells = [[tag for tag in text.split(";") if tag in known] for text in column]
+    return MultiLabelBinarizer(classes=list(known)).fit_transform(cells)
+
+
+def test_predictions_of_a_stored_recipe(tmp_path):
+    """Files with missing values and new words are predicted as by the pipeline in memory."""
+    train, test = survey(200, 0), survey(80, 1, colours=("red", "blue", "pink"))
+    path = write(tmp_path, test, "test.csv")
+    table = read_table(write(tmp_path, train, "train.csv"), ["kind"])
+    model = ProportionRegressor("fitzpatrick_logistic", 1.0, standardize=True)
+    model.fit(table.X, label_proportions(table.Y))
+    stored = Columns.from_json(json.loads(json.dumps(table.columns.to_json())))
+    transformer = pipeline().fit(train.fillna({"colour": "~missing"}))
+    X = transformer.transform(test.fillna({"colour": "~missing"}))
+    in_memory = model.predict(np.hstack([X, tag_matrix(test["genres"])]))
+    np.testing.assert_array_equal(model.predict(read_inputs(path, stored).X), in_memory)
+
+
+def test_many_categories_are_sparse(tmp_path, monkeypatch):
+    monkeypatch.setattr("fitzpatrick.datasets.columns.DENSE_CELLS", 100)
+    words = [f"w{i % 40}" for i in range(200)]
+    data = pd.DataFrame({"x": range(0, 400, 2), "w": words, "y": ["u", "v"] * 100})
+    table = read_table(write(tmp_path, data, "a.csv"), ["y"])
+    assert sparse.issparse(table.X)
+    dense = np.zeros((200, 41))
+    dense[:, 0] = range(0, 400, 2)
+    order = {word: i for i, word in enumerate(sorted(set(words)))}
+    dense[np.arange(200), [1 + order[word] for word in words]] = 1
+    np.testing.assert_array_equal(table.X.toarray(), dense)
+
+
+def test_missing_values_can_be_left_out(tmp_path):
+    train = survey(200, 0)
+    path = write(tmp_path, train, "train.csv")
+    table = read_table(path, ["kind"], options=ReadOptions(missing="drop"))
+    complete = train.dropna()  # no tags are no gap
+    assert table.X.shape[0] == len(complete)
+    assert table.lines.tolist() == (complete.index + 2).tolist()
+    assert table.notes[0] == f"left out: {200 - len(complete)} of 200 rows, with missing values"
+    assert "(missing)" not in " ".join(table.feature_names)
+    assert table.columns.items[0].fill == complete["width"].median()
+    test = read_inputs(path, table.columns)  # there, no row can be left out
+    assert test.X.shape[0] == 200
+    strict = ReadOptions(missing="error")
+    whole = write(tmp_path, complete, "complete.csv")
+    columns = read_table(whole, ["kind"], options=strict).columns
+    line = int(train["width"].isna().argmax()) + 2
+    with pytest.raises(
+        DataError, match="column 'width': no value, and the training file"
+    ) as caught:
+        read_inputs(path, columns)
+    assert (caught.value.line, caught.value.advice) == (line, None)
+
+
+def test_words_for_missing_values_are_remembered(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,u\nk. A.,v\n3,u\n")
+    columns = read_table(path, ["y"], options=ReadOptions(missing_values=["k. A."])).columns
+    assert read_inputs(path, Columns.from_json(columns.to_json())).X.tolist() == [
+        [1, 0],
+        [2, 1],
+        [3, 0],
+    ]
+
+
+RECIPE = Columns(
+    (
+        Number("a", 1.5, True, "%", ",", "."),
+        Boolean("b", 0.0),
+        Category("c", ("x", "y"), True, False),
+        Tags("d", "|", ("p", "q")),
+        Ordinal("e", None, False, ("s", "t")),
+        Ignored("f", "why"),
+    ),
+    missing_values=("k. A.",),
+)
+
+
+def test_recipe_survives_json():
+    assert Columns.from_json(json.loads(json.dumps(RECIPE.to_json()))) == RECIPE
+    numbered = Columns(n_numbered=7)
+    assert Columns.from_json(numbered.to_json()) == numbered
+    assert numbered.feature_names[-1] == "feature_7"
+    for columns in (RECIPE, numbered, Columns.plain(["x", "y"])):
+        assert columns.n_features == len(columns.feature_names)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda data: data.pop("columns"), "is not a recipe of columns with columns, missing_val"),
+        (lambda data: data.update(extra=1), "is not a recipe of columns"),
+        (lambda data: data.update(n_numbered=True), "n_numbered is True, expected 0 to"),
+        (lambda data: data.update(n_numbered=3), "not empty beside n_numbered"),
+        (lambda data: data.update(n_numbered=-1), "n_numbered is -1"),
+        (lambda data: data.update(missing_values="ab"), "missing_values is 'ab', expected at most"),
+        (lambda data: data.update(columns={}), "columns is no list"),
+        (lambda data: data.update(columns=[]), "0 features, expected 1 to"),
+        (lambda data: data["columns"][0].update(kind="__import__"), "is not a column of a kind am"),
+        (
+            lambda data: data["columns"][0].update(kind=["number"]),
+            "is not a column of a kind among",
+        ),
+        (lambda data: data["columns"].append(3), "3 is not a column of a kind among number"),
+        (lambda data: data["columns"][0].update(extra=1), "is not a number column with decimal"),
+        (lambda data: data["columns"][0].pop("unit"), "is not a number column"),
+        (lambda data: data["columns"][0].update(name=3), "name is 3, expected text"),
+        (lambda data: data["columns"][0].update(name="n" * 1001), "expected text"),
+        (lambda data: data["columns"][0].update(fill="1"), "fill is '1', expected a finite number"),
+        (lambda data: data["columns"][0].update(fill=float("nan")), "fill is nan, expected a fini"),
+        (lambda data: data["columns"][0].update(fill=True), "fill is True, expected a finite"),
+        (lambda data: data["columns"][0].update(decimal=";"), "decimal is ';', expected one of"),
+        (lambda data: data["columns"][0].update(decimal=[]), r"decimal is \[\], expected one of"),
+        (lambda data: data["columns"][0].update(marks_missing=1), "expected true or false"),
+        (lambda data: data["columns"][0].update(name="b"), "two columns have the same name"),
+        (lambda data: data["columns"][2].update(values=["x", "x"]), "values has a word twice"),
+        (lambda data: data["columns"][2].update(values=["x", None]), "values is None, expected te"),
+        (lambda data: data["columns"][2].update(values=["x"] * 10_001), "at most 10000 words"),
+        (
+            lambda data: data["columns"][3].update(separator=".*"),
+            r"separator is '\.\*', expected o",
+        ),
+    ],
+)
+def test_recipes_that_nobody_wrote(change, problem):
+    data = copy.deepcopy(RECIPE.to_json())
+    change(data)
+    with pytest.raises(ValueError, match=problem):
+        Columns.from_json(data)
+
+
+@pytest.mark.parametrize("data", [None, [], "recipe", 3, {"columns": []}])
+def test_no_recipes(data):
+    with pytest.raises(ValueError, match="is not a recipe of columns"):
+        Columns.from_json(data)
+
+
+def test_units_must_be_those_of_the_training_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n10%,u\n20%,v\n")
+    columns = read_table(path, ["y"]).columns
+    path.write_text("x\n30\n")
+    with pytest.raises(
+        DataError, match=r"line 2: column 'x': '30' has no %, as other numbers have$"
+    ):
+        read_inputs(path, columns)
+    path.write_text("x\n30 %\n")
+    assert read_inputs(path, columns).X.tolist() == [[0.3]]
+
+
+def test_columns_that_a_new_file_lacks(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,z,y\n1,red,u\n2,blue,v\n")
+    columns = read_table(path, ["y"]).columns
+    path.write_text("x\n30\n")
+    with pytest.raises(DataError, match=r"line 1: no column is called 'z'; the columns are x$"):
+        read_inputs(path, columns)
+
+
+def test_libsvm_recipes(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("0 1:1 3:2\n1 2:1\n")
+    columns = Columns.from_json(read_table(path).columns.to_json())
+    assert columns == Columns(n_numbered=3)
+    (tmp_path / "b.csv").write_text("feature_2,feature_1,feature_3\n5,4,6\n")
+    assert read_inputs(tmp_path / "b.csv", columns).X.tolist() == [[4, 5, 6]]
+    table = read_inputs(path, columns)
+    assert (table.kind, table.Y.shape, table.X.shape) == ("none", (2, 0), (2, 3))
