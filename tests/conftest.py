@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
 # promises are for both precisions.
@@ -10,6 +11,8 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from fitzpatrick.engines import _bind
 
 from .helpers import DTYPES, LIBRARIES, Library
 
@@ -28,13 +31,25 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def installed(name: str) -> Library:
+    """An array library, or a skipped test where it is not there."""
+    if not LIBRARIES[name].is_installed:
+        pytest.skip(f"{name} is not installed")
+    return LIBRARIES[name]
+
+
 @pytest.fixture(params=list(LIBRARIES))
 def xp(request: pytest.FixtureRequest) -> Library:
     """Each array library in turn."""
-    library = LIBRARIES[request.param]
-    if not library.is_installed:
-        pytest.skip(f"{library.name} is not installed")
-    return library
+    return installed(request.param)
+
+
+@pytest.fixture
+def compiled_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public edge runs the rows compiled by Numba, whatever the size of the problem."""
+    if find_spec("numba") is None:
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(_bind, "MIN_COMPILED_SIZE", 0)
 
 
 @pytest.fixture(params=DTYPES)

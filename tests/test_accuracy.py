@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fitzpatrick as fp
+from fitzpatrick.engines.table import find_kernel
 from fitzpatrick.regularizers import Indicator, Regularizer, SquaredNorm, Tsallis
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant
 from tests.helpers import (
@@ -90,6 +91,8 @@ def rows_for(xp: Library, groups: tuple[Points, ...]) -> tuple[Points, ...]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_value_and_maximizer(case: str, xp: Library, dtype: str) -> None:
+    if xp.name == "jax" and dtype == "float32" and not TEST_ALL:
+        pytest.skip("the contracts compare JAX with NumPy in float32")
     loss = loss_of(case)
     for points in rows_for(xp, load(case, dtype)):
         y, theta = xp.asarray(points.y, dtype), xp.asarray(points.theta, dtype)
@@ -100,6 +103,21 @@ def test_value_and_maximizer(case: str, xp: Library, dtype: str) -> None:
         assert_accurate(case, value, y_star, points, dtype)
         if xp.name == "numpy":  # the public edge, which runs the CPU engine
             assert_accurate(case, loss.value(y, theta), loss.y_star(y, theta), points, dtype)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in CASES
+        if find_kernel("numba", find_regularizer(regularizer_of(case).name)) is not None
+    ],
+)
+def test_compiled_rows(case: str, dtype: str, compiled_rows: None) -> None:
+    loss = loss_of(case)
+    for points in load(case, dtype):
+        y, theta = (Library("numpy").asarray(x, dtype) for x in (points.y, points.theta))
+        assert_accurate(case, loss.value(y, theta), loss.y_star(y, theta), points, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

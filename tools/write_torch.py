@@ -8,6 +8,7 @@ documentation tool see it as it is. Numbers in the examples are those of the cor
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,15 +30,26 @@ class Option:
     """An argument of a loss beyond scores and target."""
 
     name: str
-    type: str
-    default: str
+    parameter: str
     doc: str
-    is_keyword_only: bool = False
+    is_keyword_only: bool
 
     @property
-    def parameter(self) -> str:
-        """As a signature has it."""
-        return f"{self.name}: {self.type} = {self.default}"
+    def type(self) -> str:
+        """Its annotation."""
+        return self.parameter.removeprefix(f"{self.name}: ").split(" = ")[0]
+
+
+def parse_options(text: str) -> tuple[Option, ...]:
+    """Options as they are written below: parameters, with their descriptions indented."""
+    options: list[Option] = []
+    positional, _, keyword_only = text.partition("\n*\n")
+    for part, is_keyword_only in ((positional, False), (keyword_only, True)):
+        for block in re.split(r"\n(?=\w)", part.strip()):
+            parameter, _, doc = block.partition("\n")
+            name = parameter.split(":")[0]
+            options.append(Option(name, parameter, " ".join(doc.split()), is_keyword_only))
+    return tuple(options)
 
 
 @dataclass(frozen=True)
@@ -52,47 +64,13 @@ class Kind:
     options: tuple[Option, ...]
 
 
-ENGINE = Option(
-    "engine",
-    "str | None",
-    "None",
-    '``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for the '
-    "faster one that is there.",
-    is_keyword_only=True,
-)
-ONE_ENGINE = Option(
-    "engine",
-    "str | None",
-    "None",
-    '``"reference"`` or None; there are no kernels for this loss.',
-    is_keyword_only=True,
-)
-VALIDATE = Option(
-    "validate",
-    "bool | None",
-    "None",
-    "whether to look at the targets' values; None looks on the CPU alone.",
-    is_keyword_only=True,
-)
 TIGHTNESS = Option(
-    "tightness",
-    "float",
-    "1.0",
-    "c, any finite number that is not negative.",
-    is_keyword_only=True,
-)
-POS_WEIGHT = Option(
-    "pos_weight",
-    "Tensor | None",
-    "None",
-    "weight of the positive side of each target, broadcast to ``input``: a loss "
-    "pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of the "
-    "target pos_weight · y / (pos_weight · y + 1 − y).",
+    "tightness", "tightness: float = 1.0", "c, any finite number that is not negative.", True
 )
 
 CLASSES = Kind(
     function="class_loss",
-    like="with the options of ``cross_entropy``",
+    like="The options are those of ``cross_entropy``.",
     input="scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is "
     "computed in float32. A class with the score −∞ is masked.",
     target="class indices, with the shape of ``input`` without its classes, or proportions, with "
@@ -100,74 +78,71 @@ CLASSES = Kind(
     returns="The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` "
     "that leaves the target as it is. Smoothed targets and proportions count Ω(target), which "
     "``cross_entropy`` leaves out.",
-    options=(
-        Option(
-            "weight",
-            "Tensor | None",
-            "None",
-            "one weight per class. A class index weighs its class's weight, a row of proportions "
-            "⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q "
-            "are as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their "
-            "weight ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.",
-        ),
-        Option(
-            "ignore_index",
-            "int",
-            "-100",
-            "class index that counts for nothing; proportions have none.",
-        ),
-        Option(
-            "reduction",
-            "str",
-            '"mean"',
-            '``"mean"`` (over the total weight of class indices, over the number of rows of '
-            'proportions), ``"sum"`` or ``"none"``.',
-        ),
-        Option(
-            "label_smoothing",
-            "float",
-            "0.0",
-            "ε in [0, 1]; targets become (1 − ε) target + ε / k.",
-        ),
-        Option("dim", "int | None", "None", "axis of the classes.", is_keyword_only=True),
-        ENGINE,
-        Option(
-            "validate",
-            "bool | None",
-            "None",
-            "whether to look at the targets' values: labels in range, proportions that sum to one. "
-            "None looks on the CPU alone, since a GPU would have to wait. What is not looked at is "
-            "not repaired: a label out of range makes its row NaN.",
-            is_keyword_only=True,
-        ),
-    ),
+    options=parse_options("""
+weight: Tensor | None = None
+    one weight per class. A class index weighs its class's weight, a row of proportions
+    ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are as in
+    ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight ⟨weight, q⟩, so
+    that they and smoothed one-hot proportions are not the same.
+ignore_index: int = -100
+    class index that counts for nothing; proportions have none.
+reduction: str = "mean"
+    ``"mean"`` (over the total weight of class indices, over the number of rows of proportions),
+    ``"sum"`` or ``"none"``.
+label_smoothing: float = 0.0
+    ε in [0, 1]; targets become (1 − ε) target + ε / k.
+*
+dim: int | None = None
+    axis of the classes.
+engine: str | None = None
+    ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for the faster
+    one that is there.
+validate: bool | None = None
+    whether to look at the targets' values: labels in range, proportions that sum to one. None looks
+    on the CPU alone, since a GPU would have to wait. What is not looked at is not repaired: a label
+    out of range makes its row NaN.
+"""),
 )
 ENTRIES = Kind(
     function="entry_loss",
-    like="entry by entry, with the options of ``binary_cross_entropy_with_logits``",
+    like="Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.",
     input="scores, of any shape. Half precision is computed in float32.",
     target="numbers in ``{domain!r}``, with the shape of ``input``.",
     returns="The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), "
     "a constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.",
-    options=(
-        Option("weight", "Tensor | None", "None", "weights that can be broadcast to ``input``."),
-        Option("reduction", "str", '"mean"', '``"mean"`` (over entries), ``"sum"`` or ``"none"``.'),
-        ONE_ENGINE,
-        VALIDATE,
-    ),
+    options=parse_options("""
+weight: Tensor | None = None
+    weights that can be broadcast to ``input``.
+reduction: str = "mean"
+    ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+pos_weight: Tensor | None = None
+    weight of the positive side of each target, broadcast to ``input``: a loss
+    pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of the target
+    pos_weight · y / (pos_weight · y + 1 − y).
+*
+engine: str | None = None
+    ``"reference"`` or None; there are no kernels for this loss.
+validate: bool | None = None
+    whether to look at the targets' values; None looks on the CPU alone.
+"""),
 )
 ROWS = Kind(
     function="row_loss",
-    like="vector by vector",
+    like="Vector by vector.",
     input="scores, vectors along ``dim``. Half precision is computed in float32.",
     target="vectors of ``{domain!r}``, with the shape of ``input``.",
     returns="The loss, in the dtype of ``input``, differentiable twice in it.",
-    options=(
-        Option("reduction", "str", '"mean"', '``"mean"`` (over vectors), ``"sum"`` or ``"none"``.'),
-        Option("dim", "int", "-1", "axis of the vectors.", is_keyword_only=True),
-        ONE_ENGINE,
-        VALIDATE,
-    ),
+    options=parse_options("""
+reduction: str = "mean"
+    ``"mean"`` (over vectors), ``"sum"`` or ``"none"``.
+*
+dim: int = -1
+    axis of the vectors.
+engine: str | None = None
+    ``"reference"`` or None; there are no kernels for this loss.
+validate: bool | None = None
+    whether to look at the targets' values; None looks on the CPU alone.
+"""),
 )
 
 
@@ -219,9 +194,10 @@ class Named:
     def options(self) -> list[Option]:
         """Positional ones first, then the tightness."""
         options = list(self.kind.options)
+        # not from the front end, which may not be there yet
         coordinates = self.loss.regularizer.domain.coordinates
-        if self.kind is ENTRIES and coordinates is not None and coordinates.bounds == (0.0, 1.0):
-            options.append(POS_WEIGHT)
+        if coordinates is None or coordinates.bounds != (0.0, 1.0):
+            options = [option for option in options if option.name != "pos_weight"]
         positional = [option for option in options if not option.is_keyword_only]
         keyword_only = [option for option in options if option.is_keyword_only]
         return [*positional, *([TIGHTNESS] if self.is_fitzpatrick else []), *keyword_only]
@@ -256,7 +232,7 @@ def items(pairs: list[tuple[str, str]], indent: int) -> str:
 FAMILY = (
     "for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the "
     "Fenchel-Young loss {sibling} at c = 0. It is never negative, 0 exactly where the target is "
-    "the link ŷ(θ), convex in θ, and the lower the larger c is."
+    "the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too."
 )
 FENCHEL_YOUNG = (
     "for scores θ and targets y. It is never negative, and 0 exactly where the target is the link "
@@ -271,7 +247,7 @@ def head(named: Named, indent: int, sibling: str) -> str:
     if named.is_fitzpatrick:
         return f'''r"""Fitzpatrick loss of ``{omega!r}``.
 
-{paragraph(f"One loss of a family, {named.kind.like}. With the tightness c ≥ 0,", indent)}
+{paragraph(named.kind.like + " With a tightness c ≥ 0 it is one of a family,", indent)}
 
 {space}.. math:: L_c(y, \\theta) = \\max_{{y'}} \\; \\Omega(y) - \\Omega(y') - c\\,D_\\Omega(y, y')
 {space}          + \\langle y' - y, \\theta\\rangle, \\qquad \\nabla_\\theta L_c = y^\\star - y,
@@ -280,7 +256,7 @@ def head(named: Named, indent: int, sibling: str) -> str:
 '''
     return f'''r"""Fenchel-Young loss of ``{omega!r}``.
 
-{paragraph(named.kind.like[0].upper() + named.kind.like[1:] + ":", indent)}
+{paragraph(named.kind.like, indent)}
 
 {space}.. math:: L(y, \\theta) = \\Omega(y) + \\Omega^*(\\theta) - \\langle y, \\theta\\rangle,
 {space}          \\qquad \\nabla_\\theta L = \\hat y(\\theta) - y,

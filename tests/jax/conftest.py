@@ -1,5 +1,16 @@
-import jax
+import contextlib
+import ctypes
+import gc
+import importlib.util
+
 import pytest
+
+if importlib.util.find_spec("jax") is None:
+    collect_ignore_glob = ["*"]  # nothing here can run without JAX
+else:
+    import jax
+
+    from .cases import TEST_ALL, forget
 
 
 @pytest.fixture(autouse=True)
@@ -7,3 +18,22 @@ def _double_precision():
     """float64 is there to be asked for, whatever the rest of the suite has set."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="module")
+def quick_compilation():
+    """For tests of what is computed, not of how well: XLA compiles faster if it optimizes less."""
+    jax.config.update("jax_disable_most_optimizations", not TEST_ALL)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory():
+    """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
+    yield
+    forget()
+    jax.clear_caches()
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # where the C library is not GNU's
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,82 +1,118 @@
-"""Derivatives in both arguments and both modes, to the second order and, where smooth, beyond."""
+"""Derivatives in both arguments and both modes, to the second order and, where smooth, beyond.
+
+Directions of targets stay in the domain: on the simplex their entries sum to 0.
+"""
+
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close
 
-from .cases import NAMES, SOME, K, N, draw, evaluate, function, inside, on_labels
+from .cases import CASES, IN_TURN, TEST_ALL, K, N, draw, function, on_labels, second_order
+from .differences import SCORES, STEPS, along, assert_is_slope, here, slope_of, target_rows
 
-# Two rows, off the kinks of the piecewise quadratic losses.
-SCORES = np.asarray([[0.3, -0.45, 0.2, -0.1], [1.3, 0.55, -2.0, 0.4]])
-LOGITS = np.asarray([[0.1, 0.4, -0.3, -0.9], [-0.6, 0.2, 0.7, -0.2]])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_both_modes_to_second_order_in_scores_and_targets(name):
-    def loss(theta, z):
-        return function(name)(theta, inside(name, z))
-
-    check_grads(loss, (SCORES, LOGITS), order=2, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5)
+# Every regularizer at one tightness beside 0 and 1, and three of the Fenchel-Young losses.
+SECOND = [*IN_TURN, ("logistic", None), ("sparsemax", None), ("sigmoid", None)]
+SECOND = CASES if TEST_ALL else SECOND
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
-@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_logistic", "fitzpatrick_entmax15"])
-def test_labels_to_second_order(name):
-    labels = jnp.asarray([1, 2])
-
-    def loss(theta):
-        return on_labels(name)(theta, labels)
-
-    check_grads(loss, (SCORES,), order=2, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "entmax15", "fitzpatrick_sigmoid"])
-def test_third_order(name):
-    y = np.asarray([[0.5, 0.5, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
-
-    def loss(theta):
-        return function(name)(theta, y)
-
-    check_grads(loss, (SCORES,), order=3, modes=("fwd",), atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_gradient_is_that_of_the_core(name):
-    y, theta = draw(name)
-    assert_close(
-        evaluate(name)(theta, y)[1],
-        fp.get_loss(name).gradient(y, theta),
-        rtol=1e-12,
-        atol=1e-12 * np.maximum(1, np.abs(y)),
-    )
+@pytest.mark.parametrize(
+    ("name", "tightness"),
+    SECOND,
+)
+def test_both_modes_to_second_order_in_scores_and_targets(name, tightness):
+    y, y_dot = target_rows(name)
+    directions = np.tile(STEPS, (3, 1)), np.tile(y_dot, (3, 1))
+    points = along(SCORES, STEPS), along(y, y_dot)
+    in_scores, in_targets, *products = second_order(name, tightness)(*points, *directions)
+    forward, reverse = products[:2], products[2:]
+    loss = fp.get_loss(name, tightness)
+    assert_close(in_scores, loss.gradient(points[1], points[0]), rtol=1e-11, atol=1e-13)
+    along_targets = loss.value(points[1], np.tile(SCORES, (3, 1)))
+    assert_is_slope(np.sum(here(in_targets) * y_dot, axis=-1), along_targets)
+    assert_is_slope(forward[0], in_scores)
+    assert_is_slope(forward[1], in_targets)
+    for product, same in zip(forward, reverse, strict=True):  # the Hessian is symmetric
+        assert_close(same, product, rtol=1e-9, atol=1e-11)
+    only_scores = second_order(name, tightness)(*points, directions[0], 0 * directions[1])[2]
+    expected = loss.hessian_product(y, SCORES, STEPS)
+    assert_close(here(only_scores), expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_hessian_is_that_of_the_core(name):
-    loss = fp.get_loss(name)
-    y = np.asarray(inside(name, LOGITS))[1]
-    theta = SCORES[1]
-    expected = np.stack([loss.hessian_product(y, theta, v) for v in np.eye(K)])
-    assert_close(jax.hessian(function(name))(theta, y), expected, rtol=1e-12, atol=1e-13)
+@pytest.mark.parametrize(
+    ("name", "tightness"),
+    [
+        ("logistic", None),
+        ("fitzpatrick_logistic", 2.0),
+        ("fitzpatrick_sparsemax", 0.5),
+        *([("fitzpatrick_entmax15", 0.5)] if TEST_ALL else []),
+    ],
+)
+def test_labels_to_second_order(name, tightness):
+    labels = jnp.asarray([1, 2] * 3)
+
+    @jax.jit
+    def products(theta, theta_dot):
+        def gradient(theta):
+            losses, pull = jax.vjp(lambda t: on_labels(name, tightness)(t, labels), theta)
+            return pull(jnp.ones_like(losses))[0], losses
+
+        slopes, forward, losses = jax.jvp(gradient, (theta,), (theta_dot,), has_aux=True)
+        reverse = jax.vjp(gradient, theta, has_aux=True)[1](theta_dot)[0]
+        return losses, slopes, forward, reverse
+
+    losses, slopes, forward, reverse = products(along(SCORES, STEPS), np.tile(STEPS, (3, 1)))
+    assert_is_slope(np.sum(here(slopes) * STEPS, axis=-1), losses)
+    assert_is_slope(forward, slopes)
+    assert_close(reverse, forward, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "tightness"),
+    [
+        ("entmax15", None),
+        ("fitzpatrick_sigmoid", 0.25),
+        ("fitzpatrick_poisson", 0.5),
+        *([("fitzpatrick_logistic", c) for c in (None, 0.5)] if TEST_ALL else []),
+        *([("fitzpatrick_entmax15", c) for c in (None, 2.0)] if TEST_ALL else []),
+    ],
+)
+def test_third_order(name, tightness):
+    y = jnp.asarray([[0.5, 0.5, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]] * 3)
+
+    @jax.jit
+    def derivatives(theta):
+        direction = np.tile(STEPS, (3, 1))
+
+        def push(f):
+            return lambda theta: jax.jvp(f, (theta,), (direction,))[1]
+
+        second = push(push(lambda theta: function(name, tightness)(theta, y)))
+        return jax.jvp(second, (theta,), (direction,))
+
+    second, third = derivatives(along(SCORES, STEPS))
+    assert_close(here(third), slope_of(second), rtol=1e-6, atol=1e-7)
 
 
 def test_the_transforms_agree():
-    f, (y, theta) = fj.fitzpatrick_logistic_loss, draw("fitzpatrick_logistic", scale=2.0)
+    y, theta = draw("fitzpatrick_squared", scale=2.0)
     theta = jnp.asarray(theta)
     v = jnp.asarray(np.random.default_rng(1).normal(size=(N, K)))
 
     def loss(theta):
-        return f(theta, y)
+        return fj.fitzpatrick_squared_loss(theta, y, tightness=0.5)
 
     value, forward = jax.jvp(loss, (theta,), (v,))
     again, linear = jax.linearize(loss, theta)
     same, pull = jax.vjp(loss, theta)
-    expected = fp.get_loss("fitzpatrick_logistic").gradient(y, np.asarray(theta))
+    expected = fp.get_loss("fitzpatrick_squared", 0.5).gradient(y, np.asarray(theta))
     assert_close(forward, np.sum(expected * np.asarray(v), axis=-1), rtol=1e-12, atol=1e-14)
     assert_close(linear(v), forward, rtol=1e-13, atol=1e-15)
     (pulled,) = pull(jnp.ones(N))
@@ -85,51 +121,41 @@ def test_the_transforms_agree():
     assert_close(same, value, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_derivative_in_targets_by_differences(name):
-    """Along a direction in the domain, with the NumPy core as the function."""
-    y, w = (np.asarray(inside(name, z))[0] for z in (LOGITS, LOGITS[::-1]))
-    theta, step = SCORES[0], 1e-5
-    loss = fp.get_loss(name)
-    ahead, back = (loss.value(y + sign * step * (w - y), theta) for sign in (1, -1))
-    slope = jax.grad(function(name), argnums=1)(theta, y) @ (w - y)
-    assert_close(slope, (ahead - back) / (2 * step), rtol=1e-7, atol=1e-9)
+@pytest.mark.parametrize("tightness", [None, 0.5] if TEST_ALL else [0.5])
+def test_a_removed_class_has_zero_derivatives(tightness):
+    """A score of −∞ leaves what a call without the class has, and 0 for the class itself."""
+    theta, y, y_dot = (np.insert(x, 1, 0.0, axis=-1) for x in (SCORES, *target_rows("logistic")))
+    theta_dot = np.insert(STEPS, 1, 0.8, axis=-1)
+    rows = [np.tile(x, (3, 1)) for x in (theta, y, theta_dot, y_dot)]
+    rows[0][:, 1] = -np.inf
+    full = second_order("fitzpatrick_logistic", tightness)(*rows)
+    small = second_order("fitzpatrick_logistic", tightness)(
+        *(np.delete(x, 1, axis=-1) for x in rows)
+    )
+    for with_it, without in zip(full, small, strict=True):
+        expected = np.insert(np.asarray(without), 1, 0.0, axis=-1)
+        assert_close(with_it, expected, rtol=1e-11, atol=1e-13)
 
 
-def test_a_removed_class_has_zero_derivatives():
-    theta = jnp.asarray([0.3, -jnp.inf, -0.2, 0.4])
-    kept = jnp.asarray([0, 2, 3])
-    y = jnp.asarray([0.2, 0.0, 0.5, 0.3])
-    f = fj.fitzpatrick_logistic_loss
+@pytest.mark.parametrize(
+    "name", ["softmax", "sparsemax", "sigmoid", *(["entmax15"] if TEST_ALL else [])]
+)
+def test_links_have_the_jacobian_of_the_core(name):
+    link = getattr(fj, name)
+    core = fp.get_loss("logistic" if name == "softmax" else name)
 
-    def without(derivative):
-        small = np.asarray(derivative(theta[kept], y[kept]))
-        full = np.zeros((K,) * small.ndim)
-        full[np.ix_(*[kept] * small.ndim)] = small
-        return full
+    @jax.jit
+    def products(theta):
+        p, forward = jax.jvp(link, (theta,), (jnp.asarray(STEPS),))
+        return p, forward, jax.vjp(link, theta)[1](jnp.asarray(STEPS))[0]
 
-    for derivative in (
-        jax.grad(f),
-        jax.jacfwd(f),
-        jax.grad(f, argnums=1),
-        jax.hessian(f),
-        jax.jacfwd(jax.grad(f), argnums=1),
-    ):
-        assert_close(derivative(theta, y), without(derivative), rtol=1e-12, atol=1e-14)
+    p, forward, reverse = products(SCORES)
+    expected = core.hessian_product(np.asarray(p), SCORES, STEPS)
+    assert_close(forward, expected, rtol=1e-12, atol=1e-14)
+    assert_close(reverse, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_links_have_the_jacobian_of_the_core():
-    theta = SCORES[1]
-    for name in ("softmax", "sparsemax", "entmax15", "sigmoid"):
-        link = getattr(fj, name)
-        omega = fp.get_loss("logistic" if name == "softmax" else name)
-        y = np.asarray(link(theta))
-        expected = np.stack([omega.hessian_product(y, theta, v) for v in np.eye(K)])
-        assert_close(jax.jacfwd(link)(theta), expected, rtol=1e-12, atol=1e-14)
-        assert_close(jax.jacrev(link)(theta), expected, rtol=1e-12, atol=1e-14)
-
-
-def test_a_matrix_of_the_regulariser_is_not_differentiated_in_silence():
+def test_a_matrix_of_the_regularizer_is_not_differentiated_in_silence():
     def through_matrix(matrix):
         loss = fj.make_fitzpatrick_loss(fp.regularizers.Quadratic(matrix))
         return loss(jnp.ones(2), jnp.zeros(2))
@@ -147,8 +173,26 @@ def test_a_set_of_your_own_has_both_modes():
         def maximize(self, theta):
             return jnp.where(theta > 0, jnp.inf, 1.0)
 
-    gradient = jax.grad(fj.make_fitzpatrick_loss(fp.regularizers.SquaredNorm(AtLeastOne())))
+    omega = fp.regularizers.SquaredNorm(AtLeastOne())
+    gradient = jax.grad(fj.make_fitzpatrick_loss(omega, tightness=3.0))
     theta, y = jnp.asarray([3.0, -2.0, 0.5, 4.0]), jnp.asarray([1.0, 1.0, 2.0, 3.0])
-    expected = np.diag([0.5, 0.0, 0.5, 0.5])
-    assert_close(jax.jacfwd(gradient)(theta, y), expected, rtol=1e-12, atol=0)
-    assert_close(jax.jacrev(gradient)(theta, y), expected, rtol=1e-12, atol=0)
+    expected = np.diag([0.25, 0.0, 0.25, 0.25])
+    both = jax.jit(lambda t: (jax.jacfwd(gradient)(t, y), jax.jacrev(gradient)(t, y)))
+    for hessian in both(theta):
+        assert_close(hessian, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("second", ["targets", "labels"])
+def test_a_tightness_may_be_a_static_argument(second):
+    name = "fitzpatrick_logistic" if second == "labels" else "fitzpatrick_squared"
+    loss = (on_labels if second == "labels" else function)(name)
+    y, theta = draw(name)
+    if second == "labels":
+        y = np.arange(N) % K
+    compiled = jax.jit(loss, static_argnames="tightness")
+    for tightness in (0, 0.5):
+        expected = fp.get_loss(name, tightness).value(y, theta)
+        assert_close(compiled(theta, y, tightness=tightness), expected, rtol=1e-12, atol=1e-13)
+    of_example = jax.grad(functools.partial(loss, tightness=0.5))
+    expected = fp.get_loss(name, 0.5).gradient(y, theta)
+    assert_close(jax.jit(jax.vmap(of_example))(theta, y), expected, rtol=1e-12, atol=1e-13)

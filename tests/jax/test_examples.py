@@ -4,6 +4,9 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+pytest.importorskip("optax")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -14,14 +17,13 @@ def run(name):
 
 def test_training():
     accuracies = run("jax_train.py")
-    assert set(accuracies) == {(model, "fitzpatrick_logistic") for model in ("linear", "neural")}
+    assert set(accuracies) == {("neural", "fitzpatrick_logistic")}
     assert min(accuracies.values()) > 0.7
 
 
 def test_lbfgs():
     fits = run("jax_lbfgs.py")
+    assert set(fits) == {"fitzpatrick_sparsemax"}
     for fit in fits.values():
         assert float(fit.gradient) <= 1e-6
         assert np.all(np.isfinite(np.asarray(fit.weights)))
-    # a smaller loss has a smaller minimum
-    assert float(fits["fitzpatrick_logistic"].value) < float(fits["logistic"].value)

@@ -1,51 +1,126 @@
-"""What the module offers follows from the registry."""
+"""What the module offers follows from the registry, and stands in its source."""
 
+import ast
+import importlib.util
 import inspect
+import os
+import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
+from fitzpatrick.jax import _functions
 from fitzpatrick.losses import _registry
 
-from .cases import LINKS, NAMES, SIMPLEX, function, on_labels
+from .cases import LINKS, NAMES, SIMPLEX, TEST_ALL, function, on_labels
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script():
+    """tools/write_jax.py as a module."""
+    spec = importlib.util.spec_from_file_location("write_jax", ROOT / "tools" / "write_jax.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_all_is_the_registry():
     generated = {f"{name}_loss" for name in NAMES}
     generated |= {f"{name}_loss_with_integer_labels" for name in SIMPLEX}
     generated |= {*LINKS, "softmax"}
-    makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss"}
+    makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss", "make_link"}
     assert set(fj.__all__) == generated | makers | {"LinkFunction", "LossFunction"}
     assert len(fj.__all__) == len(set(fj.__all__))
     assert all(hasattr(fj, name) for name in fj.__all__)
     assert fj.softmax is fj.logistic
 
 
+def test_the_source_is_what_the_script_writes(script):
+    assert script.render() == Path(_functions.__file__).read_text(), "run python tools/write_jax.py"
+
+
+def test_a_registry_line_is_enough(script, monkeypatch):
+    tsallis = fp.regularizers.Tsallis(1.7)
+    monkeypatch.setitem(_registry._REGULARIZERS, "tsallis17", tsallis)
+    losses = _registry._ends("tsallis17")
+    monkeypatch.setitem(_registry._ENDS, "tsallis17", losses)
+    for name, loss in losses.items():
+        monkeypatch.setitem(_registry._LOSSES, name, loss)
+    tree = ast.parse(script.render())
+    new = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert new - set(fj.__all__) == {
+        "tsallis17",
+        *(f"{name}_loss" for name in losses),
+        *(f"{name}_loss_with_integer_labels" for name in losses),
+    }
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_functions_are_documented(name):
-    f = function(name)
-    assert f.__name__ == f"{name}_loss"
-    assert f.__module__ == "fitzpatrick.jax"
-    assert list(inspect.signature(f).parameters) == ["scores", "targets", "axis", "where"]
-    doc = inspect.getdoc(f)
+def test_functions_are_plain_documented_source(name):
     loss = fp.get_loss(name)
-    assert repr(loss.regularizer) in doc
-    assert doc.startswith("Fitzpatrick" if name.startswith("fitzpatrick") else "Fenchel-Young")
-    for section in ("Args:", "Returns:", "scores:", "targets:", "axis:", "where:"):
-        assert section in doc
-    assert "{{" not in doc
-    assert not [line for line in doc.splitlines() if line != line.rstrip()]
+    functions = {"targets": function(name)}
     if name in SIMPLEX:
-        assert list(inspect.signature(on_labels(name)).parameters)[1] == "labels"
-        assert "labels:" in inspect.getdoc(on_labels(name))
+        functions["labels"] = on_labels(name)
+    for second, f in functions.items():
+        assert f"def {f.__name__}(" in inspect.getsource(f)
+        assert getattr(fj, f.__name__) is f
+        tightness = ["tightness"] if loss.tightness else []
+        assert list(inspect.signature(f).parameters) == [
+            "scores",
+            second,
+            "axis",
+            "where",
+            *tightness,
+        ]
+        doc = inspect.getdoc(f)
+        assert repr(loss.regularizer) in doc.splitlines()[0]
+        assert doc.startswith("Fitzpatrick" if loss.tightness else "Fenchel-Young")
+        sections = ["Args:", "Returns:", "Example:", ".. math::"]
+        arguments = [f"{name}:" for name in ("scores", second, "axis", "where", *tightness)]
+        for part in (*sections, *arguments, f">>> from fitzpatrick.jax import {f.__name__}"):
+            assert part in doc
 
 
-def test_a_registry_line_is_enough(monkeypatch):
-    tsallis = fp.FenchelYoungLoss(fp.regularizers.Tsallis(1.7))
-    before = set(fj._registry_functions())
-    monkeypatch.setitem(_registry._LOSSES, "tsallis17", tsallis)
-    functions = fj._registry_functions()
-    new = {"tsallis17", "tsallis17_loss", "tsallis17_loss_with_integer_labels"}
-    assert set(functions) == before | new
-    assert functions["tsallis17_loss"].__name__ == "tsallis17_loss"
+def test_a_type_checker_sees_the_signatures(tmp_path):
+    """mypy on a user's script, with errors exactly where the script is wrong.
+
+    By default it reads this package alone; all that it imports counts as Any.
+    """
+    api = pytest.importorskip("mypy.api")
+    user = tmp_path / "user.py"
+    user.write_text(
+        textwrap.dedent(
+            """
+            import jax
+            import jax.numpy as jnp
+            import fitzpatrick as fp
+            import fitzpatrick.jax as fj
+            from fitzpatrick.jax import sparsemax, sparsemax_loss
+
+            scores = jnp.zeros((2, 3))
+            loss: jax.Array = sparsemax_loss(scores, scores, axis=-1, where=None)
+            loss = fj.fitzpatrick_sparsemax_loss(scores, scores, tightness=0.5)
+            loss = fj.make_fitzpatrick_loss(fp.regularizers.Negentropy(), 0.5)(scores, scores)
+            link: jax.Array = sparsemax(scores)
+            sparsemax_loss(scores, scores, tightness=0.5)  # wrong
+            sparsemax_loss(scores)  # wrong
+            fj.fitzpatrick_sparsemax_loss(scores, scores, tightness="tight")  # wrong
+            fj.fitzpatrick_logistic_loss_with_integer_labels(scores, targets=scores)  # wrong
+            fj.sparsemax_los  # wrong
+            """
+        )
+    )
+    wrong = {i for i, line in enumerate(user.read_text().splitlines(), 1) if "# wrong" in line}
+    package = ROOT / "src" / "fitzpatrick" / "jax"
+    scope = [] if TEST_ALL else ["--follow-imports=skip", str(package)]
+    arguments = ["--strict", "--config-file=", f"--cache-dir={os.devnull}", *scope, str(user)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYPYPATH", str(package.parents[1]))
+        out, err, _ = api.run(["--python-executable", sys.executable, *arguments])
+    errors = [line for line in out.splitlines() if "user.py" in line and ": error:" in line]
+    assert {int(line.split(":")[1]) for line in errors} == wrong, out + err

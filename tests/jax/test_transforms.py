@@ -17,7 +17,7 @@ from tests.helpers import assert_close
 from .cases import K, N, draw
 
 
-@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "entmax15"])
+@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "sparsemax"])
 def test_compiled_once_for_repeated_shapes(name):
     traces = []
 
@@ -35,12 +35,12 @@ def test_compiled_once_for_repeated_shapes(name):
 
 
 def test_gradient_descent_in_a_scan():
-    y, theta = draw("fitzpatrick_logistic", scale=1.0)
+    y, theta = draw("fitzpatrick_sparsemax", scale=1.0)
 
     def step(theta, _):
-        gradient = jax.grad(lambda t: fj.fitzpatrick_logistic_loss(t, y).sum())(theta)
+        gradient = jax.grad(lambda t: fj.fitzpatrick_sparsemax_loss(t, y).sum())(theta)
         theta = theta - gradient
-        return theta, fj.fitzpatrick_logistic_loss(theta, y)
+        return theta, fj.fitzpatrick_sparsemax_loss(theta, y)
 
     _, losses = jax.jit(lambda theta: jax.lax.scan(step, theta, length=20))(jnp.asarray(theta))
     assert losses.shape == (20, N)
@@ -62,7 +62,7 @@ def test_derivative_through_a_scan_and_a_checkpoint():
 SHARDED = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, PartitionSpec as P
-from fitzpatrick.jax import fitzpatrick_logistic_loss as loss
+from fitzpatrick.jax import fitzpatrick_sparsemax_loss as loss
 
 assert jax.device_count() == 2, jax.devices()
 rng = np.random.default_rng(0)
@@ -74,11 +74,11 @@ rows = P("batch")
 def mean(theta, y):
     return jax.lax.pmean(loss(theta, y).mean(), "batch")
 
-whole = jax.value_and_grad(lambda t: loss(t, y).mean())(theta)
+whole = jax.jit(jax.value_and_grad(lambda t: loss(t, y).mean()))(theta)
 sharded = jax.jit(jax.shard_map(mean, mesh=mesh, in_specs=(rows, rows), out_specs=P()))
-split = jax.value_and_grad(sharded)(theta, y)
+split = jax.jit(jax.value_and_grad(sharded))(theta, y)
 mapped = jax.pmap(loss)(theta.reshape(2, 3, 4), y.reshape(2, 3, 4))
-for a, b in (*zip(whole, split), (loss(theta, y).reshape(2, 3), mapped)):
+for a, b in (*zip(whole, split), (jax.jit(loss)(theta, y).reshape(2, 3), mapped)):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
 print("sharded")
 """

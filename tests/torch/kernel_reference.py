@@ -46,7 +46,9 @@ def terms(name, s, p, y, c):
     """The loss of each entry."""
     with np.errstate(all="ignore"):
         if name == "logistic":
-            divergence = np.where(y > 0, y * np.log(y / p), 0) - y + p
+            # p may underflow, its logarithm does not
+            log_p = s if c == 0 else np.log(LONG(c) * y) - np.log(omega(np.log(LONG(c) * y) - s))
+            divergence = np.where(y > 0, y * (np.log(y) - log_p), 0) - y + p
             square = np.where(y > 0, (p - y) ** 2 / p, p)
             normal = LONG(0)
         elif name == "sparsemax":
@@ -57,8 +59,9 @@ def terms(name, s, p, y, c):
             divergence = (u - q) ** 2 * (2 * u + q) * 2 / 3
             square = np.where(p > 0, (p - y) ** 2 / np.where(q > 0, q, 1), 0)
             normal = np.where((y > 0) & (p == 0), y * np.maximum(-s, 0), 0)
-            if c > 0:
-                square = np.where((p == 0) & (y > 0), np.inf, square)
+            square = np.where((p == 0) & (y > 0), np.inf, square)
+        if c == 0:
+            return divergence + normal
         out = divergence + c * (square - divergence) + normal
         return np.where(np.isinf(square), square, out)
 

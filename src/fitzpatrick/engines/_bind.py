@@ -42,8 +42,6 @@ def _choose_kernel(
     name = _find_compiled(omega, targets, engine)
     if not omega.is_row_wise:
         return None
-    if loss.tightness not in (0, 1):  # the compiled rows know no others yet
-        name = None
     name = name or find_kernel("numpy", omega)
     make = CoreKernel if name is None else load_kernel(name)
     kernel: RowKernel = make(loss, targets)

@@ -214,15 +214,16 @@ class ProportionKernel(RowKernel):
             factor = 1 / total
             own *= support.spread(factor)
             t -= support.spread(np.log(total))
-            terms = _terms(support.y, own, None, t - np.log(support.y), c)
-            p, loss = own, support.total(terms)
+            y = _omega.not_too_small(support.y)
+            t -= np.log(y)
+            p, loss = own, _sum_terms(y, own, None, t, c, support, scratch)
         else:
             root = _omega.solve(t, support.y, rest, np.log(total), support, c, scratch)
             if root is None:
                 return None
             factor = np.exp(-root.lam)
-            terms = _terms(root.y, root.p, root.omega, None, c)
-            p, loss = root.p, support.total(terms)
+            p = root.p
+            loss = _sum_terms(root.y, p, root.omega, None, c, support, scratch)
         if out is not None:
             np.multiply(e, factor[:, None], out=out)
         return p, loss + rest * factor
@@ -242,7 +243,10 @@ class ProportionKernel(RowKernel):
             total = np.add.reduce(p, axis=1)
             np.multiply(p, (1 / total)[:, None], out=p)
             np.subtract(t, np.log(total)[:, None], out=t)
-            return p, np.add.reduce(_terms(y, p, None, t - np.log(y), c), axis=1)
+            y = _omega.not_too_small(y)
+            log_y = scratch.array("log y", theta.shape, theta.dtype)
+            np.subtract(t, np.log(y, out=log_y), out=t)
+            return p, _sum_terms(y, p, None, t, c, Block(), scratch)
         e = scratch.array("e32", theta.shape, np.float32)
         np.copyto(e, t, casting="same_kind")
         np.exp(e, out=e)
@@ -250,40 +254,44 @@ class ProportionKernel(RowKernel):
         root = _omega.solve(t, y, np.zeros_like(top), lse, Block(), c, scratch)
         if root is None:
             return None
-        if c != 1:
-            terms = _terms(root.y, root.p, root.omega, None, c)
-            return root.p, np.add.reduce(terms, axis=1)
-        # (p − y)(1 − ω), two numbers of one sign
-        np.subtract(root.p, root.y, out=t)
-        slack = scratch.array("slack", theta.shape, theta.dtype)
-        np.subtract(1, root.omega, out=slack)
-        return root.p, row_dot(t, slack)
+        return root.p, _sum_terms(root.y, root.p, root.omega, None, c, Block(), scratch)
 
 
-def _terms(
-    y: FloatArray, p: FloatArray, omega: FloatArray | None, rho: FloatArray | None, c: float
+def _sum_terms(
+    y: FloatArray,
+    p: FloatArray,
+    omega: FloatArray | None,
+    rho: FloatArray | None,
+    c: float,
+    layout: _omega.Layout,
+    scratch: Scratch,
 ) -> FloatArray:
-    """The core's terms y (E(ρ) + c E(−ρ)) at y > 0, with ρ = log(p/y) and ω = c y/p.
+    """Sums of the core's terms y (E(ρ) + c E(−ρ)) at y > 0, with ρ = log(p/y) and ω = c y/p.
 
-    They are a series only where it is needed.
+    They are a series only where it is needed. ρ is overwritten.
     """
+    terms, work = scratch.stack("terms", 2, y.shape, y.dtype)
     if omega is not None and c == 1:
-        return (p - y) * (1 - omega)  # of one sign, with the targets that the root has
+        np.subtract(p, y, out=terms)
+        np.subtract(1, omega, out=work)  # of one sign, with the targets that the root has
+        return layout.dot(terms, work)
+    # over y: e^ρ + (c − 1) ρ + ω − (1 + c)
+    np.divide(p, y, out=terms)
     if rho is None:
-        rho = np.log(p / y)
-    terms = (c - 1) * rho
-    terms -= 1
-    if omega is not None:
+        rho = np.log(terms, out=work)
+    near = np.flatnonzero((rho < _NEAR) & (rho > -_NEAR))
+    x = rho.reshape(-1)[near]
+    rho *= c - 1
+    terms += rho
+    if omega is None:
+        terms -= 1
+    else:
         terms += omega
-        terms -= c
-    terms *= y
-    terms += p
-    near = np.flatnonzero(np.abs(rho) < _NEAR)
+        terms -= 1 + c
     if len(near):
-        x = rho.reshape(-1)[near]
         series = np.zeros_like(x)
         for n in range(_SERIES_TERMS, 1, -1):
             series += (1 + c * (-1) ** n) / math.factorial(n)
             series *= x
-        terms.reshape(-1)[near] = y.reshape(-1)[near] * (series * x)
-    return np.asarray(terms)
+        terms.reshape(-1)[near] = series * x
+    return layout.dot(terms, y)

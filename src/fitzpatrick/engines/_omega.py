@@ -62,6 +62,12 @@ class Root:
     y: FloatArray  # what stands for the targets: for c = 1 those that p and ω belong to
 
 
+def not_too_small(y: FloatArray) -> FloatArray:
+    """The targets y > 0, or a copy where some of them are so small that 1/y overflows."""
+    least = _MIN_Y[y.dtype]
+    return y if y.min(initial=1) >= least else np.maximum(y, least)
+
+
 def solve(
     t: FloatArray,
     y: FloatArray,
@@ -84,9 +90,10 @@ def solve(
     """
     dtype = t.dtype
     start = (lse + tightness / 2).astype(np.float32)
-    targets = np.maximum(y, _MIN_Y[dtype]) if tightness != 1 else None
+    targets = None
     if tightness != 1:
-        y = tightness * y
+        targets = not_too_small(y)
+        y = np.multiply(tightness, y, out=scratch.array("c y", y.shape, dtype))
     y, y32, z32 = _prepare(t, y, start, layout, scratch)
     lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, tightness, scratch)
 
@@ -254,7 +261,7 @@ def wright_omega(z: FloatArray) -> FloatArray:
     below = z < 0
     tail = np.exp(-np.abs(z))
     # log(1 + e^z), from where the approximation of Iacono and Boyd starts
-    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log(1 + tail))
+    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log1p(tail))
     omega = start * (1 - np.log(1 + start) / (2 + start))
     for _ in range(2):
         # log(e^z/ω) − ω has the digits that z − log ω loses for negative z

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from ..regularizers import Negentropy, Regularizer, SquaredNorm, Tsallis
-from ..sets import ConvexSet, Simplex
+from ..regularizers import Bernoulli, Negentropy, Regularizer, SquaredNorm, Tsallis
+from ..sets import Box, ConvexSet, Orthant, Reals, Simplex
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,21 @@ KERNELS: dict[str, list[Entry]] = {
     "numpy": [
         Entry(Negentropy, Simplex, "_logistic:bind_logistic"),
         Entry(SquaredNorm, Simplex, "_sparse:bind_sparsemax"),
+        Entry(Tsallis, Simplex, "_logistic:bind_logistic", {"alpha": 1.0}),
+        Entry(Tsallis, Simplex, "_sparse:bind_sparsemax", {"alpha": 2.0}),
         Entry(Tsallis, Simplex, "_sparse:bind_entmax15", {"alpha": 1.5}),
     ],
     "numba": [
-        Entry(Negentropy, Simplex, "compiled:bind_logistic"),
-        Entry(SquaredNorm, Simplex, "compiled:SparsemaxRows"),
-        Entry(Tsallis, Simplex, "compiled:Entmax15Rows", {"alpha": 1.5}),
+        Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic"),
+        Entry(Negentropy, Orthant, "compiled.negentropy:bind_poisson"),
+        Entry(Bernoulli, Box, "compiled.bernoulli:bind_bernoulli"),
+        Entry(SquaredNorm, Simplex, "compiled.squared:bind_sparsemax"),
+        Entry(SquaredNorm, Reals, "compiled.squared:bind_clipped"),
+        Entry(SquaredNorm, Orthant, "compiled.squared:bind_clipped"),
+        Entry(SquaredNorm, Box, "compiled.squared:bind_clipped"),
+        Entry(Tsallis, Simplex, "compiled.negentropy:bind_logistic", {"alpha": 1.0}),
+        Entry(Tsallis, Simplex, "compiled.squared:bind_sparsemax", {"alpha": 2.0}),
+        Entry(Tsallis, Simplex, "compiled.tsallis:bind_tsallis"),
     ],
     "triton": [
         Entry(Negentropy, Simplex, "logistic"),

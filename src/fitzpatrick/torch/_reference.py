@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._array import Array, working_precision
+from .._array import Array
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted
 from ..engines.triton.scale import Scale
 from ..losses import Loss
@@ -53,13 +53,18 @@ def _exact(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+def _widen(x: Tensor) -> Tensor:
+    """``x`` itself, or in float32 where it is half precision."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 @functools.lru_cache(maxsize=256)
 def _loss_of(omega: str, tightness: float) -> Loss:
     return Loss(regularizer_of(omega), tightness)
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _ScaledLoss:
     """A loss at its targets, the scores, and what multiplies the rows.
 
     All arrays are of one library: NumPy's on a CPU, where its engine has the loss, else PyTorch's.
@@ -124,18 +129,20 @@ class _Rows:
         return out.to(dtype).contiguous()
 
 
-def _as_rows(theta: Tensor, target: Tensor, scale: Scale, loss: Loss, ignore_index: int) -> _Rows:
+def _bind(
+    theta: Tensor, target: Tensor, scale: Scale, loss: Loss, ignore_index: int
+) -> _ScaledLoss:
     """Bind a loss to its targets, by whoever computes it."""
-    theta, target = working_precision(theta), working_precision(target)
+    theta, target = _widen(theta), _widen(target)
     if theta.is_cpu and loss.regularizer.is_row_wise:
         y = target.numpy(force=True)
         if y.ndim == 1 or not loss.regularizer.domain.has_labels or y.sum(axis=-1).all():
-            return _as_numpy_rows(theta.numpy(force=True), y, scale, loss, ignore_index)
+            return _bind_numpy(theta.numpy(force=True), y, scale, loss, ignore_index)
         # a row of no proportions at all, which nobody checked, is none of the engine's rows
-    return _as_torch_rows(theta, target, scale, loss, ignore_index)
+    return _bind_torch(theta, target, scale, loss, ignore_index)
 
 
-def _as_numpy_rows(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: int) -> _Rows:
+def _bind_numpy(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: int) -> _ScaledLoss:
     n, k = theta.shape
     is_ignored = is_outside = None
     targets: Labels | DenseTargets
@@ -151,7 +158,7 @@ def _as_numpy_rows(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_inde
         targets = DenseTargets((n, k), theta.dtype, y)
     factor: Array | float
     if isinstance(scale, Tensor):
-        factor = scale.numpy(force=True).astype(theta.dtype, copy=False)
+        factor = _widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
         if n and not factor.strides[0] and factor[0] != 0:
             factor = float(factor[0])  # one number, expanded
         else:
@@ -165,10 +172,12 @@ def _as_numpy_rows(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_inde
     bound = bind_trusted(loss, targets, torch.get_num_threads())
     if bound is None:
         raise TypeError(f"{loss.regularizer!r} is row-wise, but no engine has it")
-    return _Rows(bound, theta, factor, is_ignored, is_outside)
+    return _ScaledLoss(bound, theta, factor, is_ignored, is_outside)
 
 
-def _as_torch_rows(theta: Tensor, y: Tensor, scale: Scale, loss: Loss, ignore_index: int) -> _Rows:
+def _bind_torch(
+    theta: Tensor, y: Tensor, scale: Scale, loss: Loss, ignore_index: int
+) -> _ScaledLoss:
     is_ignored = is_outside = None
     if y.ndim == 1:
         is_ignored = y == ignore_index
@@ -185,7 +194,7 @@ def _as_torch_rows(theta: Tensor, y: Tensor, scale: Scale, loss: Loss, ignore_in
     else:
         count = theta.shape[0] if is_ignored is None else (~is_ignored).sum()
         factor = torch.as_tensor(count, device=theta.device).to(theta.dtype).reciprocal()
-    return _Rows(CoreLoss(loss, y), theta, factor, is_ignored, is_outside)
+    return _ScaledLoss(CoreLoss(loss, y), theta, factor, is_ignored, is_outside)
 
 
 @_exact
@@ -193,7 +202,7 @@ def value(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
-    return _as_rows(theta, target, scale, _loss_of(omega, tightness), ignore_index).value()
+    return _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index).value()
 
 
 def gradient(
@@ -208,8 +217,8 @@ def value_and_gradient(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, for the price of one solution."""
-    rows = _as_rows(theta, target, scale, _loss_of(omega, tightness), ignore_index)
-    return rows.value_and_gradient(theta.dtype)
+    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    return loss.value_and_gradient(theta.dtype)
 
 
 @_exact
@@ -223,18 +232,18 @@ def hessian_product(
     ignore_index: int,
 ) -> Tensor:
     """Hessians of the rows in θ, applied to the rows of v, shape (n, k)."""
-    rows = _as_rows(theta, target, scale, _loss_of(omega, tightness), ignore_index)
-    return rows.hessian_product(v, theta.dtype)
+    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    return loss.hessian_product(v, theta.dtype)
 
 
 @_exact
 def link(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) = ∇Ω*(θ), shape (n, k): the maximizer of the Fenchel-Young loss at any target."""
-    rows = _as_rows(theta, any_target(theta, omega), 1, _loss_of(omega, 0.0), -1)
-    if isinstance(rows.theta, np.ndarray):
-        out = torch.from_numpy(rows.bound.y_star(rows.theta))
+    loss = _bind(theta, any_target(theta, omega), 1, _loss_of(omega, 0.0), -1)
+    if isinstance(loss.theta, np.ndarray):
+        out = torch.from_numpy(loss.bound.y_star(loss.theta))
     else:
-        out = regularizer_of(omega).solve_link(rows.theta)
+        out = regularizer_of(omega).solve_link(loss.theta)
     return out.to(theta.dtype).contiguous()
 
 

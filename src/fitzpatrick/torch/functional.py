@@ -73,7 +73,7 @@ def entmax15_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -143,14 +143,15 @@ def fitzpatrick_entmax15_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`entmax15_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
@@ -217,14 +218,15 @@ def fitzpatrick_logistic_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`logistic_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
@@ -288,15 +290,16 @@ def fitzpatrick_poisson_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`poisson_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores, of any shape. Half precision is computed in float32.
@@ -345,15 +348,16 @@ def fitzpatrick_sigmoid_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Bernoulli()``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`sigmoid_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores, of any shape. Half precision is computed in float32.
@@ -406,15 +410,16 @@ def fitzpatrick_sparse_sigmoid_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`sparse_sigmoid_loss` at c = 0. It is never negative, 0 exactly where
-    the target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    the target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is
+    convex in y, too.
 
     Args:
         input: scores, of any shape. Half precision is computed in float32.
@@ -469,14 +474,15 @@ def fitzpatrick_sparsemax_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`sparsemax_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
@@ -540,15 +546,16 @@ def fitzpatrick_squared_loss(
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :func:`squared_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         input: scores, of any shape. Half precision is computed in float32.
@@ -598,7 +605,7 @@ def logistic_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -667,7 +674,7 @@ def perceptron_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -733,7 +740,7 @@ def poisson_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -784,7 +791,7 @@ def sigmoid_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Bernoulli()``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -839,7 +846,7 @@ def sparse_sigmoid_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -896,7 +903,7 @@ def sparsemax_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -962,7 +969,7 @@ def squared_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,

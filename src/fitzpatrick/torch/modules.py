@@ -47,7 +47,7 @@ __all__ = [
 class Entmax15Loss(NamedLoss):
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -136,14 +136,15 @@ class Entmax15Loss(NamedLoss):
 class FitzpatrickEntmax15Loss(NamedLoss):
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`Entmax15Loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
@@ -232,14 +233,15 @@ class FitzpatrickEntmax15Loss(NamedLoss):
 class FitzpatrickLogisticLoss(NamedLoss):
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`LogisticLoss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
@@ -328,15 +330,16 @@ class FitzpatrickLogisticLoss(NamedLoss):
 class FitzpatrickPoissonLoss(NamedLoss):
     r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`PoissonLoss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: weights that can be broadcast to ``input``.
@@ -403,15 +406,16 @@ class FitzpatrickPoissonLoss(NamedLoss):
 class FitzpatrickSigmoidLoss(NamedLoss):
     r"""Fitzpatrick loss of ``Bernoulli()``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`SigmoidLoss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: weights that can be broadcast to ``input``.
@@ -485,15 +489,16 @@ class FitzpatrickSigmoidLoss(NamedLoss):
 class FitzpatrickSparseSigmoidLoss(NamedLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`SparseSigmoidLoss` at c = 0. It is never negative, 0 exactly where
-    the target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    the target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is
+    convex in y, too.
 
     Args:
         weight: weights that can be broadcast to ``input``.
@@ -567,14 +572,15 @@ class FitzpatrickSparseSigmoidLoss(NamedLoss):
 class FitzpatrickSparsemaxLoss(NamedLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``.
 
-    One loss of a family, with the options of ``cross_entropy``. With the tightness c ≥ 0,
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`SparsemaxLoss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
@@ -663,15 +669,16 @@ class FitzpatrickSparsemaxLoss(NamedLoss):
 class FitzpatrickSquaredLoss(NamedLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``.
 
-    One loss of a family, entry by entry, with the options of ``binary_cross_entropy_with_logits``.
-    With the tightness c ≥ 0,
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
     for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
     Fenchel-Young loss :class:`SquaredLoss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is.
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
 
     Args:
         weight: weights that can be broadcast to ``input``.
@@ -738,7 +745,7 @@ class FitzpatrickSquaredLoss(NamedLoss):
 class LogisticLoss(NamedLoss):
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -827,7 +834,7 @@ class LogisticLoss(NamedLoss):
 class PerceptronLoss(NamedLoss):
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -916,7 +923,7 @@ class PerceptronLoss(NamedLoss):
 class PoissonLoss(NamedLoss):
     r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -983,7 +990,7 @@ class PoissonLoss(NamedLoss):
 class SigmoidLoss(NamedLoss):
     r"""Fenchel-Young loss of ``Bernoulli()``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -1057,7 +1064,7 @@ class SigmoidLoss(NamedLoss):
 class SparseSigmoidLoss(NamedLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -1131,7 +1138,7 @@ class SparseSigmoidLoss(NamedLoss):
 class SparsemaxLoss(NamedLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``.
 
-    With the options of ``cross_entropy``:
+    The options are those of ``cross_entropy``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,
@@ -1220,7 +1227,7 @@ class SparsemaxLoss(NamedLoss):
 class SquaredLoss(NamedLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``.
 
-    Entry by entry, with the options of ``binary_cross_entropy_with_logits``:
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
 
     .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
               \qquad \nabla_\theta L = \hat y(\theta) - y,

@@ -267,7 +267,9 @@ def _row_shape(problem: Problem, power: int) -> dict[str, Any]:
         return shape
     warps = min(1 << max(k // 1024, 1).bit_length() - 1, 8 if size == 2 else 16)
     if is_heavy and power == 0:
-        # 64 registers a thread: moments of four entries, and room for many warps
+        # 64 registers a thread: moments of four entries, and room for many warps; the loop beyond
+        # c = 1 would spill
+        registers = 128 if size == 8 else 96 if problem.mode == "beyond" else 64
         groups = (128 if lanes == 1 else 32) * warps
-        return {"groups": groups, "num_warps": warps, "maxnreg": 64 if size < 8 else 128}
+        return {"groups": groups, "num_warps": warps, "maxnreg": registers}
     return {"groups": 256 * warps // lanes, "num_warps": warps}

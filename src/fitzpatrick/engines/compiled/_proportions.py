@@ -1,15 +1,16 @@
-r"""The logistic pair at targets of any form, where only the entries with y > 0 see y.
+r"""The losses of the negentropy at proportions, where only the entries with y > 0 see y.
 
-Per row, with t = θ − max θ and r = Σ e^t over the entries with y = 0, the maximiser of the
-Fitzpatrick logistic loss is :math:`e^{t_i - \lambda}` at those and p = y/ω at the others, where
+Per row, with t = θ − max θ, r = Σ e^t over the entries with y = 0 and the tightness c > 0, the
+maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, where
 
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
-          \omega_i + \log \omega_i = \log y_i - t_i + \lambda .
+          \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
-The root is between lse(t) and lse(t) + 1 (see ``engines/_omega.py``). From the middle, Halley's
+The root is between lse(t) and lse(t) + c (see ``engines/_omega.py``). From the middle, Halley's
 method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
 one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
-that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v).
+that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
+the root is lse(t).
 """
 
 from dataclasses import dataclass
@@ -18,29 +19,25 @@ from typing import Any
 import numpy as np
 
 from .._blocks import FloatArray, Scratch
-from .._output import Output
 from ._jit import loop
+from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
-from ._math import exp, expm1_minus_x, log, omega_start, omega_step
-from ._rows import CompiledKernel
+from ._math import entropy_term, exp, log, omega_start, omega_step
 from ._softmax import exponentials
 
-GRADIENT, CURVATURE = int(Output.GRADIENT), int(Output.SLOPE)
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
 # An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
-_LEAST_OMEGA = 1e-17
+_MIN_OMEGA = 1e-17
 # Targets and exponentials below this behave like it; its square is not zero.
-_LEAST_Y = 1e-150
+_MIN_Y = 1e-150
 # Below this log(1 + x) is x, to the few digits that a start needs.
 _NEAR_ZERO = 1e-4
 # λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
 # power of its last residual.
 _LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
 # More passes than any finite row needs.
-_MOST_PASSES = 50
-# Below this |log(p/y)| the terms of the Kullback-Leibler divergence are a series.
-_NEAR = 0.5
+_MAX_PASSES = 50
 
 
 @loop
@@ -80,8 +77,8 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
     Targets are drawn in from where p does not depend on them.
     """
     for m in range(len(y)):
-        p = max(own[m], _LEAST_Y)
-        known = max(y[m], max(_LEAST_OMEGA * p, _LEAST_Y))
+        p = max(own[m], _MIN_Y)
+        known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
         y[m] = known
         s[m] = log(known) - s[m]
         x = known / p
@@ -118,10 +115,10 @@ def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
 
 
 @loop
-def _follow(lse: Any, lam: Any, step: Any) -> None:
+def _follow(lse: Any, tightness: float, lam: Any, step: Any) -> None:
     """λ moved by the step, within its bracket, and how far that was."""
     for i in range(len(step)):
-        there = min(max(lam[i] + step[i], lse[i]), lse[i] + 1)
+        there = min(max(lam[i] + step[i], lse[i]), lse[i] + tightness)
         step[i] = there - lam[i]
         lam[i] = there
 
@@ -133,20 +130,23 @@ def _scale(factor: Any, lam: Any, out: Any) -> None:
 
 
 @loop
-def _fitzpatrick(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
-    """Find λ and p; on entry z holds t and p holds e^t."""
+def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+    """Find λ and p for c > 0; on entry z holds t, y holds c y and p holds e^t.
+
+    The loss becomes the part of the entries with y = 0; NaN where no root was found.
+    """
     rest, lse, lam, step, g, first, second = numbers
     z, y, omega, p, v, power = entries
     n, base = len(loss), starts[0]
     for i in range(n):
-        lam[i] = lse[i] + 0.5
+        lam[i] = lse[i] + tightness / 2
         factor = exp(-lam[i])
         for m in range(starts[i] - base, starts[i + 1] - base):
             p[m] *= factor
             z[m] -= lam[i]
     _start(p, z, y, omega)
     power[:] = 1.0
-    for number in range(_MOST_PASSES):
+    for number in range(_MAX_PASSES):
         if number > 0:  # the start will do for a first step
             _advance(z, omega, power)
         _point(y, omega, p, v)
@@ -167,7 +167,7 @@ def _fitzpatrick(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
             if worst > _LAST_RESIDUAL_POWER:
                 is_done = False
         _halley(g, first, second, step)
-        _follow(lse, lam, step)
+        _follow(lse, tightness, lam, step)
         for i in range(n):
             if abs(step[i]) > _LAST_STEP:
                 is_done = False
@@ -180,19 +180,17 @@ def _fitzpatrick(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
                 z[m] += step[i]
     _scale(rest, lam, loss)
     for i in range(n):
-        total = 0.0
         for m in range(starts[i] - base, starts[i + 1] - base):
             u = v[m] * step[i]
             p[m] *= 1 - u * (1 - u * (1 - v[m] * 0.5))
-            total += (p[m] - y[m]) * (p[m] - y[m]) / p[m]
-        loss[i] = loss[i] + total if is_done else np.nan
+        loss[i] = loss[i] if is_done else np.nan
 
 
 @loop
-def _fenchel_young(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
-    """p and the Kullback-Leibler divergence; on entry s holds t and p holds e^t."""
+def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+    """The same for c = 0: p = e^s; on exit z holds s = t − λ."""
     rest, lse, lam, _, _, _, _ = numbers
-    s, y, terms, p, _, _ = entries
+    s, _, _, p, _, _ = entries
     base = starts[0]
     for i in range(len(loss)):
         lam[i] = lse[i]
@@ -200,17 +198,22 @@ def _fenchel_young(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
         for m in range(starts[i] - base, starts[i + 1] - base):
             p[m] *= factor
             s[m] -= lam[i]
+        loss[i] = rest[i] * factor
+
+
+@loop
+def _terms(tightness: float, targets: Any, entries: Any) -> None:
+    """Write the terms of the entries with y > 0 in place of z."""
+    z, y, _, p, _, _ = entries
+    if tightness == 1:
+        for m in range(len(y)):
+            z[m] = (p[m] - y[m]) * (p[m] - y[m]) / p[m]
+        return
     for m in range(len(y)):
-        known = max(y[m], _LEAST_Y)
-        ratio = s[m] - log(known)
-        is_near = abs(ratio) < _NEAR
-        near = known * expm1_minus_x(ratio if is_near else 0.0)
-        terms[m] = near if is_near else p[m] - known * (1 + ratio)
-    for i in range(len(loss)):
-        total = rest[i] * exp(-lam[i])
-        for m in range(starts[i] - base, starts[i + 1] - base):
-            total += terms[m]
-        loss[i] = total
+        known = max(targets[m], _MIN_Y)
+        ratio = known / max(p[m], _MIN_Y)
+        rho = -log(ratio) if tightness > 0 else z[m] - log(known)
+        z[m] = entropy_term(known, rho, p[m], ratio, tightness)
 
 
 @loop
@@ -230,13 +233,13 @@ def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: An
 
 
 @loop
-def logistic(
+def proportions(
     theta: Any,
     starts: Any,
     columns: Any,
     targets: Any,
-    is_fitzpatrick: bool,
-    what: int,
+    tightness: float,
+    output: int,
     value: Any,
     out: Any,
     e: Any,
@@ -250,16 +253,16 @@ def logistic(
         starts: where the support of each row begins, n + 1 numbers.
         columns: the entries with y > 0.
         targets: y there.
-        is_fitzpatrick: which of the two losses.
-        what: which array to write.
+        tightness: c.
+        output: which array to write.
         value: (n,).
         out: (n, k).
         e: flat buffer of some rows of k.
-        numbers: eight buffers of one number for each of these rows.
+        numbers: nine buffers of one number for each of these rows.
         entries: six buffers of one number for each of their entries with y > 0.
     """
     n = len(theta)
-    top, rest, lse, lam, step, g, slope, bend = numbers
+    top, total, rest, lse, lam, step, g, slope, bend = numbers
     t, y, work, p, v, power = entries
     first = 0
     while first < n:
@@ -271,7 +274,8 @@ def logistic(
         used = t[:size], y[:size], work[:size], p[:size], v[:size], power[:size]
         exponentials(scores, top, e)
         _collect(scores, edges, columns, top, e, rest, lse, t, p)
-        y[:size] = targets[begin : begin + size]
+        own_targets = targets[begin : begin + size]
+        y[:size] = own_targets if tightness == 1 else tightness * own_targets
         rows = last - first
         of_rows = (
             rest[:rows],
@@ -282,14 +286,20 @@ def logistic(
             slope[:rows],
             bend[:rows],
         )
-        loss = value[first:last]
-        if is_fitzpatrick:
-            _fitzpatrick(edges, loss, of_rows, used)
+        loss = total[:rows]
+        if tightness > 0:
+            _find_root(tightness, edges, loss, of_rows, used)
         else:
-            _fenchel_young(edges, loss, of_rows, used)
-        if what == GRADIENT:
-            p[:size] -= targets[begin : begin + size]
-        elif what == CURVATURE and is_fitzpatrick:
+            _normalize(edges, loss, of_rows, used)
+        _terms(tightness, own_targets, used)
+        for i in range(rows):
+            own_loss = 0.0
+            for m in range(edges[i] - begin, edges[i + 1] - begin):
+                own_loss += t[m]
+            value[first + i] = loss[i] + own_loss
+        if output == GRADIENT:
+            p[:size] -= own_targets
+        elif output == SLOPE and tightness > 0:
             for m in range(size):
                 p[m] *= p[m] / (p[m] + y[m])
         _write(edges, columns, e, lam, p, out[first:last])
@@ -297,14 +307,14 @@ def logistic(
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticRows(CompiledKernel):
-    """Targets of any form."""
+class ProportionKernel(CompiledKernel):
+    """Sparse and dense targets."""
 
     def _call(
         self,
+        output: int,
         rows: slice,
         theta: FloatArray,
-        what: int,
         value: FloatArray,
         out: FloatArray,
         scratch: Scratch,
@@ -314,7 +324,6 @@ class LogisticRows(CompiledKernel):
         most = max(1, _SCORES // k)
         longest = int(np.diff(lists[0]).max(initial=0))
         e = scratch.array("e", (most * k,), np.float64)
-        numbers = tuple(scratch.stack("numbers", 8, (most,), np.float64))
+        numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
-        is_fitzpatrick = self.loss.tightness == 1
-        logistic(theta, *lists, is_fitzpatrick, what, value, out, e, numbers, entries)
+        proportions(theta, *lists, self.loss.tightness, output, value, out, e, numbers, entries)

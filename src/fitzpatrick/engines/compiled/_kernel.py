@@ -1,4 +1,4 @@
-"""What the kernels share: blocks in the memory layout they know, and the core for the rest."""
+"""What compiled kernels share: blocks in the memory layout they know, and the core for the rest."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ from .._blocks import FloatArray, Scratch
 from .._output import Output
 from .._row_kernel import CoreKernel, RowKernel
 from ._lists import usable
+
+# as numbers that compiled code knows
+GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +28,9 @@ class CompiledKernel(RowKernel):
     @abstractmethod
     def _call(
         self,
+        output: int,
         rows: slice,
         theta: FloatArray,
-        output: int,
         value: FloatArray,
         out: FloatArray,
         scratch: Scratch,
@@ -46,7 +49,7 @@ class CompiledKernel(RowKernel):
         theta = usable(theta)
         own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, scratch)
         own_out = _buffer(out, "out", theta.shape, theta.dtype, scratch)
-        self._call(rows, theta, int(output), own_value, own_out, scratch)
+        self._call(int(output), rows, theta, own_value, own_out, scratch)
         bad = np.flatnonzero(np.isnan(own_value))
         if len(bad):
             part = slice(int(bad[0]), int(bad[-1]) + 1)
@@ -63,7 +66,7 @@ class CompiledKernel(RowKernel):
 def _buffer(
     given: FloatArray | None, name: str, shape: tuple[int, ...], dtype: Any, scratch: Scratch
 ) -> FloatArray:
-    """What was given, if a kernel can write into it."""
+    """What was given, if compiled code can write into it."""
     if given is not None and given.flags.carray:
         return given
     return scratch.array(f"compiled {name}", shape, dtype)
