@@ -3,13 +3,17 @@ BIN := .venv/bin
 # worker processes of the test suite
 JOBS ?= auto
 
-.PHONY: run test lint bench clean
+.PHONY: run test test-all lint bench clean
 
 run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
 
 test: lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
+
+# every combination of property, array library and precision; takes several times as long
+test-all: export FITZPATRICK_TEST_ALL = 1
+test-all: test
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
