@@ -7,10 +7,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick import get_loss
+from fitzpatrick import FitzpatrickLoss, engines, get_loss
 from fitzpatrick.datasets import load_dataset
 from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _problem
 from fitzpatrick.linear_model._base import Data
+from fitzpatrick.linear_model._binary import BinaryLoss, with_zero_score
 from fitzpatrick.linear_model._continuation import Extrapolation
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Memory
@@ -20,6 +21,8 @@ from fitzpatrick.linear_model.solvers import _newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
+from fitzpatrick.regularizers import Negentropy, SquaredNorm
+from fitzpatrick.sets import Simplex
 
 from .data import features, targets
 
@@ -313,6 +316,18 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     np.testing.assert_allclose(objective._curvature_by_entries(hessian), by_products, atol=1e-12)
     diagonal = objective._sum(objective._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("omega", [Negentropy(), SquaredNorm(Simplex())])
+def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> None:
+    rng = np.random.default_rng(0)
+    score, v = rng.standard_normal((2, 30, 1))
+    pair = engines.bind(FitzpatrickLoss(omega, tightness), rng.integers(0, 2, 30), 2)
+    hessian = BinaryLoss(pair).hessian_operator(score)
+    expected = pair.hessian_operator(with_zero_score(score))(with_zero_score(v))[:, 1:]
+    np.testing.assert_allclose(hessian(v), expected, atol=1e-14)
+    np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
 
 
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
