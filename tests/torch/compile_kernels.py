@@ -98,6 +98,7 @@ def few(omega):
     yield problem(omega, 0.5, "labels", 32, single, inner=4096)
     yield problem(omega, 0.5, "labels", 300, double)
     yield problem(omega, 0.5, "rows", 300, double)
+    yield problem(omega, 2.0, "rows", 1000, double)
     yield problem(omega, 0.5, "smoothed", 32768, half)
     yield problem(omega, 0.5, "weighted", 32768, single)
 

@@ -73,7 +73,7 @@ def loss_and_gradient(name, c, y, theta):
     top = (x + c * y if name == "sparsemax" else x).max(axis=1, keepdims=True).astype(float)
     if name == "logistic":
         low = np.log(np.exp(x).sum(axis=1, keepdims=True)).astype(float)
-        high = low + c + 1e-9
+        high = low + 2 * c + 1e-9  # c if the targets sum to one
         low -= 1e-9
     else:
         low = top - (1 if name == "sparsemax" else 2) - c

@@ -425,6 +425,20 @@ def test_large_tightness(generator):
         assert_parity("logistic", 30.0, x, target, scale)
 
 
+@pytest.mark.parametrize("tightness", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("omega", OMEGAS)
+def test_targets_that_sum_to_one_as_far_as_half_precision_can(omega, tightness, path):
+    """The root of a solved row is at the end of its bracket, and beyond it if the sum is."""
+    y = torch.tensor([[0.625, 0.3789], [0.625, 0.3711], [0.5, 0.5]], dtype=BFLOAT, device=DEVICE)
+    x = (y.double() / y.double().sum(-1, keepdim=True)).log().to(BFLOAT)
+    value, gradient = engine.value_and_gradient(x, y, 1, omega, tightness, -100)
+    ones = torch.ones(3, dtype=DOUBLE, device=DEVICE)
+    expected, rows = expected_of(omega, tightness, x, y, ones)
+    # where targets do not sum to one the terms of the loss are not those of a solution
+    assert (value - expected).abs().max() < 3e-4
+    assert (gradient.double() - rows).abs().max() < 2e-3
+
+
 def test_one_kernel_serves_many_tightnesses():
     shared = {"target": "rows", "k": 64, "inner": 0, "dtype": SINGLE, "lanes": 4, "peel": False}
     shared |= {"with_value": True, "with_gradient": True, "scale": "shared", "parts": 1}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._root import SHORT_STEP, STEP_BACK
+from .._root import advance
 from ._blocks import FloatArray, IntArray, Scratch
 from ._sparse_formulas import SparseFormula
 from ._targets import Support
@@ -96,21 +96,17 @@ class Tau:
 
 
 def newton(parts: list[Entries], tau: FloatArray, formula: SparseFormula) -> Tau:
-    """τ such that ‖a‖ = R, from a lower bound, which is overwritten."""
-    tolerance = np.finfo(tau.dtype).eps
+    """τ such that ‖a‖ = R, from a lower bound."""
     before = None
     for _ in range(MAX_STEPS):
         step = newton_step(parts, tau, formula)
-        left = size = np.abs(step)
+        left = np.abs(step)
         if formula.power > 1 and before is not None:
-            left = size * (step / before) ** 2  # errors are squared, those of P = 1 vanish
-        slack = tolerance * (np.abs(tau) + size)
-        is_long = size > SHORT_STEP * slack
-        if not np.any((left > tolerance / 8) & is_long):
+            left = left * (step / before) ** 2  # errors are squared, those of P = 1 vanish
+        there, is_long = advance(tau, step)
+        if not np.any((left > np.finfo(tau.dtype).eps / 8) & is_long):
             break
-        # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
-        tau[is_long] += np.maximum(step, -STEP_BACK * slack)[is_long]
-        before = step
+        tau, before = there, step
     return Tau(tau, step)
 
 

@@ -62,9 +62,10 @@ def entries(
         _solve(formula, s[:size], known[:size], p[:size], terms[:size])
         for i in range(rows):
             total, is_finite = 0.0, 0.0
-            for m in range(i * k, (i + 1) * k):
-                total += terms[m]
-                is_finite += s[m] - s[m]  # or NaN
+            row, row_terms = s[i * k : (i + 1) * k], terms[i * k : (i + 1) * k]
+            for j in range(k):
+                total += row_terms[j]
+                is_finite += row[j] - row[j]  # or NaN
             value[first + i] = total + is_finite
         if output == GRADIENT:
             for m in range(size):

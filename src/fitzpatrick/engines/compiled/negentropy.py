@@ -32,10 +32,10 @@ class Counts(NamedTuple):
         if self.tightness == 0:
             return s
         s -= self.tightness
-        log_cy = self.log_tightness + log(max(y, MIN_TARGET))
+        log_cy = self.log_tightness + log(y if y > MIN_TARGET else MIN_TARGET)
         omega = wright_omega(log_cy - s)
         # two forms of one number: the first keeps its digits for small ω, the second for large
-        large = log_cy - log(max(omega, 0.5))
+        large = log_cy - log(omega if omega > 0.5 else 0.5)
         u = s + omega if omega < 0.5 else large
         return u if y > 0 else s
 

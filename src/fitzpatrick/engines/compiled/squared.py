@@ -63,7 +63,7 @@ class ClippedSquare(NamedTuple):
         p = self.upper if p > self.upper else p
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
         distance = (y - s) / scale if u == p else y - p
-        gap = 0.0 if u == p or y == p else (p - y) * (u - p)
+        gap = 0.0 if (u == p) | (y == p) else (p - y) * (u - p)
         return p, scale * (distance * distance / 2 + gap)
 
     def slope(self, p: float, y: float) -> float:

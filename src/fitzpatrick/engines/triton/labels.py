@@ -347,10 +347,10 @@ def wide_label_rows(
             if o.peel:
                 few = tl.where(edges == label, -mass, _others(beside, tau, low, o) * factor)
                 tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=is_edge)
-            # backwards: the end of the row is what the cache still holds
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
-                block = blocks - 1 - i
+                # a second read goes backwards: the end of the row is what the cache still holds
+                block = blocks - 1 - i if o.power == 0 else i
                 inside = _inside(block, groups, o)
                 if o.power == 0:
                     mask = None if o.even else inside

@@ -253,17 +253,17 @@ def _rounds(scores, given, groups, top, lse, c, x, y, IS_NARROW: tl.constexpr, o
     low = lse + shift  # in a narrow row of half precision scores are taken as they are
     tau = low + 0.5 * c
     if o.mode == "beyond":
+        # neither a while loop nor blocks that are carried through it: Triton 3.6 crashes on these
         last = tl.cdiv(groups, o.groups) - 1
         is_last = lse != lse
-        i = 0
-        while (i < 4 + 3 * c) & (is_last == 0):
-            if i > 0:
-                x, y = load_both(scores, given, last, groups, o, True)
-            step, newton, _, x, y = _moments_step(
-                scores, given, groups, top, tau, c, x, y, IS_NARROW, False, o
-            )
-            tau, is_last = next_tau(tau, step, newton, low, c, o)
-            i += 1
+        for _round in range((4 + 3 * c).to(tl.int32)):
+            if is_last == 0:
+                last_x, last_y = load_both(scores, given, last, groups, o, True)
+                step, newton, _, _, _ = _moments_step(
+                    scores, given, groups, top, tau, c, last_x, last_y, IS_NARROW, False, o
+                )
+                tau, is_last = next_tau(tau, step, newton, low, o)
+        x, y = load_both(scores, given, 0, groups, o, True)
     else:
         for i in tl.static_range(ROUNDS):
             if i > 0:

@@ -272,4 +272,7 @@ def _row_shape(problem: Problem, power: int) -> dict[str, Any]:
         registers = 128 if size == 8 else 96 if problem.mode == "beyond" else 64
         groups = (128 if lanes == 1 else 32) * warps
         return {"groups": groups, "num_warps": warps, "maxnreg": registers}
-    return {"groups": 256 * warps // lanes, "num_warps": warps}
+    shape = {"groups": 256 * warps // lanes, "num_warps": warps}
+    if power == 1 and problem.mode == "zero" and size == 2:
+        shape["maxnreg"] = 32  # without spilling: three more would cost a quarter of the warps
+    return shape

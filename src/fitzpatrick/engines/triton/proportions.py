@@ -68,7 +68,7 @@ def _softmax_rows(x, y, lse, c, read, counts, IS_NARROW: tl.constexpr, o: tl.con
         i = 0
         while (i < 4 + 3 * c) & is_any:
             step, newton = _softmax_step(x, y, tau, c, read, IS_NARROW, o)
-            moved, is_near = next_tau(tau, step, newton, lse, c, o)
+            moved, is_near = next_tau(tau, step, newton, lse, o)
             tau = tl.where(is_last, tau, moved)
             is_last = is_last | is_near | (newton != newton)
             is_any = tl.min(is_last.to(tl.int32), axis=0) == 0

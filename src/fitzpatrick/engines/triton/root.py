@@ -166,9 +166,13 @@ def step_from_moments(m0, m1, m2, m3, m4, m5, m6, m7, o: tl.constexpr):
 
 
 @triton.jit
-def next_tau(tau, step, newton, lse, c, o: tl.constexpr):
-    """τ after a round beyond c = 1, kept inside of its bracket, and whether that was the last."""
+def next_tau(tau, step, newton, lse, o: tl.constexpr):
+    """τ after a round beyond c = 1, kept above lse(θ), and whether that was the last.
+
+    Nothing needs to keep it below lse(θ) + c, since Newton's steps from the left stay there; and
+    targets that sum to more than one, as half precision has them, have their root above that.
+    """
     moved = tau + tl.where(tl.abs(newton) <= MAX_NEWTON, step, newton)
-    moved = tl.minimum(tl.maximum(moved, lse), lse + c)
+    moved = tl.maximum(moved, lse)
     ENOUGH: tl.constexpr = MAX_NEWTON if o.acc == tl.float32 else 0.01
     return moved, tl.abs(newton) <= ENOUGH
