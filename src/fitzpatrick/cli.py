@@ -41,6 +41,7 @@ FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"
 Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
 MissingValues = StrEnum("MissingValues", {"IMPUTE": "impute", "DROP": "drop", "ERROR": "error"})
 CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"})
+DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
 FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
@@ -65,21 +66,22 @@ Targets = Annotated[
 Ignored = Annotated[
     str, typer.Option(metavar="NAMES", help="Columns to leave out, with commas (CSV, ARFF).")
 ]
-Missing = Annotated[
-    MissingValues, typer.Option("--missing", help="What is done about missing values.")
-]
+Missing = Annotated[MissingValues, typer.Option(help="What is done about missing values.")]
 Categories = Annotated[CategoryChoice, typer.Option(help="What is done about columns of words.")]
 Kinds = Annotated[
     str,
     typer.Option(
-        metavar="NAME=KIND", help="Kinds of columns, with commas: number, category, tags, ignored."
+        metavar="NAME=KIND,…", help="What columns are: number, category, tags or ignored."
     ),
 ]
+Tags = Annotated[
+    str, typer.Option(metavar="NAMES", help="Columns of several words a cell, with commas.")
+]
 MissingWords = Annotated[
-    str, typer.Option("--missing-values", metavar="WORDS", help="More words for missing values.")
+    str, typer.Option(metavar="WORDS", help="More words for missing values, with commas.")
 ]
 Decimal = Annotated[
-    str, typer.Option(metavar="MARK", help="Decimal mark, . or , if the file leaves it open.")
+    DecimalMark | None, typer.Option(help="Decimal mark, where the file leaves it open.")
 ]
 Refit = Annotated[
     bool, typer.Option(help="Test the model that is fitted to train and dev together.")
@@ -242,9 +244,9 @@ def compare(
     missing: Missing = MissingValues.IMPUTE,
     categories: Categories = CategoryChoice.ENCODE,
     kinds: Kinds = "",
-    tags: Annotated[str, typer.Option(metavar="NAMES", help="Columns of tags, with commas.")] = "",
+    tags: Tags = "",
     missing_values: MissingWords = "",
-    decimal: Decimal = "",
+    decimal: Decimal = None,
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     refit: Refit = True,
@@ -280,10 +282,10 @@ def compare(
     experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
-    given |= {"--missing": missing.value} if missing is not MissingValues.IMPUTE else {}
-    given |= {"--categories": categories.value} if categories is not CategoryChoice.ENCODE else {}
+    given["--missing"] = "" if missing is MissingValues.IMPUTE else missing.value
+    given["--categories"] = "" if categories is CategoryChoice.ENCODE else categories.value
     given |= {"--kinds": kinds, "--tags": tags, "--missing-values": missing_values}
-    given |= {"--decimal": decimal}
+    given["--decimal"] = decimal.value if decimal else ""
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
     arguments += [] if intercept else ["--no-intercept"]
     arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
@@ -312,9 +314,9 @@ def fit(
     missing: Missing = MissingValues.IMPUTE,
     categories: Categories = CategoryChoice.ENCODE,
     kinds: Kinds = "",
-    tags: Annotated[str, typer.Option(metavar="NAMES", help="Columns of tags, with commas.")] = "",
+    tags: Tags = "",
     missing_values: MissingWords = "",
-    decimal: Decimal = "",
+    decimal: Decimal = None,
     intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
@@ -353,7 +355,7 @@ def fit(
     model_files.save(model, output)
     lines = [
         f"fitted {LossChoice.of(loss, tightness)} to {fitted.samples} samples, "
-        f"{len(model.feature_names)} features, {len(model.target_names)} targets ({model.kind})"
+        f"{model.columns.n_features} features, {len(model.target_names)} targets ({model.kind})"
     ]
     if model.cv_score is not None:
         error = number(-model.cv_score)
@@ -441,22 +443,37 @@ def _reading(
     kinds: str,
     tags: str,
     missing_values: str,
-    decimal: str,
+    decimal: DecimalMark | None,
 ) -> "ReadOptions":
+    """What the readers of CSV and ARFF files are told."""
     from .datasets import ReadOptions
 
-    pairs = [pair.rpartition("=") for pair in _names(kinds) or ()]
-    try:
-        return ReadOptions(
-            missing=missing.value,
-            categories=categories.value,
-            kinds={name: kind for name, _, kind in pairs},
-            tags=_names(tags) or (),
-            missing_values=_names(missing_values) or (),
-            decimal=decimal or None,
-        )
-    except ValueError as error:
-        return fail(str(error))
+    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
+    for name in columns_of_tags:
+        if kind_of.get(name, "tags") != "tags":
+            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
+    return ReadOptions(
+        missing=missing.value,
+        categories=categories.value,
+        kinds=kind_of,
+        tags=columns_of_tags,
+        missing_values=_names(missing_values) or (),
+        decimal=decimal.value if decimal else None,
+    )
+
+
+def _kinds(text: str) -> dict[str, str]:
+    """Column → kind, of ``zip=category,note=ignored``."""
+    from .datasets.options import KINDS
+
+    found: dict[str, str] = {}
+    for pair in _names(text) or ():
+        name, _, kind = (part.strip() for part in pair.rpartition("="))
+        if not name or kind not in KINDS:
+            fail(f"--kinds needs NAME=KIND, with KIND among {', '.join(KINDS)}, got {pair!r}")
+        if found.setdefault(name, kind) != kind:
+            fail(f"--kinds names {name!r} twice, as {found[name]} and as {kind}")
+    return found
 
 
 def _check_loss(name: str, tightness: float | None = None) -> None:

@@ -47,7 +47,7 @@ _SHOWN_WORDS = 5
 
 @dataclass(frozen=True)
 class Place:
-    """A file, how options are named in messages, and what they say."""
+    """A file, and what its reader was told."""
 
     path: Path
     options: ReadOptions

@@ -1,6 +1,6 @@
 """What a reader returns: features, targets and their names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .columns import Columns
 
 Matrix = Any  # a NumPy array or a SciPy CSR array, (n, d)
-Codes = Mapping[str, Mapping[str, float]]  # feature → value in the file → number in X
 
 MAX_FEATURES = 1_000_000
 MAX_CLASSES = 100_000
@@ -39,7 +38,6 @@ class Table:
         columns: the recipe that made the features, for other files: :func:`read_table` with
             ``like``, and :func:`read_inputs`.
         lines: line of each row in the file; empty where rows were put together otherwise.
-        codes: numbers of words in models of earlier versions; no reader fills it.
     """
 
     X: Matrix
@@ -50,7 +48,6 @@ class Table:
     notes: tuple[str, ...] = ()
     columns: "Columns | None" = None
     lines: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    codes: Codes = field(default_factory=dict)
 
     def __repr__(self) -> str:
         n, width = self.X.shape

@@ -498,7 +498,9 @@ def _column(data: object) -> Column:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(f"{name} is {_shown(value)}, expected text")
+        raise ValueError(
+            f"{name} is {_shown(value)}, expected text of at most {MAX_TEXT} characters"
+        )
     return value
 
 
@@ -509,11 +511,9 @@ def _flag(name: str, value: object) -> bool:
 
 
 def _number_or_none(name: str, value: object) -> float | None:
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+    if value is not None and not (isinstance(value, float) and math.isfinite(value)):
         raise ValueError(f"{name} is {_shown(value)}, expected a finite number or null")
-    return float(value)  # type: ignore[arg-type]
+    return value
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:

@@ -65,21 +65,17 @@ def read_libsvm(
     data = np.frombuffer(values, dtype=np.float64) if values else np.zeros(0)
     X = sparse.csr_array((data.copy(), columns, np.frombuffer(starts, dtype=np.int64)), (n, d))
     X.sort_indices()
+    features = Columns(n_numbered=d)
     return Table(
         X=compact(X),
         Y=indicator(labels, label_starts, k, path),
         kind="indicators",
-        feature_names=feature_names(d),
+        feature_names=features.feature_names,
         target_names=numbered("label_", k, 0),
         notes=tuple(notes),
-        columns=Columns(n_numbered=d),
+        columns=features,
         lines=np.array(lines, dtype=np.int64),
     )
-
-
-def feature_names(count: int) -> tuple[str, ...]:
-    """What the features of a file are called, which names none."""
-    return numbered("feature_", count, 1)
 
 
 def _labels(token: str, max_class: int, path: Path, number: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from ._csv_dialect import column_names
 from ._errors import DataError
 from ._mulan import expand_targets
-from ._table import Codes, Matrix, Table, check_target_cells, listed
+from ._table import Table, check_target_cells, listed
 from ._text import plain_suffix
 from .arff import read_arff
 from .columns import Boolean, Columns, Number
@@ -78,9 +78,10 @@ def read_table(
     names = expand_targets(targets, path)
     match kind:
         case "libsvm":
-            if names or ignore:
-                problem = "LIBSVM files have no named columns; leave --targets and --ignore out"
-                raise DataError(problem, path)
+            if names or ignore or options.named:
+                problem = "LIBSVM files have no named columns"
+                advice = "leave --targets, --ignore, --kinds and --tags out"
+                raise DataError(problem, path, None, advice)
             _refuse_words(columns, path)
             table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
         case "arff":
@@ -129,18 +130,6 @@ def read_inputs(
                 raise _unknown(other, path)
     except DataError as error:
         raise error.without_advice() from None
-
-
-def read_features(
-    path: Path,
-    names: Sequence[str],
-    codes: Codes,
-    format: str | None = None,  # noqa: A002  (the option is called --format)
-) -> Matrix:
-    """The named columns of a file, in that order, all of them numbers: what codes there are."""
-    if codes:
-        raise DataError(f"the words of {next(iter(codes))!r} have no numbers any more", path)
-    return read_inputs(path, Columns.plain(names), format).X
 
 
 def _columns_of(table: Table) -> Columns:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..datasets import DataError, Table
+from ..datasets import DataError, Table, split_table
 from ..datasets._files import sha256, write_atomically
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model import constant_columns
@@ -41,6 +41,8 @@ def experiment_of(
 ) -> tuple[paper.Experiment, tuple[str, ...]]:
     """The file's labelled rows; a quarter is held out for testing unless a test file is given.
 
+    Missing numbers are replaced by the medians of the rows that are learned from.
+
     Returns:
         The experiment, and notes on what was left out.
     """
@@ -51,29 +53,33 @@ def experiment_of(
         test = test.labelled(test_file)
         notes += [f"{test_file.name}: {note}" for note in test.notes]
         checksums[f"{test_file.name} (test)"] = sha256(test_file)
-        X, Y, X_test, Y_test = table.X, table.Y, test.X, test.Y
+        _check_size(table.X.shape[0], file)
+        train = table
     else:
-        order = np.random.default_rng(_TEST_SEED).permutation(table.X.shape[0])
-        size = -(-order.size // TEST_SHARE)
-        held, kept = np.sort(order[:size]), np.sort(order[size:])
-        X, Y, X_test, Y_test = table.X[kept], table.Y[kept], table.X[held], table.Y[held]
-    if X.shape[0] < MIN_SAMPLES:
-        raise DataError(f"{X.shape[0]} samples to learn from, expected {MIN_SAMPLES} or more", file)
-    constant = constant_columns(X, zero_only=not options.protocol.centered).size
+        held_out = -(-table.X.shape[0] // TEST_SHARE)
+        kept = table.X.shape[0] - held_out
+        _check_size(kept, file)
+        train, test = split_table(table, (kept, held_out), _TEST_SEED)
+    constant = constant_columns(train.X, zero_only=not options.protocol.centered).size
     if constant:
         are = "is" if constant == 1 else "are"
-        notes.append(f"{constant} of {X.shape[1]} features {are} constant and left out")
+        notes.append(f"{constant} of {train.X.shape[1]} features {are} constant and left out")
     experiment = paper.Experiment(
         name=_stem(file),
-        X=X,
-        Y=label_proportions(Y),
-        X_test=X_test,
-        Y_test=label_proportions(Y_test),
+        X=train.X,
+        Y=label_proportions(train.Y),
+        X_test=test.X,
+        Y_test=label_proportions(test.Y),
         checksums=checksums,
         file=file,
     )
     paper.check(experiment, options.protocol, options.seeds)
     return experiment, tuple(notes)
+
+
+def _check_size(samples: int, file: Path) -> None:
+    if samples < MIN_SAMPLES:
+        raise DataError(f"{samples} samples to learn from, expected {MIN_SAMPLES} or more", file)
 
 
 def _stem(file: Path) -> str:

@@ -1,7 +1,8 @@
-"""What a saved model says of itself: a flat JSON object, checked key by key.
+"""What a saved model says of itself: a JSON object, checked key by key.
 
 The keys must be exactly those below, each of them once, and their values exactly of the type and in
-the range that the table of fields says. Numbers are finite.
+the range that the table of fields says. Numbers are finite. The recipe of the columns, the only
+value that is an object, checks itself: :meth:`fitzpatrick.datasets.Columns.from_json`.
 """
 
 import json
@@ -114,6 +115,7 @@ def to_text(description: Description) -> str:
         if fields[key] is None:
             del fields[key]
     _check(fields)
+    Columns.from_json(fields["columns"])
     content = {"format": FORMAT, "version": VERSION, **fields}
     return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
 

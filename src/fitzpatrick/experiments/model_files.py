@@ -26,7 +26,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """An estimator with the names of its columns.
+    """An estimator, and what it takes to use it on a file.
 
     Attributes:
         estimator: fitted, in float64.
@@ -42,11 +42,6 @@ class SavedModel:
     target_names: tuple[str, ...]
     kind: str
     cv_score: float | None = None
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """One per column of X."""
-        return self.columns.feature_names
 
 
 def save(model: SavedModel, path: Path) -> None:
@@ -155,8 +150,8 @@ def _regressor(
 def _check_shapes(
     description: Description, coef: tuple[int, ...], intercept: tuple[int, ...]
 ) -> None:
-    """Both shapes must be those that the names ask for, within the bounds of what is fitted."""
-    n_targets, width = len(description.target_names), len(description.columns.feature_names)
+    """Both shapes must be those that the names and the recipe ask for, within the bounds of what is fitted."""
+    n_targets, width = len(description.target_names), description.columns.n_features
     if len(coef) != 2 or coef[0] != n_targets or coef[1] != width:
         raise ValueError(f"coefficients {coef} for {n_targets} targets and {width} features")
     if intercept != (n_targets,):
