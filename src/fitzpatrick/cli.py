@@ -378,8 +378,9 @@ def predict(
 ) -> None:
     """Predict the targets of a file, as CSV.
 
-    One line per sample, in their order. Columns that the model does not know are ignored. Models of
-    class names add a last column, the class of the largest proportion.
+    One line per sample, in their order. Columns that the model does not know are ignored; notes on
+    the others, such as missing values and new words, go to standard error. Models of class names
+    add a last column, the class of the largest proportion.
     """
     from .datasets import read_inputs
     from .datasets._files import write_atomically

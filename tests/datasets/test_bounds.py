@@ -81,4 +81,4 @@ def test_numbered_features_are_not_stored(tmp_path):
     model_files.save(model, tmp_path / "m.npz")
     with zipfile.ZipFile(tmp_path / "m.npz") as archive:
         assert b"feature_30000" not in archive.read("model.json")
-    assert model_files.load(tmp_path / "m.npz").feature_names == table.feature_names
+    assert model_files.load(tmp_path / "m.npz").columns.feature_names == table.feature_names

@@ -191,6 +191,7 @@ def test_recipe_survives_json():
         (lambda data: data["columns"][0].update(fill="1"), "fill is '1', expected a finite number"),
         (lambda data: data["columns"][0].update(fill=float("nan")), "fill is nan, expected a fini"),
         (lambda data: data["columns"][0].update(fill=True), "fill is True, expected a finite"),
+        (lambda data: data["columns"][0].update(fill=1), "fill is 1, expected a finite"),
         (lambda data: data["columns"][0].update(decimal=";"), "decimal is ';', expected one of"),
         (lambda data: data["columns"][0].update(decimal=[]), r"decimal is \[\], expected one of"),
         (lambda data: data["columns"][0].update(marks_missing=1), "expected true or false"),

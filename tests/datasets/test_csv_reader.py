@@ -163,8 +163,10 @@ def test_csv_needs_targets_and_libsvm_has_none(tmp_path):
     )
     with pytest.raises(DataError, match=asked):
         read_table(write(tmp_path, INDICATORS))
-    with pytest.raises(DataError, match="leave --targets and --ignore out"):
+    with pytest.raises(DataError, match="leave --targets, --ignore, --kinds and --tags out"):
         read_table(write(tmp_path, "0 1:1\n", "a.svm"), ["x"])
+    with pytest.raises(DataError, match="LIBSVM files have no named columns"):
+        read_table(tmp_path / "a.svm", options=ReadOptions(tags=["x"]))
 
 
 def test_targets_named_twice(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from fitzpatrick.datasets import DATASETS, DataError, load_dataset, read_inputs, read_table
 from fitzpatrick.datasets._registry import DatasetInfo, Statistics
+from fitzpatrick.experiments import model_files
 
 ROWS = [("red", "no", 3), ("green", "yes", 4), ("blue", "no", 5)]
 
@@ -51,6 +52,19 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
     np.testing.assert_array_equal(np.asarray(test.X), train.X)
     assert (test.columns, test.notes) == (train.columns, train.notes)
     np.testing.assert_array_equal(read_inputs(path, train.columns).X, train.X)
+
+
+def test_models_hold_them(run, tmp_path, monkeypatch, train):
+    """The same rows, declared in another order, are predicted the same."""
+    monkeypatch.chdir(tmp_path)
+    arff(tmp_path / "test.arff", "blue,green,red", "no,yes", is_sparse=True)
+    fitting = ("--targets", "kind", "--alpha", 0.1, "-o", "m.npz")
+    assert run("fit", "train.arff", *fitting)[0] == 0
+    assert model_files.load(tmp_path / "m.npz").columns == train.columns
+    code, predictions, said = run("predict", "m.npz", "train.arff")
+    assert (code, len(set(predictions.splitlines()))) == (0, 4)
+    assert said.splitlines() == [f"note: {note}" for note in train.notes]
+    assert run("predict", "m.npz", "test.arff") == (0, predictions, said)
 
 
 def test_values_that_the_training_file_has_not(tmp_path, train):

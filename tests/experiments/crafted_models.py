@@ -17,6 +17,23 @@ import skops
 
 ENTRIES = ["model.json", "coef.npy", "intercept.npy"]
 COEF, INTERCEPT = np.asarray([[1.5, -2.0, 0.0], [0.25, 1e-300, -1e300]]), np.asarray([0.5, -0.5])
+NUMBER = {
+    "kind": "number",
+    "name": "x",
+    "fill": 2.5,
+    "marks_missing": False,
+    "unit": "",
+    "decimal": ".",
+    "thousands": "",
+}
+CATEGORY = {
+    "kind": "category",
+    "name": "z",
+    "values": ["red", "blue"],
+    "marks_missing": False,
+    "allows_missing": True,
+}
+COLUMNS = {"n_numbered": 0, "missing_values": ["k. A."], "columns": [NUMBER, CATEGORY]}
 DESCRIPTION = {
     "format": "fitzpatrick-model",
     "version": 1,
@@ -26,15 +43,19 @@ DESCRIPTION = {
     "fit_intercept": True,
     "standardize": False,
     "kind": "labels",
-    "feature_names": ["x", "y", "z"],
+    "columns": COLUMNS,
     "target_names": ["a", "b"],
-    "codes": {"z": {"red": 0.0, "blue": 1.0}},
     "cv_score": None,
     "objective": 1.25,
     "gradient_norm": 1e-9,
     "n_iter": 7,
     "status": "CONVERGED",
 }
+
+
+def columns(*items, **changes):
+    """A recipe, of which some parts are other ones."""
+    return {**COLUMNS, "columns": list(items or (NUMBER, CATEGORY)), **changes}
 
 
 def npy(array, **options):
@@ -408,16 +429,23 @@ TEXTS = {
         text_with(b'"alpha"', b'"alpha": 1.0, "alpha"'),
         "a key of its JSON occurs twice",
     ),
-    "inner key twice": (text_with(b'{"red"', b'{"red": 1.0, "red"'), "of its JSON occurs twice"),
+    "inner key twice": (
+        text_with(b'{"kind": "number"', b'{"kind": "number", "kind": "number"'),
+        "a key of its JSON occurs twice",
+    ),
     "NaN": (text_with(b"1.25", b"NaN"), "its JSON holds NaN, which is not a number"),
     "infinity": (text_with(b"1.25", b"-Infinity"), "its JSON holds -Infinity, which is not a"),
     "overflow": (text_with(b"1.25", b"1e999"), "objective is Infinity, expected a number"),
     "digits": (text_with(b"7", b"7" * 5000), "Exceeds the limit"),
     "deep list": (b"[" * 10**6, "recursion"),
     "deep object": (b'{"a":' * 10**5 + b"1" + b"}" * 10**5, "recursion"),
-    "deep codes": (
-        text_with(b'{"red": 0.0, "blue": 1.0}', b"[" * 300 + b"]" * 300),
-        "codes is .*, expected for some features, the numbers of words",
+    "overflow of a column": (
+        text_with(b"2.5", b"-1e999"),
+        "fill is -inf, expected a finite number or null",
+    ),
+    "deep column": (
+        text_with(b'["red", "blue"]', b"[" * 300 + b"]" * 300),
+        "values is .*, expected text",
     ),
 }
 
@@ -441,23 +469,41 @@ FIELDS = [
     ("standardize", None, "standardize is null, expected true or false"),
     ("kind", "none", 'kind is "none", expected indicators or proportions or labels or numbers'),
     ("kind", {}, "kind is {}, "),
-    ("feature_names", [], "feature_names is .*, expected null or different names"),
-    ("feature_names", ["x", "y", "x"], "feature_names is .*, expected null or different names"),
-    ("feature_names", ["x", "y", 3], "feature_names is .*, expected null or different names"),
-    ("feature_names", "xyz", 'feature_names is "xyz", '),
-    ("feature_names", ["x", "z"], r"coefficients \(2, 3\) for 2 targets and 2 features"),
-    ("feature_names", None, "codes of 'z', which is not a feature"),
+    ("columns", None, "columns is null, expected the recipe of the columns"),
+    ("columns", [NUMBER], "columns is .*, expected the recipe of the columns"),
+    ("columns", {}, "{} is not a recipe of columns with columns, missing_values, n_numbered"),
+    ("columns", {**COLUMNS, "call": "os.system"}, "is not a recipe of columns with"),
+    ("columns", columns(n_numbered=3), "columns is no list, or not empty beside n_numbered"),
+    ("columns", columns(columns=[], n_numbered=3.0), "n_numbered is 3.0, expected 0 to 1000000"),
+    ("columns", columns(columns=[], n_numbered=10**7), "n_numbered is 10000000, expected 0 to"),
+    ("columns", columns(columns=[], n_numbered=2), "coefficients .* for 2 targets and 2 features"),
+    ("columns", columns(columns=[]), "0 features, expected 1 to 1000000"),
+    ("columns", columns(missing_values=[1]), "missing_values is 1, expected text"),
+    ("columns", columns(NUMBER), r"coefficients \(2, 3\) for 2 targets and 1 features"),
+    ("columns", columns(NUMBER, NUMBER, CATEGORY), "two columns have the same name"),
+    ("columns", columns({**NUMBER, "kind": "os.system"}), "is not a column of a kind among number"),
+    ("columns", columns({**CATEGORY, "fill": 1.0}), "is not a category column with allows_missing"),
+    ("columns", columns({**NUMBER, "fill": 1}), "fill is 1, expected a finite number or null"),
+    ("columns", columns({**NUMBER, "fill": 10**400}), "fill is 1000.*, expected a finite number"),
+    ("columns", columns({**NUMBER, "fill": True}), "fill is True, expected a finite number"),
+    ("columns", columns({**NUMBER, "marks_missing": 0}), "marks_missing is 0, expected true or"),
+    ("columns", columns({**NUMBER, "decimal": ";"}), "decimal is ';', expected one of"),
+    (
+        "columns",
+        columns({**NUMBER, "name": "x" * 1001}),
+        "expected text of at most 1000 characters",
+    ),
+    ("columns", columns({**NUMBER, "name": "\x1b[2J", "unit": 1}), "unit is 1, expected text"),
+    ("columns", columns({**CATEGORY, "values": ["red", "red"]}), "values has a word twice"),
+    ("columns", columns({**CATEGORY, "values": "red"}), "values is 'red', expected at most 10000"),
     ("target_names", None, "target_names is null, " + NAMES),
     ("target_names", ["a", "a"], "target_names is .*, " + NAMES),
     ("target_names", ["a", ["b"]], "target_names is .*, " + NAMES),
     ("target_names", {"a": 1, "b": 2}, "target_names is .*, " + NAMES),
     ("target_names", "a" * 10**5, r'target_names is "a{38}…, ' + NAMES),
     ("target_names", ["a"], r"coefficients \(2, 3\) for 1 targets and 3 features"),
-    ("codes", [], r"codes is \[\], expected for some features, the numbers of words"),
-    ("codes", {"z": {"red": True}}, "codes is .*, expected"),
-    ("codes", {"z": {"red": 1}}, "codes is .*, expected"),
-    ("codes", {"z": ["red"]}, "codes is .*, expected"),
-    ("codes", {"w": {"red": 1.0}}, "codes of 'w', which is not a feature"),
+    ("codes", {}, '"codes" is not known'),
+    ("feature_names", ["x", "y", "z"], '"feature_names" is not known'),
     ("cv_score", False, "cv_score is false, expected null or a number"),
     ("cv_score", 1, "cv_score is 1, expected null or a number"),
     ("objective", None, "objective is null, expected a number"),

@@ -16,8 +16,8 @@ import pytest
 import skops.io
 from sklearn.model_selection import KFold
 
-from fitzpatrick.datasets import DataError
-from fitzpatrick.datasets._table import Table
+from fitzpatrick.datasets import Columns, DataError, Table
+from fitzpatrick.datasets.columns import Category, Number
 from fitzpatrick.experiments import model_archive, model_files, models
 from fitzpatrick.experiments.model_archive import Archive
 from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV
@@ -28,6 +28,7 @@ from .crafted_models import (
     ARCHIVES,
     ARRAYS,
     COEF,
+    COLUMNS,
     DESCRIPTION,
     ENTRIES,
     FIELDS,
@@ -49,6 +50,10 @@ LOSSES = {
     "labels": "fitzpatrick_logistic",
     "numbers": "squared",
 }
+RECIPE = Columns(
+    (Number('a "quoted"\tname', 0.1, marks_missing=True), Category("größe", ("klein", "groß"))),
+    missing_values=("\u2028",),
+)
 
 
 def load_bytes(folder, content, name="m.npz"):
@@ -67,9 +72,10 @@ def table(kind, n=40):
         "labels": np.eye(3)[scores.argmax(axis=1)],
         "numbers": scores,
     }[kind]
+    if kind == "labels":
+        return Table(X, Y, kind, RECIPE.feature_names, ("u", "v", "größe"), columns=RECIPE)
     names = ("größe", 'a "quoted"\tname', "constant", "\u2028")
-    codes = {"größe": {"klein": 0.0, "groß": 1.0}} if kind == "labels" else {}
-    return Table(X, Y, kind, names, ("u", "v", "größe"), codes=codes)
+    return Table(X, Y, kind, names, ("u", "v", "größe"))
 
 
 def fitted(kind="labels", alpha=0.5):
@@ -145,7 +151,7 @@ def test_numpy_reads_the_file(tmp_path):
         description = json.loads(file["model.json"])
     assert description.keys() == DESCRIPTION.keys()
     assert description["target_names"] == ["u", "v", "größe"]
-    assert description["codes"] == {"größe": {"klein": 0.0, "groß": 1.0}}
+    assert description["columns"] == RECIPE.to_json()
 
 
 def test_coefficients_in_fortran_order_are_saved_in_c_order(tmp_path):
@@ -184,6 +190,23 @@ def test_save_refuses_what_load_would(tmp_path):
     refuse("alpha is 0.0, expected a positive number", alpha=0.0)
     refuse("objective is NaN, expected a number", objective_=float("nan"))
     refuse("loss is .*expected the name of a loss", loss_=FenchelYoungLoss(Negentropy()))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "reason"),
+    [
+        (Columns(n_numbered=3), r"coefficients \(3, 4\) for 3 targets and 3 features"),
+        (Columns.plain([*"abc", "d" * 1001]), "name is 'd+.*, expected text of at most 1000"),
+        (Columns.plain([*"abca"]), "two columns have the same name"),
+        (Columns((*map(Number, "abc"), Number("d", np.inf))), "fill is inf, expected a finite"),
+    ],
+    ids=["width", "long", "twice", "inf"],
+)
+def test_save_refuses_recipes_that_load_would(tmp_path, recipe, reason):
+    model, _ = fitted()
+    with pytest.raises(DataError, match=rf"m\.npz: the model cannot be saved \({reason}"):
+        model_files.save(replace(model, columns=recipe), tmp_path / "m.npz")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_save_refuses_names_that_are_too_long(tmp_path, monkeypatch):
@@ -308,12 +331,9 @@ def test_the_attacks_start_from_a_valid_file(tmp_path):
     model = load_bytes(tmp_path, content)
     np.testing.assert_array_equal(model.estimator.coef_, COEF)
     np.testing.assert_array_equal(model.estimator.intercept_, INTERCEPT)
-    assert (model.estimator.n_iter_, model.codes) == (7, DESCRIPTION["codes"])
-    assert load_bytes(tmp_path, archive(parts(feature_names=None, codes={}))).feature_names == (
-        "feature_1",
-        "feature_2",
-        "feature_3",
-    )
+    assert (model.estimator.n_iter_, model.columns.to_json()) == (7, COLUMNS)
+    numbered = load_bytes(tmp_path, archive(parts(columns=Columns(n_numbered=3).to_json())))
+    assert numbered.columns.feature_names == ("feature_1", "feature_2", "feature_3")
     model_files.save(model, tmp_path / "again.npz")
     with zipfile.ZipFile(tmp_path / "again.npz") as file:
         assert json.loads(file.read("model.json")) == DESCRIPTION
@@ -392,7 +412,7 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch):
         raise AssertionError("read")
 
     monkeypatch.setattr(Archive, "array", read)
-    wide = parts(feature_names=None, codes={})
+    wide = parts(columns=Columns(n_numbered=50).to_json())
     wide["coef.npy"] = npy(np.zeros((2, 50)))
     for limit, value in (("MAX_COEFFICIENTS", 99), ("MAX_FEATURES", 49)):
         with monkeypatch.context() as patch:
@@ -435,7 +455,7 @@ def test_changed_bytes_are_noticed_or_do_not_matter(tmp_path):
         np.testing.assert_array_equal(model.estimator.coef_, expected.estimator.coef_)
         np.testing.assert_array_equal(model.estimator.intercept_, expected.estimator.intercept_)
         assert model.estimator.get_params() == expected.estimator.get_params()
-        assert model.feature_names == expected.feature_names
+        assert model.columns == expected.columns
     assert refused > 200
 
 

@@ -42,6 +42,7 @@ MAX_CATEGORIES = 10_000  # of one column
 MAX_TEXT = 1000  # characters of a value, a name, a reason
 DENSE_CELLS = 4_000_000  # 32 MB: no need for a sparse table
 SEPARATORS = (";", "|", ",")  # of tags
+_SHOWN = 40
 _WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
 _WORDS = {"0": 0.0, "1": 1.0} | {
     word: value for pair in NO_YES for word, value in zip(pair, (0.0, 1.0), strict=True)
@@ -549,4 +550,6 @@ _CHECKS: Mapping[str, Any] = {
 
 
 def _shown(value: object) -> str:
-    return reprlib.repr(value)
+    """A few characters of it."""
+    text = reprlib.repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

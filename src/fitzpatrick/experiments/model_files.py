@@ -150,7 +150,7 @@ def _regressor(
 def _check_shapes(
     description: Description, coef: tuple[int, ...], intercept: tuple[int, ...]
 ) -> None:
-    """Both shapes must be those that the names and the recipe ask for, within the bounds of what is fitted."""
+    """Both shapes must be those that names and recipe ask for, within the bounds of a fit."""
     n_targets, width = len(description.target_names), description.columns.n_features
     if len(coef) != 2 or coef[0] != n_targets or coef[1] != width:
         raise ValueError(f"coefficients {coef} for {n_targets} targets and {width} features")
