@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, read_csv, read_inputs, read_table
+from fitzpatrick.datasets import DataError, ReadOptions, read_csv, read_inputs, read_table
 
 INDICATORS = "a,b,red,blue\n1,2,1,0\n3,4,1,1\n5,6,0,0\n"
 

@@ -1,0 +1,245 @@
+"""From a file as people have them to a model and its predictions, through the command line."""
+
+import io
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from fitzpatrick.datasets import ReadOptions, read_inputs, read_table, split_table
+from fitzpatrick.experiments import compare, model_files, models
+from fitzpatrick.experiments.runner import RunOptions
+from fitzpatrick.linear_model import ProportionRegressor
+
+# decimal commas, other words for missing values, booleans, codes with leading zeros, an id
+HEAD = "id;width;price;colour;sold;zone;genres;kind"
+TRAINING = [
+    "1;1,5;1.200,50 €;red;yes;007;rock;ant",
+    "2;;900,00 €;blue;no;012;jazz|rock;bee",
+    "3;2,25;NA;;yes;007;pop;cat",
+    "4;-0,75;1.050,00 €;red;;012;rock|pop;ant",
+    "5;k. A.;300,25 €;green;no;007;jazz;bee",
+    "6;3,125;875,75 €;blue;yes;;pop|jazz;cat",
+]
+OPTIONS = ("--targets", "kind", "--missing-values", "k. A.", "--tags", "genres")
+# columns in another order, one of them new; gaps where there were none; new words
+NEW = """zone,genres,sold,colour,price,width,comment
+7,metal,yes,pink,"€1,100.00",0.5,new
+012,rock|metal,,red,,,gaps
+,,no,,€20.25,k. A.,gaps
+007,pop,no,blue,€640.00,2.25,-
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    lines = [
+        line.replace(line.split(";")[0], str(10 * i + j), 1).replace(
+            ";1,5;", f";{generator.normal():.4f};".replace(".", ",")
+        )
+        for i in range(8)
+        for j, line in enumerate(TRAINING)
+    ]
+    (tmp_path / "train.csv").write_text("\n".join([HEAD, *lines]) + "\n", encoding="cp1252")
+    (tmp_path / "new.csv").write_text(NEW, encoding="utf-8")
+    return tmp_path
+
+
+def predictions(text):
+    frame = pd.read_csv(io.StringIO(text))
+    return frame.drop(columns="class").to_numpy(), frame["class"].tolist()
+
+
+def frame(path, **options):
+    """The columns that become features, read by pandas."""
+    raw = pd.read_csv(path, dtype=str, na_values=["k. A."], **options)
+    price = raw["price"].str.replace("€", "").str.strip()
+    if path.name == "train.csv":
+        raw["width"] = raw["width"].str.replace(",", ".")
+        price = price.str.replace(".", "").str.replace(",", ".")
+    raw["width"], raw["price"] = (
+        raw["width"].astype(float),
+        price.str.replace(",", "").astype(float),
+    )
+    raw["sold"] = raw["sold"].map({"no": 0.0, "yes": 1.0})
+    raw[["colour", "zone"]] = raw[["colour", "zone"]].fillna("~missing")
+    genres = raw["genres"].fillna("").str.split("|")
+    for tag in ("jazz", "pop", "rock"):
+        raw[tag] = [float(tag in tags) for tags in genres]
+    return raw
+
+
+def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
+    """The pipeline is scikit-learn's, on what pandas reads."""
+    code, out, err = run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")
+    assert (code, err) == (0, "")
+    assert "48 samples, 16 features, 3 targets (labels)" in out
+    said = " ".join(out.split())
+    for note in (
+        "left out: id (every row has a number of its own, as ids have)",
+        "decimal commas: width, price",
+        "no is 0 and yes is 1: sold",
+        "missing values are a category of their own: colour (8 rows), zone (8 rows)",
+    ):
+        assert f"note: {note}" in said
+
+    numbers = SimpleImputer(strategy="median", add_indicator=True)
+    words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    pipeline = make_pipeline(
+        make_column_transformer(
+            (numbers, ["width"]),
+            (numbers, ["price"]),
+            (words, ["colour"]),
+            (numbers, ["sold"]),
+            (words, ["zone"]),
+            (FunctionTransformer(), ["jazz", "pop", "rock"]),
+        ),
+        ProportionRegressor("fitzpatrick_logistic", 0.1, standardize=True),
+    )
+    train = frame(folder / "train.csv", sep=";", encoding="cp1252")
+    pipeline.fit(train, pd.get_dummies(train["kind"]).to_numpy(float))
+    for name, data in (("train.csv", train), ("new.csv", frame(folder / "new.csv"))):
+        code, out, _ = run("predict", "m.npz", name)
+        assert code == 0
+        found, classes = predictions(out)
+        expected = pipeline.predict(data)
+        # nine digits are written; the solver ends at a relative gradient norm of 1e-8 or less
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+        assert classes == [["ant", "bee", "cat"][i] for i in expected.argmax(axis=1)]
+
+
+def test_saved_models_predict_what_the_fitted_one_does(run, folder):
+    options = ReadOptions(missing_values=["k. A."], tags=["genres"])
+    table = read_table(folder / "train.csv", ["kind"], options=options)
+    fit = models.fit(
+        table,
+        folder / "train.csv",
+        "fitzpatrick_logistic",
+        0.1,
+        intercept=True,
+        standardize=True,
+    )
+    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
+    assert model_files.load(folder / "m.npz").columns == table.columns
+    for name in ("train.csv", "new.csv"):
+        inputs = read_inputs(folder / name, table.columns)
+        code, out, _ = run("predict", "m.npz", name)
+        assert (code, out) == (0, models.predictions_csv(fit.model, inputs.X))
+
+
+def test_predict_says_what_it_did_and_keeps_its_output_clean(run, folder):
+    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
+    code, out, err = run("predict", "m.npz", "new.csv")
+    assert code == 0
+    assert len(out.splitlines()) == 5
+    assert all(line.startswith("note: ") for line in err.splitlines())
+    for note in (
+        "missing numbers are replaced by the median of the training file and marked in a 0/1 "
+        "feature: width (2 rows), price (1 row), sold (1 row)",
+        "values that the training file has not are all zeros: colour (1 row: pink)",
+        "values that the training file has not are all zeros: genres (2 rows: metal)",
+    ):
+        assert f"note: {note}\n" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("0.5,new", "wide,new"), r"line 2: column 'width': 'wide' is not a number"),
+        (("sold,", "Sold,"), r"line 1: no column is called 'sold'; the columns are zone, "),
+        ((",no,blue", ",maybe,blue"), r"line 5: column 'sold': 'maybe' is neither no nor yes"),
+        (("€640.00", "640.00"), r"line 5: column 'price': '640\.00' has no €, as other numbers "),
+    ],
+    ids=["word", "column", "boolean", "sign"],
+)
+def test_predict_names_no_option_that_it_does_not_have(run, folder, change, problem):
+    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
+    assert NEW.count(change[0]) == 1
+    (folder / "new.csv").write_text(NEW.replace(*change), encoding="utf-8")
+    code, out, err = run("predict", "m.npz", "new.csv")
+    assert (code, out) == (2, "")
+    assert re.match(rf"error: new\.csv, {problem}", err)
+    assert "--" not in err
+
+
+def test_predict_without_missing_values(run, folder):
+    """A model of a file that was read with --missing error refuses gaps, without naming options."""
+    (folder / "a.csv").write_text("x,c,y\n" + "1,u,a\n2,v,b\n3,v,b\n" * 5)
+    (folder / "gap.csv").write_text("x,c\n1,u\n,v\n")
+    (folder / "word.csv").write_text("x,c\n1,u\n2,\n")
+    fitting = ("--targets", "y", "--missing", "error", "--alpha", 1, "-o", "m.npz")
+    assert run("fit", "a.csv", *fitting)[0] == 0
+    for name, column in (("gap", "x"), ("word", "c")):
+        assert run("predict", "m.npz", f"{name}.csv") == (
+            2,
+            "",
+            f"error: {name}.csv, line 3: column '{column}': no value, and the training file was "
+            "read without missing values\n",
+        )
+
+
+def test_rows_with_missing_values_are_dropped(run, folder):
+    options = ("--missing", "drop", "--ignore", "zone", "--alpha", 1, "-o", "m.npz")
+    code, out, _ = run("fit", "train.csv", *OPTIONS, *options)
+    assert code == 0
+    assert "16 samples, " in out
+    assert "note: left out: 32 of 48 rows, with missing values" in out
+
+
+def test_compare_repeats_the_options(run, folder):
+    """The line to run next reads the file in the same way."""
+    text = (folder / "train.csv").read_text(encoding="cp1252").replace("NA", "1.200 €")
+    (folder / "train.csv").write_text(text.replace("k. A.", "1,234"), encoding="cp1252")
+    given = ("--targets", "kind", "--ignore", "id", "--missing", "drop")
+    given += ("--kinds", "zone=ignored,colour=category", "--tags", "genres")
+    given += ("--missing-values", "k. A.,none", "--decimal", ",")
+    code, out, _ = run(
+        "compare", "train.csv", *given, "--losses", "logistic", "--seeds", 1, "-j", 1
+    )
+    assert code == 0
+    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+    assert words[:-4] == ["fit", "train.csv", *given, "--loss", "logistic"]
+    assert run(*words)[0] == 0
+    columns = model_files.load(folder / "model.npz").columns
+    assert columns.missing_values == ("k. A.", "none")
+    kinds = {column.name: column.kind for column in columns.items}
+    assert kinds == {
+        "width": "number",
+        "price": "number",
+        "colour": "category",
+        "sold": "boolean",
+        "zone": "ignored",
+        "genres": "tags",
+    }
+
+
+def test_words_are_refused_where_that_is_asked_for(run, folder):
+    for command in ("compare", "fit"):
+        output = ("-o", "made")
+        code, _, err = run(command, "train.csv", *OPTIONS, "--categories", "error", *output)
+        assert code == 2
+        assert "column 'colour': 'red' is not a number; --categories encode makes features" in err
+        assert not (folder / "made").exists()
+
+
+def test_what_is_held_out_has_no_say_in_the_medians(folder):
+    options = ReadOptions(missing_values=["k. A."], tags=["genres"])
+    path = folder / "train.csv"
+    table = read_table(path, ["kind"], options=options)
+    found, _ = compare.experiment_of(table, path, None, None, RunOptions(()))
+    train, test = split_table(table, (36, 12), seed=0)
+    np.testing.assert_array_equal(found.X, train.X)
+    np.testing.assert_array_equal(found.X_test, test.X)
+    known = found.X[found.X[:, 1] == 0, 0]
+    assert np.median(known) != table.columns.items[1].fill
+    for X in (found.X, found.X_test):
+        assert (X[:, 1] == 1).any()
+        assert (X[X[:, 1] == 1, 0] == np.median(known)).all()
