@@ -1,9 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
+OLDEST := .venv-oldest/bin
 # worker processes of the test suite
 JOBS ?= auto
+# how long to fuzz
+SECONDS ?= 60
 
-.PHONY: run test lint bench clean
+.PHONY: run test test-all test-oldest lint fuzz mutants bench clean
 
 run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
@@ -11,10 +14,25 @@ run: .venv/run.stamp
 test: lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
 
+# every combination that `make test` takes a part of
+test-all: lint
+	FITZPATRICK_TEST_ALL=1 JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
+
+# the lowest versions that pyproject.toml allows, without PyTorch
+test-oldest: .venv-oldest/stamp
+	JAX_PLATFORMS=cpu $(OLDEST)/python -m pytest -q -n $(JOBS)
+
 lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+fuzz: .venv/dev.stamp
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
+
+# seeds bugs one at a time; about half an hour
+mutants: .venv/dev.stamp
+	$(BIN)/python tools/mutants.py
 
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/cpu_losses.py
@@ -30,5 +48,10 @@ bench: .venv/dev.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@ .venv/run.stamp
 
+.venv-oldest/stamp: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	$(OLDEST)/pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[test]"
+	touch $@
+
 clean:
-	rm -rf .venv out build dist
+	rm -rf .venv .venv-oldest out build dist

@@ -9,9 +9,12 @@ medians of many runs with a cold cache, taken in two ways:
 - ``idle_ms``: with nothing queued, so that the GPU waits for Python; where kernels are short, this
   is the host's time.
 
-    python benchmarks/gpu_losses.py --csv benchmarks/results/gpu_losses.csv
+    python benchmarks/gpu_losses.py --csv benchmarks/results/gpu_losses.csv --seeds 3
     python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
     python benchmarks/gpu_losses.py --table benchmarks/results/gpu_losses.csv
+
+Besides the named losses, each regularizer is measured at the tightness 1/2 and 2, and on rows of
+ties below a peak, just within reach of the sparse losses, which are the most work for them.
 
 Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax. Liger
 overwrites the scores with their gradient; it has a copy of its own.
@@ -19,9 +22,12 @@ overwrites the scores with their gradient; it has a copy of its own.
 
 import argparse
 import csv
+import functools
 import importlib
 import importlib.metadata
+import itertools
 import platform
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,7 +43,7 @@ SWEEP = [64, 256, 1000, 4096, 16384, 50257, 200003]
 SWEEP_ENTRIES = 2**28
 # images: classes in the second axis, one label a pixel
 IMAGES = (16, 32, 512, 512)
-SEED = 0
+TIGHTNESSES = [0.5, 2.0]
 OURS = [
     "logistic",
     "fitzpatrick_logistic",
@@ -81,6 +87,37 @@ def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
     for name in OURS:
         yield name, "fitzpatrick", getattr(functional, f"{name}_loss")
+
+
+def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """The mean of a loss at any tightness, by the kernel that computes loss and gradient."""
+    import torch
+
+    from fitzpatrick.engines.triton import launch
+    from fitzpatrick.engines.triton.specs import SPECS
+
+    class Mean(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, target: Any, omega: str, tightness: float) -> Any:
+            scale = len(x) if target.is_floating_point() else None
+            value, ctx.gradient = launch.value_and_gradient(
+                x, target, scale, omega, tightness, -100
+            )
+            return value.sum()
+
+        @staticmethod
+        def backward(ctx: Any, upstream: Any) -> Any:
+            launch.scale_rows_(ctx.gradient, upstream)
+            return ctx.gradient, None, None, None
+
+    for omega in SPECS:
+        for c in TIGHTNESSES:
+            mean = functools.partial(_apply, Mean, omega, c)
+            yield f"fitzpatrick_{omega}", f"fitzpatrick, tightness {c}", mean
+
+
+def _apply(function: Any, omega: str, tightness: float, x: Any, target: Any) -> Any:
+    return function.apply(x, target, omega, tightness)
 
 
 def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
@@ -202,7 +239,18 @@ def measure(
     }
 
 
-def run(path: Path) -> None:
+def _scores(suite: str, shape: tuple[int, ...], generator: Any) -> Any:
+    import torch
+
+    if suite != "ties":
+        return torch.randn(shape, device="cuda", generator=generator)
+    scores = torch.zeros(shape, device="cuda")
+    # the peak's distance is 1 for sparsemax to 3 for the Fitzpatrick entmax15 loss
+    scores[:, 0] = torch.arange(shape[0], device="cuda") % 3 + 1 - 2**-6
+    return scores
+
+
+def run(path: Path, seeds: int) -> None:
     import torch
 
     if not torch.cuda.is_available():
@@ -216,32 +264,37 @@ def run(path: Path) -> None:
         "liger": version("liger-kernel"),
         "entmax": version("entmax"),
         "copy_tb_s": round(rate / 1e9, 3),
-        "seed": SEED,
     }
     print(machine)
-    generator = torch.Generator("cuda").manual_seed(SEED)
     cases = [("shapes", *shape) for shape in SHAPES]
     cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
     pixels = IMAGES[0] * IMAGES[2] * IMAGES[3]
     cases.append(("images", pixels, IMAGES[1], "float32"))
+    cases += [("ties", *SHAPES[0]), ("ties", *SHAPES[3])]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        for suite, n, k, dtype in cases:
+        for seed, (suite, n, k, dtype) in itertools.product(range(seeds), cases):
+            generator = torch.Generator("cuda").manual_seed(seed)
+            machine["seed"] = seed
             kind = getattr(torch, dtype)
             shape: tuple[int, ...] = IMAGES if suite == "images" else (n, k)
-            scores = torch.randn(shape, device="cuda", generator=generator).to(kind)
+            scores = _scores(suite, shape, generator).to(kind)
             scores.requires_grad_()
             shape = shape[:1] + shape[2:]
             labels = torch.randint(0, k, shape, device="cuda", generator=generator)
             gradient = scores.numel() * scores.element_size()
-            rows = [("labels", labels, *contender) for contender in (*ours(), *others(suite))]
+            contenders = [*ours(), *others(suite)] if suite != "ties" else [*ours()]
+            if suite in ("shapes", "ties"):
+                contenders += ours_at_other_tightness()
+            rows = [("labels", labels, *contender) for contender in contenders]
             if suite == "shapes":
                 noise = torch.randn(n, k, device="cuda", generator=generator)
                 proportions = torch.softmax(noise, -1).to(kind)
                 del noise
-                rows += [("proportions", proportions, *contender) for contender in ours()]
+                contenders = [*ours(), *ours_at_other_tightness()]
+                rows += [("proportions", proportions, *contender) for contender in contenders]
             for target_name, target, loss, library, function in rows:
                 floor = gradient * (2 if target_name == "labels" else 3) / rate
                 given = scores
@@ -306,6 +359,7 @@ def plot(path: Path) -> None:
 
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["target"] == "labels"]
+    rows = [row for row in rows if row["seed"] == "0"]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6.2), width_ratios=[3, 2])
     for i, (contender, (colour, hatch)) in enumerate(BARS.items()):
         own = [row for row in rows if (row["library"], row["loss"]) == contender]
@@ -367,40 +421,50 @@ TABLES = {
     },
     "proportions": {name.replace("_", " ").capitalize(): ("fitzpatrick", name) for name in OURS},
 }
+TABLES |= {
+    f"{target}, tightness": {
+        f"{omega}, c = {c}": (f"fitzpatrick, tightness {c}", f"fitzpatrick_{omega}")
+        for omega in ("logistic", "sparsemax", "entmax15")
+        for c in TIGHTNESSES
+    }
+    for target in ("labels", "proportions")
+}
 
 
 def table(path: Path) -> None:
     """Print what the README shows: milliseconds (times the floor), also from an idle GPU."""
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["suite"] == "shapes"]
-    for target, columns in TABLES.items():
+    for title, columns in TABLES.items():
+        target = title.split(",")[0]
         for column in ("median_ms", "idle_ms"):
-            print(f"\n{target}, {column}\n\n| scores | {' | '.join(columns)} |")
+            print(f"\n{title}, {column}\n\n| scores | {' | '.join(columns)} |")
             print("|---" * (len(columns) + 1) + "|")
             for n, k, dtype in SHAPES:
                 cells = []
                 for library, loss in columns.values():
-                    (row,) = (
+                    found = [
                         row
                         for row in rows
                         if (row["target"], row["library"], row["loss"]) == (target, library, loss)
                         and (int(row["rows"]), int(row["classes"]), row["dtype"]) == (n, k, dtype)
-                    )
-                    time = float(row[column])
-                    cells.append(f"{time:.2f} ({time / float(row['floor_ms']):.2f})")
+                    ]
+                    time = statistics.median(float(row[column]) for row in found)
+                    cells.append(f"{time:.2f} ({time / float(found[0]['floor_ms']):.2f})")
                 print(f"| {n} × {k} {dtype} | {' | '.join(cells)} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--csv", type=Path, help="measure, and write this file")
+    parser.add_argument("--seeds", type=int, default=1, help="draws of scores; tables show medians")
     parser.add_argument("--plot", type=Path, help="plot a file that --csv has written")
     parser.add_argument("--table", type=Path, help="print tables of a file that --csv has written")
     arguments = parser.parse_args()
     if not any((arguments.csv, arguments.plot, arguments.table)):
         parser.error("give --csv FILE to measure, or --plot FILE or --table FILE to show")
     if arguments.csv is not None:
-        run(arguments.csv)
+        run(arguments.csv, arguments.seeds)
     if arguments.plot is not None:
         plot(arguments.plot)
     if arguments.table is not None:

@@ -6,7 +6,7 @@ What is timed, with the default threads for everyone:
   in half decades, that reaches the gap, found beforehand; then the solvers take turns in
   rounds. Ratios are medians over the rounds of ours by theirs; a peer that takes more than five
   seconds runs once. The data are scene and yeast with the first label of each sample as its class,
-  standardised, no intercept.
+  standardized, no intercept.
 - path: nine penalties from 1e4 to 1e-4, one after the other, against one fit from zero at the alpha
   that takes longest. Both begin with the features as they are given, and both come within 1e-6 of
   every minimum: the path with the loosest tolerance that does so for all nine alphas, the single
@@ -39,9 +39,8 @@ from sklearn.preprocessing import StandardScaler
 
 import fitzpatrick as fp
 from fitzpatrick import engines
-from fitzpatrick.linear_model import FitzpatrickClassifier
+from fitzpatrick.linear_model import FitzpatrickClassifier, fit_path
 from fitzpatrick.linear_model._design import make_design
-from fitzpatrick.linear_model._fitting import Problem, Settings
 from fitzpatrick.linear_model._objective import Objective
 
 GAP = 1e-6
@@ -73,7 +72,7 @@ def record(name: str, against: str, ratio: float, promise: float | None, **detai
 
 
 def load(name: str) -> tuple[Any, Any]:
-    """Standardised features, and the first label of each sample."""
+    """Standardized features, and the first label of each sample."""
     folder = os.environ.get("FITZPATRICK_DATA")
     if folder is None:
         sys.exit("set FITZPATRICK_DATA to the folder of the svm files")
@@ -177,13 +176,11 @@ def benchmark_fits(rounds: int) -> list[Record]:
 
 def compare_path(name: str, loss: str, rounds: int) -> list[Record]:
     X, labels = load(name)
-    classes, y = np.unique(labels, return_inverse=True)
+    y = np.unique(labels, return_inverse=True)[1]
 
     def path(alphas: Any, tol: float) -> list[float]:
-        settings = Settings(fp.get_loss(loss), False, False, "auto", tol, 10000, 0, None)
-        rows = engines.bind(settings.loss, y, len(classes))
-        fits = Problem(X, rows, len(classes), None, settings).path(alphas)
-        return [fitted.result.objective for fitted in fits]
+        path = fit_path(X, y, loss, alphas, fit_intercept=False, tol=tol, max_iter=10000)
+        return [model.objective for model in path.models]
 
     best = path(ALPHAS, 1e-12)
     path_tol = loosest(functools.partial(path, ALPHAS), best)

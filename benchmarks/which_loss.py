@@ -1,7 +1,7 @@
 """Which loss predicts best, how sparse its predictions are, and how long its fits take.
 
 For each data set, train and test samples are pooled and split again at random, in parts of the
-official sizes. On each training part a ``ProportionRegressorCV`` with standardised features and an
+official sizes. On each training part a ``ProportionRegressorCV`` with standardized features and an
 intercept chooses alpha from 1e-2 … 1e4 by three shuffled folds (seed = number of the split) and the
 squared error; everything else is the default. All losses see the same splits and folds.
 
@@ -22,15 +22,12 @@ from sklearn.model_selection import KFold
 from fitzpatrick import metrics
 from fitzpatrick.datasets import load_dataset
 from fitzpatrick.linear_model import ProportionRegressorCV
+from fitzpatrick.losses import ends
 from fitzpatrick.preprocessing import label_proportions
 
 RESULTS = Path(__file__).parent / "results" / "which_loss.csv"
 DATA = ("flags", "emotions", "scene", "yeast")
-PAIRS = (
-    ("logistic", "fitzpatrick_logistic"),
-    ("entmax15", "fitzpatrick_entmax15"),
-    ("sparsemax", "fitzpatrick_sparsemax"),
-)
+PAIRS = tuple(ends(name) for name in ("logistic", "entmax15", "sparsemax"))
 LOSSES = ("squared", *(loss for pair in PAIRS for loss in pair))
 ALPHAS = 10.0 ** np.arange(-2, 5)
 MEASURES = ("squared_error", "jensen_shannon", "zeros", "seconds")
@@ -110,13 +107,13 @@ def table() -> None:
         for loss in LOSSES:
             cells = (spread(unit * np.asarray(found[name, loss, key]), digits) for name in DATA)
             print(f"| {loss} | {' | '.join(cells)} |")
-    print("\nFitzpatrick loss less its twin, squared error, paired by split:\n")
+    print("\nFitzpatrick minus Fenchel-Young, squared error, paired by split:\n")
     print(f"| pair | {' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}")
-    for plain, twin in PAIRS:
+    for plain, fitzpatrick in PAIRS:
         cells = (
             spread(
                 np.subtract(
-                    found[name, twin, "squared_error"], found[name, plain, "squared_error"]
+                    found[name, fitzpatrick, "squared_error"], found[name, plain, "squared_error"]
                 ),
                 4,
             )

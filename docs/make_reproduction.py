@@ -9,6 +9,7 @@
 """
 
 import argparse
+import functools
 import re
 import textwrap
 from collections import Counter
@@ -19,24 +20,25 @@ from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 
-from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
-from fitzpatrick.experiments.protocol import ALPHAS, Experiment, FitPath, Protocol
-from fitzpatrick.experiments.records import Store
-from fitzpatrick.experiments.results import (
+from reproduction_results import (
     DifferenceLine,
-    FitLine,
     RunKey,
     compared_models,
     difference_lines,
-    fit_lines,
     from_csv,
     load_runs,
     read_models,
-    to_csv,
     write_models,
 )
+
+from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
+from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
+from fitzpatrick.experiments.records import Store
+from fitzpatrick.experiments.results import FitLine, fit_lines, to_csv
 from fitzpatrick.experiments.runner import run
-from fitzpatrick.experiments.tables import number, signed
+from fitzpatrick.experiments.text import number, signed
+from fitzpatrick.linear_model import DEFAULT_ALPHAS
+from fitzpatrick.losses import ends as names_of_family
 
 HERE = Path(__file__).parent
 PAGE = HERE / "reproduction.md"
@@ -46,7 +48,7 @@ STARTS = RESULTS / "unfair_from_zero.csv"
 BETWEEN = RESULTS / "unfair_between.csv"
 TITLES = ("sparsemax", "Fitzpatrick sparsemax", "logistic", "Fitzpatrick logistic")
 LARGE = ("delicious", "tmc2007-500")  # fitted on a GPU, as far as its time went
-CLOSE = 0.01  # what counts as agreement with the paper
+MAX_DISTANCE = 0.01  # what counts as agreement with the paper
 ROWS = (
     ("emotions", "standardize"),
     ("flags", "standardize"),
@@ -61,7 +63,7 @@ ROWS = (
 Row = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """The committed lines, and the questions that the tables ask of them."""
 
@@ -91,23 +93,21 @@ class Results:
 
     def grid(self, row: Row, intercept: bool, loss: str, seed: int | None) -> list[FitLine]:
         """One path, from the strongest penalty to the weakest."""
-        wanted = (*row, intercept, loss, seed)
-        return [
-            line
-            for line in self.fits
-            if (line.dataset, line.features, line.intercept, line.loss, line.seed) == wanted
-        ]
+        return self._by_path.get((*row, intercept, loss, seed), [])
+
+    @functools.cached_property
+    def _by_path(self) -> dict[tuple[str, str, bool, str, int | None], list[FitLine]]:
+        found: dict[tuple[str, str, bool, str, int | None], list[FitLine]] = {}
+        for line in self.fits:
+            key = (line.dataset, line.features, line.intercept, line.loss, line.seed)
+            found.setdefault(key, []).append(line)
+        return found
 
     def seeds(self, row: Row, intercept: bool, loss: str) -> list[int]:
         """Those of the dev splits."""
         wanted = (*row, intercept, loss)
         return sorted(
-            {
-                line.seed
-                for line in self.fits
-                if (line.dataset, line.features, line.intercept, line.loss) == wanted
-                and line.seed is not None
-            }
+            seed for *path, seed in self._by_path if tuple(path) == wanted and seed is not None
         )
 
     def chosen(self, row: Row, intercept: bool, loss: str) -> list[FitLine]:
@@ -117,7 +117,7 @@ class Results:
             line
             for seed in self.seeds(row, intercept, loss)
             for line in self.grid(row, intercept, loss, seed)
-            if line.alpha == alphas[FitPath(loss, seed)]
+            if line.alpha == alphas[FitPath(LossChoice(loss), seed)]
         ]
 
     def paths(self) -> Iterator[tuple[Row, bool, str, str]]:
@@ -154,15 +154,15 @@ class Results:
             if line is not None and line.high < 0:
                 found.add(loss)
             if line is not None and line.low > 0:
-                found.add(loss.removeprefix("fitzpatrick_"))
+                found.add(names_of_family(loss)[0])
         return found
 
 
 def name(row: Row) -> str:
-    """A data set, and under which reading of "normalised"."""
+    """A data set, and under which reading of "normalized"."""
     dataset, features = row
     if dataset == "unfair":
-        return f"unfair, {'standardised' if features == 'standardize' else 'as given'}"
+        return f"unfair, {'standardized' if features == 'standardize' else 'as given'}"
     return dataset
 
 
@@ -202,18 +202,17 @@ def error_table(results: Results, intercept: bool, rows: str) -> str:
 
 
 def far_from_the_paper(results: Results, rows: str) -> str:
-    """Every cell that is not within CLOSE, in words."""
+    """Every cell that is not within MAX_DISTANCE, in words."""
     far = []
     for row in results.rows():
         for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
             errors, said = results.errors(row, False, loss, rows), paper(row, loss)
-            if errors and said is not None and abs(mean(errors) - said) > CLOSE:
+            if errors and said is not None and abs(mean(errors) - said) > MAX_DISTANCE:
                 far.append(f"{name(row)}, {title} ({signed(mean(errors) - said)})")
     if not far:
-        return f"Every cell is within {number(CLOSE, 2)} of the paper's."
-    return (
-        f"Further than {number(CLOSE, 2)} from the paper's: {'; '.join(far)}. All others: nearer."
-    )
+        return f"Every cell is within {number(MAX_DISTANCE, 2)} of the paper's."
+    cells = "; ".join(far)
+    return f"Further than {number(MAX_DISTANCE, 2)} from the paper's: {cells}. All others: nearer."
 
 
 def refit_distances(results: Results) -> str:
@@ -246,7 +245,7 @@ def difference_table(results: Results, rows: str, comparison: str) -> str:
 
 
 def difference_text(line: DifferenceLine | None) -> str:
-    """Bold where it is surely below zero, italic where surely above."""
+    """Bold where it is clearly below zero, italic where clearly above."""
     if line is None:
         return "not run"
     text = f"{signed(line.mean)} [{signed(line.low)}, {signed(line.high)}]"
@@ -271,7 +270,7 @@ def intercept_verdicts(results: Results) -> str:
 
 
 def by_sign(lines: Iterable[tuple[str, DifferenceLine | None]]) -> tuple[list[str], ...]:
-    """The names of differences surely below zero, surely above it, and of the others."""
+    """The names of differences clearly below zero, clearly above it, and of the others."""
     below: list[str] = []
     above: list[str] = []
     neither: list[str] = []
@@ -387,17 +386,17 @@ def verdicts(results: Results) -> str:
     """Which of a pair is better, in words."""
     sentences = []
     for intercept, words in ((False, "Without"), (True, "With")):
-        fitzpatrick, twin, neither = by_sign(
+        fitzpatrick, fenchel_young, neither = by_sign(
             (
                 f"{name(row)} ({loss})",
-                results.difference(row, "train", "pair", f"fitzpatrick_{loss}", intercept),
+                results.difference(row, "train", "pair", names_of_family(loss)[-1], intercept),
             )
             for row in results.rows()
             for loss in ("sparsemax", "logistic")
         )
         sentences.append(
-            f"{words} an intercept, the Fitzpatrick loss is better in {listed(fitzpatrick)}; its "
-            f"Fenchel-Young twin in {listed(twin)}; no difference can be shown in "
+            f"{words} an intercept, the Fitzpatrick loss is better in {listed(fitzpatrick)}; the "
+            f"Fenchel-Young loss in {listed(fenchel_young)}; no difference can be shown in "
             f"{listed(neither)}."
         )
     return "\n\n".join(sentences)
@@ -467,7 +466,7 @@ def truncated(results: Results) -> str:
         about = name(row), "yes" if intercept else "no", title
         for chosen in results.chosen(row, intercept, loss):
             grid = results.grid(row, intercept, loss, chosen.seed)
-            if len(grid) < len(ALPHAS):
+            if len(grid) < len(DEFAULT_ALPHAS):
                 height = f"{chosen.seed}: {grid[-1].dev_error / chosen.dev_error:.2f}"
                 body.setdefault((*about, f"{grid[-1].alpha:g}"), []).append(height)
             elif row[0] in LARGE:
@@ -475,7 +474,7 @@ def truncated(results: Results) -> str:
                 errors = [line.dev_error for line in grid[grid.index(chosen) :]]
                 rising += errors == sorted(errors)
         whole = results.grid(row, intercept, loss, None)
-        if len(whole) < len(ALPHAS):
+        if len(whole) < len(DEFAULT_ALPHAS):
             body.setdefault((*about, f"{whole[-1].alpha:g}"), []).append("train and dev")
     if not body:
         return "All paths were fitted over the whole grid."
@@ -495,7 +494,7 @@ def ends(results: Results) -> str:
         found: dict[float, list[str]] = {}
         for line in results.chosen(row, intercept, loss):
             total += 1
-            if line.alpha in (ALPHAS[0], ALPHAS[-1]):
+            if line.alpha in (DEFAULT_ALPHAS[0], DEFAULT_ALPHAS[-1]):
                 found.setdefault(line.alpha, []).append(str(line.seed))
             early += line == results.grid(row, intercept, loss, line.seed)[-1]
         body += [
@@ -503,7 +502,7 @@ def ends(results: Results) -> str:
             for alpha, seeds in found.items()
         ]
     count = sum(len(line[-1].split(", ")) for line in body)
-    weakest = sum(len(line[-1].split(", ")) for line in body if line[3] == f"{ALPHAS[-1]:g}")
+    weakest = sum(len(line[-1].split(", ")) for line in body if line[3] == f"{DEFAULT_ALPHAS[0]:g}")
     said = (
         f"Of the {total} choices of dev, {count} are an end of the grid, so that the least dev "
         f"error may lie beyond it; {early - weakest or 'none'} are the last α of a path that ends "
@@ -554,7 +553,7 @@ def cost_table(results: Results) -> str:
             full = [
                 sum(line.seconds for line in grid)
                 for grid in grids
-                if len(grid) == len(ALPHAS) and all(line.device == "NumPy" for line in grid)
+                if len(grid) == len(DEFAULT_ALPHAS) and all(line.device == "NumPy" for line in grid)
             ]
             cells.append(f"{mean(full):.2g}" if full and len(full) == len(grids) else "–")
         if set(cells) != {"–"}:
@@ -621,7 +620,7 @@ def collect(folders: list[Path]) -> None:
 def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
     """Fit unfair to train and dev."""
     experiment = Experiment.of_dataset(load_dataset("unfair"))
-    path = FitPath(loss, None)
+    path = FitPath(LossChoice(loss), None)
     with TemporaryDirectory() as folder:
         store = Store.of(Path(folder), experiment, protocol)
         run(experiment, store, [path], 1, lambda _: None)
@@ -629,7 +628,7 @@ def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
 
 
 def fit_from_zero() -> None:
-    """Fit unfair, standardised, each penalty from zero."""
+    """Fit unfair, standardized, each penalty from zero."""
     lines = [
         line
         for alpha in (0.1, 0.001)

@@ -15,12 +15,13 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import fitzpatrick as fp
-from fitzpatrick.torch import modules
+from fitzpatrick.losses import ends
+from fitzpatrick.torch import LossModule
 
 
 def takes_labels(name: str) -> bool:
-    """Whether a loss is on the simplex."""
-    return isinstance(fp.get_loss(name).regularizer.domain, fp.sets.Simplex)
+    """Whether the targets of a loss are class indices."""
+    return fp.get_loss(name).regularizer.domain.has_labels
 
 
 @functools.cache
@@ -39,7 +40,7 @@ def train(name: str, epochs: int, seed: int, batch: int = 64) -> torch.Tensor:
     targets = labels if takes_labels(name) else torch.eye(10)[labels]
     torch.manual_seed(seed)
     network = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
-    criterion = getattr(modules, modules.module_name(name))()
+    criterion = LossModule(name)
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     errors = torch.empty(epochs)
     for epoch in range(epochs):
@@ -54,17 +55,16 @@ def train(name: str, epochs: int, seed: int, batch: int = 64) -> torch.Tensor:
 
 
 def plot(curves: dict[str, torch.Tensor], path: Path) -> None:
-    """Test errors by epoch: a colour for each pair, solid for its Fitzpatrick loss."""
+    """Test errors by epoch: a color for each regularizer, solid for its Fitzpatrick loss."""
     from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
-    pairs = sorted({name.removeprefix("fitzpatrick_") for name in curves})
+    links = sorted({ends(name)[0] for name in curves})
     for name, errors in curves.items():
-        pair = name.removeprefix("fitzpatrick_")
         axis = axes[0 if takes_labels(name) else 1]
-        style = "-" if name.startswith("fitzpatrick_") else "--"
+        style = "-" if isinstance(fp.get_loss(name), fp.FitzpatrickLoss) else "--"
         epochs = range(1, len(errors) + 1)
-        axis.plot(epochs, errors, style, color=f"C{pairs.index(pair)}", label=name)
+        axis.plot(epochs, errors, style, color=f"C{links.index(ends(name)[0])}", label=name)
     axes[0].set(ylabel="test error", title="class indices", yscale="log")
     axes[1].set(title="one-hot targets, entry by entry")
     axes[0].yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 3, 5)))

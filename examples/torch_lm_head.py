@@ -7,6 +7,7 @@ loss and its gradient come from one kernel.
     python examples/torch_lm_head.py
     python examples/torch_lm_head.py --size large --device cuda
     python examples/torch_lm_head.py --loss logistic        # cross-entropy
+    python examples/torch_lm_head.py --tightness 0.5        # between the two
 """
 
 import argparse
@@ -16,14 +17,10 @@ from dataclasses import dataclass
 import torch
 
 import fitzpatrick as fp
-from fitzpatrick.torch import modules
+from fitzpatrick.torch import LossModule
 
 PADDING = -100
-LABEL_LOSSES = [
-    name
-    for name in fp.loss_names()
-    if isinstance(fp.get_loss(name).regularizer.domain, fp.sets.Simplex)
-]
+LABEL_LOSSES = [name for name in fp.loss_names() if fp.get_loss(name).regularizer.domain.has_labels]
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ def main(arguments: list[str] | None = None) -> list[float]:
     """Train, print what comes out, and return the loss of each step."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loss", default="fitzpatrick_logistic", choices=LABEL_LOSSES)
+    parser.add_argument("--tightness", type=float, help="for a Fitzpatrick loss, other than 1")
     parser.add_argument("--size", default="small", choices=SIZES)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=30)
@@ -57,7 +55,8 @@ def main(arguments: list[str] | None = None) -> list[float]:
         torch.nn.Embedding(size.words, size.width),
         torch.nn.Linear(size.width, size.words, bias=False),
     ).to(device, size.dtype)
-    criterion = getattr(modules, modules.module_name(options.loss))(ignore_index=PADDING)
+    loss = fp.get_loss(options.loss, options.tightness)
+    criterion = LossModule(loss, ignore_index=PADDING)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     successor = torch.randperm(size.words, device=device)
     tokens = torch.randint(0, size.words, (size.tokens,), device=device)
@@ -67,10 +66,10 @@ def main(arguments: list[str] | None = None) -> list[float]:
     start = time.perf_counter()
     for step in range(options.steps):
         optimizer.zero_grad()
-        loss = criterion(model(tokens), targets)
-        loss.backward()
+        mean = criterion(model(tokens), targets)
+        mean.backward()
         optimizer.step()
-        losses.append(loss.item())
+        losses.append(mean.item())
         if step % 3 == 0 or step == options.steps - 1:
             print(f"step {step:3d}  loss {losses[-1]:.4f}")
     print(f"{1e3 * (time.perf_counter() - start) / options.steps:.1f} ms a step")

@@ -1,17 +1,20 @@
-"""Fixtures of the whole suite: the array libraries, the dtypes, and how hypothesis draws."""
+"""Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
 import os
+import sys
+from importlib.util import find_spec
 
+# JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
+# promises are for both precisions.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
 
-import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
-from .helpers import DTYPES, LIBRARIES, Library
+from fitzpatrick.engines import _bind
 
-# JAX computes in float32 unless told otherwise; the promises are for both precisions.
-jax.config.update("jax_enable_x64", True)
+from .helpers import DTYPES, LIBRARIES, Library
 
 settings.register_profile(
     "repeatable",
@@ -28,13 +31,46 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def installed(name: str) -> Library:
+    """An array library, or a skipped test where it is not there."""
+    if not LIBRARIES[name].is_installed:
+        pytest.skip(f"{name} is not installed")
+    return LIBRARIES[name]
+
+
 @pytest.fixture(params=list(LIBRARIES))
 def xp(request: pytest.FixtureRequest) -> Library:
     """Each array library in turn."""
-    return LIBRARIES[request.param]
+    return installed(request.param)
+
+
+@pytest.fixture
+def compiled_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public edge runs the rows compiled by Numba, whatever the size of the problem."""
+    if find_spec("numba") is None:
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(_bind, "MIN_COMPILED_SIZE", 0)
 
 
 @pytest.fixture(params=DTYPES)
 def dtype(request: pytest.FixtureRequest) -> str:
     """Each working precision in turn."""
     return str(request.param)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call the command line; exit code, standard output and standard error."""
+    from fitzpatrick import cli  # most tests run without what it needs
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fitzpatrick", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

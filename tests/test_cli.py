@@ -9,16 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-import skops.io
-from sklearn.linear_model import Ridge
 
 from fitzpatrick import cli
-from fitzpatrick.experiments import models
+from fitzpatrick.experiments import figures, model_files
 from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
@@ -30,23 +27,6 @@ def _surroundings(monkeypatch, tmp_path):
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call the command line; exit code, standard output and standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fitzpatrick", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 def write_csv(path, n=80, seed=0, kind="indicators"):
@@ -118,10 +98,12 @@ def test_without_typer():
     assert done.stderr == "error: the command line needs typer: pip install 'fitzpatrick[cli]'\n"
 
 
-def test_figures(run, tmp_path):
-    code, out, _ = run("figures", "-o", tmp_path / "pictures", "-f", "svg")
-    assert code == 0
-    assert len(list((tmp_path / "pictures").glob("*.svg"))) == out.count("wrote") == 3
+def test_figures(run, tmp_path, monkeypatch):
+    assert len(figures.FIGURES) == 4
+    monkeypatch.setattr(figures, "FIGURES", {"one": figures.lower_bound_figure})
+    code, out, _ = run("figures", "-o", "pictures", "-f", "svg", "-f", "png")
+    assert (code, out) == (0, "wrote pictures/one.svg\nwrote pictures/one.png\n")
+    assert len(list((tmp_path / "pictures").iterdir())) == 2
 
 
 def test_datasets(run):
@@ -170,7 +152,7 @@ def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monk
     for part in ("train", "test"):
         (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
     names = ("emotions", "flags", "flags")
-    code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
+    code, out, _ = run("reproduce", *names, *SMALL[1:])
     assert code == 0
     said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
     table = (tmp_path / "out" / "table.txt").read_text()
@@ -187,34 +169,19 @@ def test_reproduce_with_nothing_to_run(run):
     assert not Path("out").exists()
 
 
-def test_killed_three_times_the_table_is_the_same(tmp_path):
+def test_killed_twice_the_table_is_the_same(run, tmp_path, monkeypatch):
     """SIGKILL in the middle of the run, then once more to the end."""
-    environment = {
-        **os.environ,
-        "FITZPATRICK_DATA": str(write_flags(tmp_path / "data")),
-        "OMP_NUM_THREADS": "1",
-    }
-
-    def start(folder, jobs):
-        arguments = f"reproduce flags --seeds 1 -j {jobs} -o {folder}"
-        return subprocess.Popen(
-            [sys.executable, "-m", "fitzpatrick", *arguments.split()],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
+    arguments = ("reproduce", "flags", "--seeds", "1")
 
     def records():
         return {p: p.stat().st_mtime_ns for p in (tmp_path / "b").rglob("[0-9][0-9].json")}
 
-    whole = start("a", jobs=1)
-    undisturbed, _ = whole.communicate(timeout=120)
-    assert whole.returncode == 0
+    code, undisturbed, _ = run(*arguments, "-j", 1, "-o", "a")
+    assert code == 0
     kept = {}
-    for threshold, jobs in ((4, 2), (14, 1), (26, 1)):
-        process = start("b", jobs)
+    for threshold, jobs in ((4, "2"), (16, "1")):
+        process = start(*arguments, "-j", jobs, "-o", "b", stdout=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while len(records()) < threshold and process.poll() is None:
             assert time.monotonic() < deadline
@@ -225,14 +192,13 @@ def test_killed_three_times_the_table_is_the_same(tmp_path):
         assert kept.items() <= records().items()  # finished fits are not touched again
         kept = records()
     assert not (tmp_path / "b" / "table.txt").exists()
-    last = start("b", jobs=1)
-    output, _ = last.communicate(timeout=120)
-    assert last.returncode == 0
+    code, output, _ = run(*arguments, "-j", 1, "-o", "b")
+    assert code == 0
     assert kept.items() <= records().items()
     assert (tmp_path / "b" / "table.txt").read_bytes() == (
         tmp_path / "a" / "table.txt"
     ).read_bytes()
-    assert output.replace(b"b/", b"a/") == undisturbed
+    assert output.replace("b/", "a/") == undisturbed
 
 
 @pytest.mark.parametrize("kind", ["indicators", "proportions", "labels"])
@@ -285,7 +251,7 @@ def test_compare_prints_the_command_to_run_next(run, tmp_path):
     code, out, _ = run(*words)
     assert code == 0
     assert "80 samples, 2 features" in out
-    assert models.load(tmp_path / "model.skops").estimator.standardize is False
+    assert model_files.load(tmp_path / "model.npz").estimator.standardize is False
 
 
 def test_compare_does_not_mix_up_targets(run, tmp_path):
@@ -344,7 +310,7 @@ def test_reproduce_says_when_it_replaces_results_of_other_data(run, tmp_path, mo
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
     said = "note: the results in out were of other data, and are replaced"
     for names, replaces in ((["yeast"], False), (["yeast", "flags"], False), (["flags"], True)):
-        code, out, _ = run("reproduce", *names, *SMALL[1:], "-j", 1)
+        code, out, _ = run("reproduce", *names, *SMALL[1:])
         assert code == 0
         assert (said in out) is replaces
 
@@ -370,15 +336,104 @@ def test_compare_with_a_test_file_that_lacks_a_class(run, tmp_path):
     assert "60 to learn from, 10 to test" in (tmp_path / "out" / "compare-a.html").read_text()
 
 
+def test_test_samples_without_a_label_are_left_out(run, tmp_path):
+    train, test = write_csv(tmp_path / "a.csv"), write_csv(tmp_path / "b.csv", n=30, seed=1)
+    test.write_text(test.read_text() + "1,2,3,0,0,0\n")
+    options = ("--targets", "a,b,c", "--losses", "sparsemax", "-j", 1, "--seeds", 1)
+    code, out, _ = run("compare", train, "--test", test, *options)
+    assert code == 0
+    assert "note: b.csv: 1 of 31 samples have no label and are left out" in out
+    assert "80 to learn from, 30 to test" in (tmp_path / "out" / "compare-a.html").read_text()
+
+
+def test_spaces_around_class_names_do_not_count(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv", kind="labels")
+    assert run("fit", file, "--targets", "kind", "-o", "m.npz", "--alpha", 1)[0] == 0
+    text = file.read_text()
+    (tmp_path / "spaces.csv").write_text(text.replace(",bee\n", ", bee \n", 5))
+    code, out, _ = run("fit", "spaces.csv", "--targets", "kind", "-o", "s.npz", "--alpha", 1)
+    assert code == 0
+    assert "3 targets (labels)" in out
+    assert (tmp_path / "s.npz").read_bytes() == (tmp_path / "m.npz").read_bytes()
+
+
+def test_compare_at_several_tightnesses(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
+    pair = "logistic,fitzpatrick_logistic"
+    assert run("compare", file, *options, "--losses", pair)[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(before) == 1 + 2 * 9
+    tightness = ("--losses", "fitzpatrick_logistic", "--tightness", "0.5,0,1,2")
+    code, out, err = run("compare", file, *options, *tightness)
+    assert code == 0
+    assert "mine: 18 of 36 fits" in err  # both ends are on record
+    names = re.findall(r"^  (\w+(?: \(tightness \S+\))?) +\.\d{4}", out, re.MULTILINE)
+    assert names == [
+        "fitzpatrick_logistic (tightness 0.5)",
+        "logistic",
+        "fitzpatrick_logistic",
+        "fitzpatrick_logistic (tightness 2)",
+    ]
+    assert max(map(len, out.partition("wrote")[0].splitlines())) <= 80
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert before.items() <= after.items()
+    assert {path.parent.name for path in after.keys() - before.keys()} == {
+        f"fitzpatrick_logistic-tightness{c}-seed0" for c in (0.5, 2.0)
+    }
+    with (tmp_path / "out" / "compare-mine.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert {(row["loss"], row["tightness"]) for row in rows} == {
+        ("logistic", ""),
+        ("fitzpatrick_logistic", ""),
+        ("fitzpatrick_logistic", "0.5"),
+        ("fitzpatrick_logistic", "2"),
+    }
+
+
+def test_the_next_command_names_the_tightness(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
+    tightness = ("--losses", "fitzpatrick_sparsemax", "--tightness", "0.5")
+    code, out, _ = run("compare", file, *options, *tightness)
+    assert code == 0
+    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+    assert words[4:8] == ["--loss", "fitzpatrick_sparsemax", "--tightness", "0.5"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert out.startswith("fitted fitzpatrick_sparsemax (tightness 0.5) to 80 samples, ")
+    model = model_files.load(tmp_path / "model.npz").estimator
+    assert (model.tightness, model.tightness_) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
+def test_fit_at_a_tightness(run, tmp_path, alpha):
+    file = write_csv(tmp_path / "mine.csv")
+    columns = ("--targets", "a,b,c", *alpha)
+    for name, loss in (
+        ("half", ("fitzpatrick_logistic", "--tightness", "0.5")),
+        ("zero", ("fitzpatrick_logistic", "--tightness", "0")),
+        ("plain", ("logistic",)),
+    ):
+        assert run("fit", file, *columns, "-o", f"{name}.npz", "--loss", *loss)[0] == 0
+    half, zero, plain = (
+        model_files.load(tmp_path / f"{name}.npz").estimator for name in ("half", "zero", "plain")
+    )
+    assert (half.tightness_, zero.tightness_, plain.tightness_) == (0.5, 0.0, 0.0)
+    np.testing.assert_array_equal(zero.coef_, plain.coef_)
+    assert np.abs(half.coef_ - plain.coef_).max() > 1e-3
+    assert run("predict", "half.npz", file)[0] == 0
+
+
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_and_predict(run, tmp_path, alpha):
     file = write_csv(tmp_path / "mine.csv")
-    code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.skops", *alpha)
+    code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.npz", *alpha)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
     assert ("mine.csv: 45 of 45 fits" in err) == (not alpha)
     assert bool(re.search(r"α = \S+: cross-validated squared error \.\d{4}\n", out)) == (not alpha)
-    code, out, _ = run("predict", tmp_path / "m.skops", file)
+    code, out, _ = run("predict", tmp_path / "m.npz", file)
     assert code == 0
     header, *rows = out.splitlines()
     assert header == "a,b,c"
@@ -391,7 +446,7 @@ def test_fit_and_predict(run, tmp_path, alpha):
     shuffled.write_text(
         "\n".join(",".join([r[2], "?", r[0], r[1]]) for r in lines).replace("?", "n", 1)
     )
-    code, again, _ = run("predict", tmp_path / "m.skops", shuffled)
+    code, again, _ = run("predict", tmp_path / "m.npz", shuffled)
     assert code == 0
     assert again == out
 
@@ -399,8 +454,8 @@ def test_fit_and_predict(run, tmp_path, alpha):
 def test_class_models_predict_the_class_too(run, tmp_path):
     file = write_csv(tmp_path / "mine.csv", kind="labels")
     file.write_text(file.read_text().replace("bee", "class"))  # a class may have any name
-    assert run("fit", file, "--targets", "kind", "-o", "m.skops", "--alpha", 1)[0] == 0
-    code, out, _ = run("predict", "m.skops", file)
+    assert run("fit", file, "--targets", "kind", "-o", "m.npz", "--alpha", 1)[0] == 0
+    code, out, _ = run("predict", "m.npz", file)
     assert code == 0
     header, *rows = (line.split(",") for line in out.splitlines())
     assert header == ["ant", "cat", "class", "class_"]
@@ -416,10 +471,10 @@ def test_a_column_of_ones_is_an_intercept_where_there_is_none(run, tmp_path):
     lines = [f"{header},one", *(f"{row},1" for row in rows)]
     (tmp_path / "ones.csv").write_text("\n".join(lines) + "\n")
     options = ("--targets", "a,b,c", "--alpha", "0.5", "--no-intercept", "--scaling", "none")
-    code, out, _ = run("fit", "ones.csv", *options, "-o", "m.skops")
+    code, out, _ = run("fit", "ones.csv", *options, "-o", "m.npz")
     assert code == 0
     assert "left out" not in out
-    assert models.load(tmp_path / "m.skops").estimator.coef_[:, 3].all()
+    assert model_files.load(tmp_path / "m.npz").estimator.coef_[:, 3].all()
 
 
 def test_fit_leaves_constant_columns_out(run, tmp_path):
@@ -429,13 +484,13 @@ def test_fit_leaves_constant_columns_out(run, tmp_path):
         "\n".join([f"flat,{lines[0]},zero", *(f"7,{line},0" for line in lines[1:])]) + "\n"
     )
     options = ("--targets", "a,b,c", "--alpha", "0.5")
-    assert run("fit", "mine.csv", "-o", "m.skops", *options)[0] == 0
-    code, out, _ = run("fit", "flat.csv", "-o", "f.skops", *options)
+    assert run("fit", "mine.csv", "-o", "m.npz", *options)[0] == 0
+    code, out, _ = run("fit", "flat.csv", "-o", "f.npz", *options)
     assert code == 0
     assert "note: 2 of 5 features are constant and left out" in out
-    expected, found = (run("predict", model, "flat.csv")[1] for model in ("m.skops", "f.skops"))
+    expected, found = (run("predict", model, "flat.csv")[1] for model in ("m.npz", "f.npz"))
     assert found == expected
-    coef = models.load(tmp_path / "f.skops").estimator.coef_
+    coef = model_files.load(tmp_path / "f.npz").estimator.coef_
     assert coef.shape == (3, 5)
     assert not coef[:, [0, 4]].any()
     assert coef[:, 1:4].all()
@@ -449,7 +504,7 @@ def test_fit_of_a_file_sorted_by_class_shuffles_it(run, tmp_path):
         x = 4 * np.eye(5)[label] + generator.normal(size=5) / 2
         rows.append(",".join([*(f"{value:.4f}" for value in x), "abcde"[label]]))
     (tmp_path / "sorted.csv").write_text("p,q,r,s,t,y\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "sorted.csv", "--targets", "y", "-o", "m.skops")
+    code, out, _ = run("fit", "sorted.csv", "--targets", "y", "-o", "m.npz")
     assert code == 0
     error = float(re.search(r"cross-validated squared error (\S+)", out).group(1))
     assert error < 0.1
@@ -460,13 +515,13 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
         f"{i},{3 * i % 7},{'0,0' if i % 5 == 0 else '1,0' if i % 2 else '0,1'}" for i in range(30)
     ]
     (tmp_path / "a.csv").write_text("x,z,u,v\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "a.csv", "--targets", "u,v", "-o", "m.skops", "--alpha", 1)
+    code, out, _ = run("fit", "a.csv", "--targets", "u,v", "-o", "m.npz", "--alpha", 1)
     assert code == 0
     assert "to 24 samples" in out
     assert "note: 6 of 30 samples have no label and are left out\n" in out
     rows = [f"{i},.33,.33,.33" if i % 2 else f"{i},.5,.25,.25" for i in range(30)]
     (tmp_path / "b.csv").write_text("x,u,v,w\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "b.csv", "--targets", "u,v,w", "-o", "m.skops", "--alpha", 1)
+    code, out, _ = run("fit", "b.csv", "--targets", "u,v,w", "-o", "m.npz", "--alpha", 1)
     assert code == 0
     assert "note: the proportions of 15 of 30 samples do not sum to one exactly" in out
     assert max(map(len, out.splitlines())) <= 79
@@ -482,7 +537,7 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch, estimator, options, what):
     monkeypatch.setitem(estimator.__init__.__kwdefaults__, "max_iter", 1)
     write_csv(tmp_path / "mine.csv")
-    code, out, err = run("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.skops", *options)
+    code, out, err = run("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz", *options)
     assert code == 0
     assert re.search(f"\nnote: {what}", out)
     assert "Warning" not in out + err
@@ -491,7 +546,7 @@ def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch, estima
 def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
     rows = [f"{i % 7},{'ab'[i % 2]}" for i in range(70)]  # nothing to learn
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.skops")
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz")
     assert code == 0
     assert "note: α = 10000 is the strongest penalty that was tried\n" in out
 
@@ -508,11 +563,11 @@ def test_fit_of_counts_and_of_numbers(run, tmp_path, form):
     for loss, target, other in (("poisson", "count", "value"), ("squared", "value", "count")):
         columns = ("--targets", target, "--ignore", other)
         code, out, _ = run(
-            "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.skops", "--alpha", "0.01"
+            "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.npz", "--alpha", "0.01"
         )
         assert code == 0
         assert "30 samples, 1 features, 1 targets (numbers)" in out
-        code, out, _ = run("predict", "m.skops", f"a.{form}")
+        code, out, _ = run("predict", "m.npz", f"a.{form}")
         header, *values = out.splitlines()
         assert header == target
         found = np.asarray(values, dtype=float)
@@ -526,7 +581,7 @@ def test_columns_to_ignore(run, tmp_path):
     lines = file.read_text().splitlines()
     text = [f"name,{lines[0]}", *(f"n{i},{line}" for i, line in enumerate(lines[1:]))]
     (tmp_path / "named.csv").write_text("\n".join(text) + "\n")
-    options = ("--targets", "a,b,c", "-o", "m.skops", "--alpha", 1)
+    options = ("--targets", "a,b,c", "-o", "m.npz", "--alpha", 1)
     code, _, err = run("fit", "named.csv", *options)
     assert code == 2
     assert err == (
@@ -536,7 +591,7 @@ def test_columns_to_ignore(run, tmp_path):
     code, out, _ = run("fit", "named.csv", "--ignore", "name, x2", *options)
     assert code == 0
     assert "80 samples, 2 features" in out
-    assert run("predict", "m.skops", "named.csv")[0] == 0
+    assert run("predict", "m.npz", "named.csv")[0] == 0
 
 
 def test_output_through_a_link_and_to_a_folder(run, tmp_path):
@@ -545,11 +600,11 @@ def test_output_through_a_link_and_to_a_folder(run, tmp_path):
     options = ("--targets", "a,b,c", "--alpha", 1)
     code, _, err = run("fit", file, *options, "-o", "folder")
     assert (code, err) == (2, "error: folder: Is a directory\n")
-    assert run("fit", file, *options, "-o", "m.skops")[0] == 0
+    assert run("fit", file, *options, "-o", "m.npz")[0] == 0
     (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
-    assert run("predict", "m.skops", file, "-o", "link.csv")[0] == 0
+    assert run("predict", "m.npz", file, "-o", "link.csv")[0] == 0
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "target.csv").read_text() == run("predict", "m.skops", file)[1]
+    assert (tmp_path / "target.csv").read_text() == run("predict", "m.npz", file)[1]
 
 
 def test_output_does_not_replace_what_is_read(run, tmp_path):
@@ -559,10 +614,10 @@ def test_output_does_not_replace_what_is_read(run, tmp_path):
     options = ("--targets", "a,b,c", "--alpha", 1)
     code, _, err = run("fit", "mine.csv", *options, "-o", "link.csv")
     assert (code, err) == (2, "error: --output names mine.csv, which is read; name another file\n")
-    assert run("fit", "mine.csv", *options, "-o", "m.skops")[0] == 0
-    assert run("fit", "mine.csv", *options, "-o", "m.skops")[0] == 0  # an old model is replaced
-    for output in ("mine.csv", "m.skops"):
-        code, _, err = run("predict", "m.skops", "mine.csv", "-o", output)
+    assert run("fit", "mine.csv", *options, "-o", "m.npz")[0] == 0
+    assert run("fit", "mine.csv", *options, "-o", "m.npz")[0] == 0  # an old model is replaced
+    for output in ("mine.csv", "m.npz"):
+        code, _, err = run("predict", "m.npz", "mine.csv", "-o", output)
         assert (code, err.count(f"--output names {output}")) == (2, 1)
     assert file.read_bytes() == content
 
@@ -570,56 +625,10 @@ def test_output_does_not_replace_what_is_read(run, tmp_path):
 def test_predict_from_libsvm_to_a_file(run, tmp_path):
     lines = [f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
-    assert run("fit", "a.svm", "-o", "m.skops", "--alpha", 1)[0] == 0
+    assert run("fit", "a.svm", "-o", "m.npz", "--alpha", 1)[0] == 0
     (tmp_path / "b.svm").write_text(" 1:3\n 2:1\n")
-    assert run("predict", "m.skops", "b.svm", "-o", "p.csv")[0] == 0
+    assert run("predict", "m.npz", "b.svm", "-o", "p.csv")[0] == 0
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
-
-
-def test_predict_refuses_what_fit_did_not_write(run, tmp_path):
-    (tmp_path / "junk.skops").write_bytes(b"junk")
-    with zipfile.ZipFile(tmp_path / "zip.skops", "w") as archive:
-        archive.writestr("schema.json", "{}")
-    for name in ("junk.skops", "zip.skops"):
-        code, _, err = run("predict", name, "x.csv")
-        assert code == 2
-        assert re.fullmatch(rf"error: {name}: not a model that fitzpatrick saved .*\n", err)
-    assert run("predict", "none.skops", "x.csv")[2] == "error: none.skops: no such file\n"
-
-
-def test_predict_refuses_foreign_types(run):
-    skops.io.dump({"estimator": Path, "feature_names": [], "target_names": []}, "evil.skops")
-    code, _, err = run("predict", "evil.skops", "x.csv")
-    assert code == 2
-    assert "evil.skops: " in err
-
-
-def fitted(**attributes):
-    """A model with some attributes changed."""
-    model = ProportionRegressor().fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]])
-    vars(model).update(attributes)
-    return model
-
-
-@pytest.mark.parametrize(
-    ("estimator", "names", "problem"),
-    [
-        (Ridge().fit([[1.0], [2.0]], [1.0, 2.0]), ["x"], "it holds a Ridge"),
-        (np.ones(3), ["x"], "it holds a ndarray"),
-        (fitted(), ["x", "z"], r"coefficients \(2, 1\) and names \(2, 2\)"),
-        (fitted(intercept_=np.zeros(3)), ["x"], r"intercepts \(3,\) for 2 targets"),
-        (fitted(intercept_=np.full(2, np.nan)), ["x"], "not all of its coefficients are finite"),
-        (fitted(coef_=np.full((2, 1), np.inf)), ["x"], "not all of its coefficients are finite"),
-    ],
-)
-def test_predict_refuses_other_models(run, tmp_path, estimator, names, problem):
-    content = {"estimator": estimator, "feature_names": names, "target_names": ["a", "b"]}
-    skops.io.dump({**content, "kind": "indicators"}, "other.skops")
-    (tmp_path / "x.csv").write_text("x,z\n1,2\n")
-    code, _, err = run("predict", "other.skops", "x.csv")
-    assert code == 2
-    expected = rf"error: other\.skops: not a model that fitzpatrick saved \({problem}\)\n"
-    assert re.fullmatch(expected, err)
 
 
 ARFF = "@relation r\n@attribute x numeric\n@attribute a {{{0}}}\n@attribute b {{{0}}}\n@data\n"
@@ -673,7 +682,7 @@ def test_bad_files_end_in_one_line(run, tmp_path, name, command):
     elif content is not None:
         (tmp_path / name).write_bytes(content)
     targets = () if ".svm" in name else ("--targets", "a,b")
-    output = ("-o", "made/model.skops") if command == "fit" else ("-o", "made")
+    output = ("-o", "made/model.npz") if command == "fit" else ("-o", "made")
     code, out, err = run(command, name, *targets, *output)
     assert code == 2
     assert out == ""
@@ -683,11 +692,11 @@ def test_bad_files_end_in_one_line(run, tmp_path, name, command):
 
 def test_fit_says_what_the_estimator_says(run, tmp_path):
     (tmp_path / "a.csv").write_text("x,n\n" + "1,3\n2,-1\n" * 8)
-    options = ("--targets", "n", "--loss", "poisson", "-o", "m.skops", "--alpha", 1)
+    options = ("--targets", "n", "--loss", "poisson", "-o", "m.npz", "--alpha", 1)
     code, _, err = run("fit", "a.csv", *options)
     assert code == 2
     assert re.fullmatch(r"error: a\.csv: [^\n]*in row 1 entry 0 is -1, outside \[0, inf\]\n", err)
-    assert not (tmp_path / "m.skops").exists()
+    assert not (tmp_path / "m.npz").exists()
 
 
 @pytest.mark.parametrize(
@@ -702,6 +711,14 @@ def test_fit_says_what_the_estimator_says(run, tmp_path):
         (("fit", "a.csv", "-o", "m", "--loss", "nope"), "unknown loss 'nope'; the names are "),
         (("reproduce", "--losses", "sparse_max"), "unknown loss 'sparse_max'; did you mean "),
         (("fit", "a.csv", "-o", "m", "--alpha", "0"), "--alpha must be a positive number"),
+        (("fit", "a.csv", "-o", "m", "--tightness", "-1"), "tightness must be"),
+        (
+            ("fit", "a.csv", "-o", "m", "--loss", "logistic", "--tightness", "0.5"),
+            "'logistic' is a Fenchel-Young loss, of tightness 0; for tightness=0.5 use "
+            "'fitzpatrick_logistic'",
+        ),
+        (("compare", "a.csv", "--tightness", "0,inf"), "--tightness must be a finite number of"),
+        (("compare", "a.csv", "--tightness", "0;1"), "--tightness needs numbers with commas"),
     ],
 )
 def test_wrong_options(run, arguments, problem):
@@ -719,7 +736,7 @@ def test_folder_that_cannot_be_written(run, tmp_path):
     assert re.fullmatch(r"error: \S+: (Not a directory|File exists)\n", err)
 
 
-SMALL = ("reproduce", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
+SMALL = ("reproduce", "-j", "1", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
 
 
 def test_damaged_record_is_named(run, tmp_path):
@@ -824,6 +841,6 @@ def test_interrupt_keeps_what_is_finished(tmp_path, jobs):
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in err
+    assert all(re.fullmatch(r"yeast: .* fits.*", line) for line in err.splitlines())
     assert list(tmp_path.rglob("00.json"))
     assert not list(tmp_path.rglob("*.part"))

@@ -52,20 +52,25 @@ def solve_tau(
     Returns:
         τ within some rounding errors of the root.
     """
-    xp = namespace(tau)
-    tolerance = eps(tau)
     early = may_stop_early(tau)
     for _ in range(steps):
-        step = newton_step(*point(tau), power)
-        # A rounding error may carry τ above the root, where entries that belong below it are lost:
-        # their step back is as long as all of them together are heavy. It leads no further back
-        # than the error, to where a short step forward is left, which τ has no digits for.
-        slack = tolerance * (xp.abs(tau) + xp.abs(step))
-        is_long = xp.abs(step) > SHORT_STEP * slack
-        tau = xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau)
-        if early and not xp.any(is_long):
+        tau, is_long = advance(tau, newton_step(*point(tau), power))
+        if early and not is_long.any():
             break
     return tau
+
+
+def advance(tau: Array, step: Array) -> tuple[Array, Array]:
+    """τ after a step, and where that was longer than rounding errors.
+
+    A rounding error may carry τ above the root, where entries that belong below it are lost: their
+    step back is as long as all of them together are heavy. It leads no further back than the
+    error, to where a short step forward is left, which τ has no digits for.
+    """
+    xp = namespace(tau)
+    slack = eps(tau) * (xp.abs(tau) + xp.abs(step))
+    is_long = xp.abs(step) > SHORT_STEP * slack
+    return xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau), is_long
 
 
 def newton_step(p: Array, slope: Array, power: float) -> Array:

@@ -7,13 +7,14 @@ import io
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NoReturn
 
 import numpy as np
 
-from .losses import get_loss, loss_names
+from .losses import ends, get_loss, loss_names, regularizers_by_name
 
 ERROR = 2
 
@@ -33,36 +34,10 @@ app = typer.Typer(
 )
 
 
-class FigureFormat(StrEnum):
-    """File formats of the figures."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
-
-
-class Scaling(StrEnum):
-    """What is done to the features."""
-
-    STANDARDIZE = "standardize"
-    NONE = "none"
-
-
-class FileFormat(StrEnum):
-    """Formats of data files."""
-
-    CSV = "csv"
-    LIBSVM = "libsvm"
-    ARFF = "arff"
-
-
-class Precision(StrEnum):
-    """Floating-point formats of the fits."""
-
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-
-
+FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"})
+Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
+FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
+Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
     Path,
     typer.Option(
@@ -117,22 +92,25 @@ def overview(
 def losses_table() -> str:
     """Every loss of the registry at one target and one row of scores."""
     y, theta = np.asarray([0.5, 0.5, 0.0]), np.asarray([1.5, 0.2, -1.0])
+    names = [name for family in regularizers_by_name() for name in ends(family)]
     lines = [
-        "Fitzpatrick losses have the links of their twins and are never above them.",
+        "Losses with the same link, and how they fall with the tightness c: c = 0 is the",
+        "Fenchel-Young loss, c = 1 the Fitzpatrick loss, and larger c lie beyond it.",
         f"Example: target y = {_row(y)}, scores θ = {_row(theta)}",
         "",
-        f"{'loss':<28}{'L(y, θ)':>8}   {'link ŷ(θ)':<20}{'maximiser y*(y, θ)'}",
+        f"{'loss':<28}{'L(y, θ)':>8}   {'link ŷ(θ)':<20}{'maximizer y*(y, θ)'}",
     ]
-    for name in sorted(loss_names(), key=_pair_order):
+    for name in names:
         loss = get_loss(name)
         value, link, y_star = loss.value(y, theta), loss.link(theta), loss.y_star(y, theta)
         lines.append(f"{name:<28}{float(value):8.4f}   {_row(link):<20}{_row(y_star)}")
+    tightnesses = (0.0, 0.25, 0.5, 1.0, 2.0)
+    lines += ["", f"{'--loss NAME --tightness c':<28}" + "".join(f"{c:>8g}" for c in tightnesses)]
+    for name in names:
+        if get_loss(name).tightness > 0:
+            values = [float(get_loss(name, c).value(y, theta)) for c in tightnesses]
+            lines.append(f"{name:<28}" + "".join(f"{value:8.4f}" for value in values))
     return "\n".join([*lines, "", "fitzpatrick --help lists the commands."])
-
-
-def _pair_order(name: str) -> tuple[str, int]:
-    """Twins beside each other, the Fenchel-Young loss first."""
-    return name.removeprefix("fitzpatrick_"), len(name)
 
 
 def _row(values: np.ndarray) -> str:
@@ -145,11 +123,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"),
     ] = None,
-    _: Annotated[
-        bool, typer.Option("--datasets", help="May stand before the names; changes nothing.")
-    ] = False,
+    _: Annotated[bool, typer.Option("--datasets", hidden=True)] = False,
     intercept: Annotated[
-        bool, typer.Option("--intercept", help="Learn an unpenalised intercept.")
+        bool, typer.Option("--intercept", help="Learn an unpenalized intercept.")
     ] = False,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
@@ -185,9 +161,10 @@ def reproduce(
     command goes on where an interrupted one stopped.
     """
     from .datasets import DATASETS, PAPER_LOSSES
-    from .experiments.protocol import ALPHAS, Protocol
-    from .experiments.reproduce import Options
+    from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.reproduce import reproduce as run
+    from .experiments.runner import RunOptions
+    from .linear_model import DEFAULT_ALPHAS
 
     chosen = list(dict.fromkeys(names or ["yeast"]))
     if "all" in chosen:
@@ -195,17 +172,18 @@ def reproduce(
     for name in chosen:
         if name not in DATASETS:
             fail(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}, and all")
-    options = Options(
+    wanted = _simplex_losses(losses) if losses else PAPER_LOSSES
+    options = RunOptions(
+        losses=at_tightnesses(wanted),
         protocol=Protocol(
             intercept=intercept,
             scaling=scaling.value,
-            alphas=_alphas(alphas) if alphas else ALPHAS,
+            alphas=_alphas(alphas) if alphas else DEFAULT_ALPHAS[::-1],
             dtype=precision.value,
             refit=refit,
             tol=_positive("--tol", tol),
             device=_device(device) if device else None,
         ),
-        losses=_simplex_losses(losses) if losses else PAPER_LOSSES,
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
@@ -228,11 +206,19 @@ def compare(
         typer.Option(
             metavar="NAMES",
             help="Losses, with commas.",
-            show_default="logistic, sparsemax, entmax15 and their twins",
+            show_default="logistic, sparsemax, entmax15, and Fitzpatrick",
+        ),
+    ] = "",
+    tightness: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Tightnesses of the Fitzpatrick losses, with commas.",
+            show_default="1",
         ),
     ] = "",
     ignore: Ignored = "",
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
+    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     refit: Refit = True,
     seeds: Seeds = 5,
@@ -246,43 +232,52 @@ def compare(
     from .datasets import read_table
     from .experiments.compare import SIMPLEX_LOSSES, experiment_of
     from .experiments.compare import compare as run
-    from .experiments.protocol import Protocol
-    from .experiments.reproduce import Options
+    from .experiments.protocol import Protocol, at_tightnesses
+    from .experiments.runner import RunOptions
 
-    kind = format.value if format else None
-    columns, ignored = _names(targets), _names(ignore) or ()
-    table = read_table(file, columns, kind, ignore=ignored)
-    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
-    options = Options(
+    wanted = _simplex_losses(losses) if losses else SIMPLEX_LOSSES
+    tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
+    options = RunOptions(
+        losses=at_tightnesses(wanted, tightnesses),
         protocol=Protocol(intercept=intercept, scaling=scaling.value, refit=refit),
-        losses=_simplex_losses(losses) if losses else SIMPLEX_LOSSES,
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
         command=_command(),
     )
+    kind = format.value if format else None
+    columns, ignored = _names(targets), _names(ignore) or ()
+    table = read_table(file, columns, kind, ignore=ignored)
+    held_out = read_table(test, columns, kind, table, ignore=ignored) if test else None
     experiment, notes = experiment_of(table, file, held_out, test, options)
     advice = run(experiment, table.kind, notes, options, typer.echo)
     given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
     arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
     arguments += [] if intercept else ["--no-intercept"]
     arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
-    arguments += ["--loss", advice.loss, "--alpha", f"{advice.alpha:g}", "-o", "model.skops"]
+    arguments += ["--loss", advice.loss.name]
+    if advice.loss.tightness is not None:
+        arguments += ["--tightness", repr(advice.loss.tightness)]
+    arguments += ["--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
     typer.echo(f"next: {shlex.join(['fitzpatrick', 'fit', *arguments])}")
 
 
 @app.command()
 def fit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.skops).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
     targets: Targets = "",
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
         float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
     ] = None,
+    tightness: Annotated[
+        float | None,
+        typer.Option(help="Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"),
+    ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Ignored = "",
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalised intercept.")] = True,
+    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
     """Fit a model to a file and save it.
@@ -291,13 +286,14 @@ def fit(
     counts, independent indicators.
     """
     from .datasets import read_table
-    from .experiments import models
-    from .experiments.tables import number, wrapped
+    from .experiments import model_files, models
+    from .experiments.protocol import LossChoice
+    from .experiments.text import number, wrapped
 
-    _check_loss(loss)
+    _check_loss(loss, tightness)
     if alpha is not None:
         _positive("--alpha", alpha)
-    _keep(file, output)
+    _check_not_input(file, output)
     table = read_table(
         file,
         _names(targets),
@@ -306,18 +302,27 @@ def fit(
         plain=not models.has_classes(loss),
     )
     fitted = models.fit(
-        table, file, loss, alpha, intercept=intercept, standardize=scaling is Scaling.STANDARDIZE
+        table,
+        file,
+        loss,
+        alpha,
+        tightness=tightness,
+        intercept=intercept,
+        standardize=scaling is Scaling.STANDARDIZE,
     )
     model = fitted.model
-    models.save(model, output)
+    model_files.save(model, output)
     lines = [
-        f"fitted {loss} to {fitted.samples} samples, {len(model.feature_names)} features, "
-        f"{len(model.target_names)} targets ({model.kind})"
+        f"fitted {LossChoice.of(loss, tightness)} to {fitted.samples} samples, "
+        f"{len(model.feature_names)} features, {len(model.target_names)} targets ({model.kind})"
     ]
-    if alpha is None:
-        error = number(-model.estimator.best_score_)
-        lines.append(f"α = {model.estimator.alpha_:g}: cross-validated squared error {error}")
-    for line in (*lines, *(f"note: {note}" for note in fitted.notes), f"wrote {output}"):
+    if model.cv_score is not None:
+        error = number(-model.cv_score)
+        lines.append(f"α = {model.estimator.alpha:g}: cross-validated squared error {error}")
+    lines += [f"note: {note}" for note in fitted.notes]
+    is_plain = output.suffix.lower() == ".npz"
+    content = "" if is_plain else " (a NumPy archive; nothing in it is executed)"
+    for line in (*lines, f"wrote {output}{content}"):
         typer.echo("\n".join(wrapped(line)))
 
 
@@ -337,12 +342,12 @@ def predict(
     """
     from .datasets._files import write_atomically
     from .datasets.readers import read_features
-    from .experiments import models
+    from .experiments import model_files, models
 
     if output is not None:
-        _keep(file, output)
-        _keep(model, output)
-    loaded = models.load(model)
+        _check_not_input(file, output)
+        _check_not_input(model, output)
+    loaded = model_files.load(model)
     kind = format.value if format else None
     X = read_features(file, loaded.feature_names, loaded.codes, kind)
     text = models.predictions_csv(loaded, X)
@@ -362,7 +367,7 @@ def figures(
         list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
     ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
 ) -> None:
-    """Draw the losses: bounds, gaps and level sets."""
+    """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
 
     for path in write_figures(output, tuple(choice.value for choice in formats)):
@@ -372,12 +377,12 @@ def figures(
 @app.command()
 def datasets(
     details: Annotated[
-        bool, typer.Option("--details", help="Sources, licences and notes as well.")
+        bool, typer.Option("--details", help="Sources, licenses and notes as well.")
     ] = False,
 ) -> None:
-    """Table 2 of the paper, and where each set is to be had."""
+    """Table 2 of the paper, and where to get each set."""
     from .datasets import where
-    from .experiments.tables import dataset_details, datasets_table
+    from .experiments.dataset_tables import dataset_details, datasets_table
 
     typer.echo(datasets_table(where()))
     if details:
@@ -389,10 +394,10 @@ def _names(text: str) -> list[str] | None:
     return names or None
 
 
-def _check_loss(name: str) -> None:
+def _check_loss(name: str, tightness: float | None = None) -> None:
     try:
-        get_loss(name)
-    except ValueError as error:
+        get_loss(name, tightness)
+    except (TypeError, ValueError) as error:
         fail(str(error))
 
 
@@ -411,7 +416,7 @@ def _simplex_losses(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _keep(file: Path, output: Path) -> None:
+def _check_not_input(file: Path, output: Path) -> None:
     """Refuse to write over a file that is read."""
     if output.exists() and file.exists() and output.samefile(file):
         fail(f"--output names {file}, which is read; name another file")
@@ -423,23 +428,35 @@ def _positive(name: str, value: float) -> float:
     return value
 
 
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        fail(f"{name} needs numbers with commas between them, got {text!r}")
+
+
 def _alphas(text: str) -> tuple[float, ...]:
     """Different positive numbers, from the largest to the smallest."""
-    try:
-        numbers = {_positive("--alphas", float(part)) for part in text.split(",")}
-    except ValueError:
-        fail(f"--alphas needs numbers with commas between them, got {text!r}")
+    numbers = {_positive("--alphas", alpha) for alpha in _numbers("--alphas", text)}
     return tuple(sorted(numbers, reverse=True))
+
+
+def _tightnesses(text: str) -> list[float]:
+    numbers = _numbers("--tightness", text)
+    for tightness in numbers:
+        if not 0 <= tightness < float("inf"):
+            fail(f"--tightness must be a finite number of at least 0, got {tightness:g}")
+    return numbers
 
 
 def _device(name: str) -> str:
     """A device that PyTorch can compute on here."""
+    from .linear_model import describe_device
+
     try:
-        from .linear_model._device import find_device
-    except ModuleNotFoundError:
+        describe_device(name)
+    except ImportError:
         fail("--device needs PyTorch: pip install 'fitzpatrick[torch]'")
-    try:
-        find_device(name)
     except ValueError as error:
         fail(f"--device: {error}")
     return name
@@ -454,7 +471,7 @@ def _jobs(jobs: int) -> int:
     return jobs or os.cpu_count() or 1
 
 
-def fail(message: str) -> Any:
+def fail(message: str) -> NoReturn:
     """End with one line and exit code 2."""
     typer.echo(f"error: {' '.join(message.split())}", err=True)
     raise typer.Exit(ERROR)
@@ -463,7 +480,7 @@ def fail(message: str) -> Any:
 def main() -> None:
     """Run the command line; what is wrong with a file or a folder is said in one line."""
     from .datasets import DataError, UnavailableError
-    from .experiments.runner import WorkerError
+    from .experiments.errors import WorkerError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -34,6 +34,7 @@ __all__ = [
     "metric_names",
     "sparsity",
     "squared_error",
+    "squared_errors",
 ]
 
 
@@ -44,8 +45,13 @@ def squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> flo
         >>> squared_error([[1.0, 0.0]], [[0.5, 0.5]])
         0.5
     """
+    return _mean(squared_errors(y_true, y_pred), sample_weight)
+
+
+def squared_errors(y_true: Any, y_pred: Any) -> Array:
+    """The squared error of each sample, shape (n,), whose mean is :func:`squared_error`."""
     y_true, y_pred = _pair(y_true, y_pred)
-    return _mean(np.square(y_true - y_pred).sum(axis=1), sample_weight)
+    return np.asarray(np.square(y_true - y_pred).sum(axis=1))
 
 
 def jensen_shannon(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:

@@ -9,7 +9,7 @@ from fitzpatrick import cli
 from fitzpatrick.datasets import DATASETS, DataError, load_dataset, read_table
 from fitzpatrick.datasets._registry import DatasetInfo, Statistics
 from fitzpatrick.datasets.readers import read_features
-from fitzpatrick.experiments import models
+from fitzpatrick.experiments import model_files
 
 COLOURS = {"red": 0.0, "green": 1.0, "blue": 2.0}
 ROWS = [("red", "no", 3), ("green", "yes", 4), ("blue", "no", 5)]
@@ -104,11 +104,11 @@ def test_models_hold_them(tmp_path, monkeypatch, capsys):
             cli.main()
         return capsys.readouterr().out
 
-    call("fit", "train.arff", "--targets", "kind", "--alpha", "0.1", "-o", "m.skops")
-    predictions = call("predict", "m.skops", "train.arff")
+    call("fit", "train.arff", "--targets", "kind", "--alpha", "0.1", "-o", "m.npz")
+    predictions = call("predict", "m.npz", "train.arff")
     assert len(set(predictions.splitlines())) == 4
-    assert call("predict", "m.skops", "test.arff") == predictions
-    assert models.load(tmp_path / "m.skops").codes["colour"] == COLOURS
+    assert call("predict", "m.npz", "test.arff") == predictions
+    assert model_files.load(tmp_path / "m.npz").codes["colour"] == COLOURS
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Targets and scores for the engines: every form of targets, next to its dense twin."""
+"""Targets and scores for the engines: every form of targets, next to the same in dense form."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +7,21 @@ import numpy as np
 from scipy import sparse
 
 import fitzpatrick as fp
-from fitzpatrick.sets import Simplex
+from fitzpatrick.regularizers import Regularizer, Tsallis
 
-LOSSES = fp.loss_names()
-SIMPLEX_LOSSES = [
-    name for name in LOSSES if isinstance(fp.get_loss(name).regularizer.domain, Simplex)
-]
+# by the name of the Fenchel-Young loss; the last has a number for a name
+REGULARIZERS: dict[str, Regularizer] = {
+    **fp.losses.regularizers_by_name(),
+    "entmax13": Tsallis(1.3),
+}
+SIMPLEX = [name for name, omega in REGULARIZERS.items() if omega.domain.has_labels]
+TIGHTNESSES = (0.0, 0.25, 0.5, 1.0, 2.0, 10.0)
 RELATIVE = {"float64": 1e-13, "float32": 1e-5}
+
+
+def make_loss(name: str, tightness: float = 1.0) -> fp.losses.Loss:
+    """The loss of a regularizer at a tightness."""
+    return fp.FitzpatrickLoss(REGULARIZERS[name], tightness)
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,16 @@ def proportions(
 def cases(name: str, n: int, k: int, seed: int) -> list[Case]:
     """All forms that the targets of a loss can have."""
     rng = np.random.default_rng(seed)
-    domain = fp.get_loss(name).regularizer.domain
-    if not isinstance(domain, Simplex):
+    domain = REGULARIZERS[name].domain
+    if not domain.has_labels:
         y = domain.project(rng.normal(size=(n, k)) * 2)
         few = np.where(rng.random((n, k)) < 0.2, y, 0.0)
-        return [Case("dense", y, y), Case("csr", sparse.csr_array(few), few)]
+        inside = domain.project(rng.random((n, k)))
+        return [
+            Case("dense", y, y),
+            Case("csr", sparse.csr_array(few), few),
+            Case("inside", inside, inside),
+        ]
     labels = rng.integers(0, k, n)
     hard = np.eye(k)[labels]
     full = rng.dirichlet(np.ones(k), n)
@@ -52,13 +65,13 @@ def cases(name: str, n: int, k: int, seed: int) -> list[Case]:
     mixed = np.where(np.arange(n)[:, None] % 2 == 0, full, few)
     return [
         Case("labels", labels, hard),
-        Case("csr hard", sparse.csr_array(hard), hard),
         Case("csr", sparse.csr_array(few), few),
-        Case("csc", sparse.csc_matrix(few), few),
         Case("dense", full, full),
         Case("dense tiny", tiny, tiny),
-        Case("dense sparse", few, few),
         Case("dense mixed", mixed, mixed),
+        Case("csc", sparse.csc_matrix(few), few),
+        Case("csr hard", sparse.csr_array(hard), hard),
+        Case("dense sparse", few, few),
         Case("dense hard", hard, hard),
     ]
 
@@ -69,12 +82,12 @@ def scores(n: int, k: int, scale: float, dtype: str, seed: int) -> np.ndarray[An
     return theta.astype(dtype)
 
 
-def core(name: str, case: Case, theta: np.ndarray[Any, Any]) -> Any:
-    """The core's solution for the dense twin, with its gradient."""
+@np.errstate(all="ignore")
+def core(loss: fp.losses.Loss, case: Case, theta: np.ndarray[Any, Any]) -> Any:
+    """The core's value, gradient, maximizer and Hessian product, at the dense targets."""
     y = case.dense.astype(theta.dtype)
-    with np.errstate(all="ignore"):
-        solution = fp.get_loss(name).solve(y, theta)
-        return solution.value(), solution.y_star - y, solution.y_star, solution.hessian_product
+    solution = loss.solve(y, theta)
+    return solution.value(), solution.y_star - y, solution.y_star, solution.hessian_product
 
 
 def assert_same_digits(actual: Any, expected: Any, dtype: str, scale: float = 1.0) -> None:

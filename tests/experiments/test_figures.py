@@ -11,24 +11,25 @@ from fitzpatrick.experiments.figures import (
     geometry_figure,
     level_set_figure,
     lower_bound_figure,
+    tightness_figure,
     write_figures,
 )
 
 _MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_every_figure_is_written_in_every_format(tmp_path, suffix):
-    paths = write_figures(tmp_path / "new", (suffix,))
-    assert [path.name for path in paths] == [f"{name}.{suffix}" for name in FIGURES]
+def test_every_figure_is_written(tmp_path):
+    paths = write_figures(tmp_path / "new", ("svg",))
+    assert [path.name for path in paths] == [f"{name}.svg" for name in FIGURES]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)  # no temporary file is left
-    assert all(path.read_bytes().startswith(_MAGIC[suffix]) for path in paths)
 
 
-def test_figures_do_not_change_from_run_to_run(tmp_path):
-    first = [path.read_bytes() for path in write_figures(tmp_path / "a", FORMATS, ("figure1",))]
-    second = [path.read_bytes() for path in write_figures(tmp_path / "b", FORMATS, ("figure1",))]
-    assert first == second
+def test_figures_in_every_format_do_not_change_from_run_to_run(tmp_path):
+    first, second = (write_figures(tmp_path / run, FORMATS, ("figure1",)) for run in "ab")
+    assert [path.name for path in first] == [f"figure1.{suffix}" for suffix in FORMATS]
+    for path, again in zip(first, second, strict=True):
+        assert path.read_bytes().startswith(_MAGIC[path.suffix.lstrip(".")])
+        assert path.read_bytes() == again.read_bytes()
 
 
 def test_figure_1_shows_bound_below_fitzpatrick_below_fenchel_young():
@@ -39,10 +40,23 @@ def test_figure_1_shows_bound_below_fitzpatrick_below_fenchel_young():
         assert np.max(loss - fitzpatrick) > 0.5
 
 
-def test_lines_differ_without_colour():
-    axes = lower_bound_figure().axes[0]
-    patterns = {str(line._dash_pattern) for line in axes.get_lines()}
-    assert len(patterns) == len(axes.get_lines()) == 3
+@pytest.mark.parametrize(("figure", "count"), [(lower_bound_figure, 3), (tightness_figure, 4)])
+def test_lines_differ_without_color(figure, count):
+    for axes in figure().axes:
+        patterns = {str(line._dash_pattern) for line in axes.get_lines()}
+        assert len(patterns) == len(axes.get_lines()) == count
+
+
+def test_the_family_falls_with_its_tightness():
+    upper, lower = np.split(np.asarray(tightness_figure().axes), 2)
+    for losses, gaps in zip(upper, lower, strict=True):
+        values = [line.get_ydata() for line in losses.get_lines()]
+        labels = [text.get_text() for text in losses.get_legend().get_texts()]
+        assert labels == ["c = 0", "c = 0.5", "c = 1", "c = 2"]
+        for tighter, looser, gap in zip(values[1:], values, gaps.get_lines()[1:], strict=False):
+            assert np.all(tighter <= looser + 1e-12)
+            assert np.max(looser - tighter) > 0.3
+            np.testing.assert_allclose(gap.get_ydata(), values[0] - tighter, atol=1e-12)
 
 
 def test_geometry_figure_prints_the_two_losses_as_gaps():

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from fitzpatrick import metrics
 from fitzpatrick.datasets import DATASETS, DataError, load_dataset
 from fitzpatrick.experiments.protocol import (
-    ALPHAS,
     Experiment,
+    LossChoice,
     Protocol,
+    at_tightnesses,
     check,
     dev_split,
     paths,
     split,
-    squared_errors,
 )
+from fitzpatrick.linear_model import DEFAULT_ALPHAS
 
 
 @pytest.mark.parametrize("name", [n for n in DATASETS if n not in ("ecthr_a",)])
@@ -36,15 +36,8 @@ def test_dev_split_is_a_partition_that_depends_on_the_seed():
 
 
 def test_grid_is_the_papers():
-    np.testing.assert_allclose(np.log10(ALPHAS), np.arange(4, -5, -1))
-
-
-def test_errors_of_samples_average_to_the_metric():
-    generator = np.random.default_rng(0)
-    Y, P = generator.dirichlet(np.ones(4), size=(2, 30))
-    errors = squared_errors(Y, P)
-    assert errors.shape == (30,)
-    assert errors.mean() == pytest.approx(metrics.squared_error(Y, P), rel=1e-12)
+    np.testing.assert_allclose(np.log10(Protocol().alphas), np.arange(4, -5, -1))
+    assert sorted(Protocol().alphas) == list(DEFAULT_ALPHAS)
 
 
 def test_yeast_as_an_experiment():
@@ -55,9 +48,11 @@ def test_yeast_as_an_experiment():
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_features_constant_on_the_fitted_rows_are_left_out(experiment, make):
+    """On these rows alone: on dev and test they vary."""
     X, X_test = experiment.X.copy(), experiment.X_test.copy()
-    X[:, 1] = 3.0
-    X[:, 4] = 0.0
+    fitted = dev_split(60, seed=0)[0]
+    X[fitted, 1] = 3.0
+    X[fitted, 4] = 0.0
     changed = replace(experiment, X=make(X), X_test=make(X_test))
     rows = split(changed, Protocol(), seed=0)
     assert rows.X.shape == (45, 3)
@@ -65,10 +60,19 @@ def test_features_constant_on_the_fitted_rows_are_left_out(experiment, make):
     assert rows.X_test.shape == (30, 3)
     dense = rows.X_test.toarray() if sparse.issparse(rows.X_test) else rows.X_test
     np.testing.assert_array_equal(dense, X_test[:, [0, 2, 3]])
+    assert split(changed, Protocol(), seed=None).X.shape == (60, 5)
+
+
+def test_features_constant_in_the_precision_of_the_fit_are_left_out(experiment):
+    X = experiment.X.copy()
+    X[:, 1] = 1 + 1e-9 * X[:, 1]
+    changed = replace(experiment, X=X)
+    assert split(changed, Protocol(), seed=0).X.shape == (45, 5)
+    assert split(changed, Protocol(dtype="float32"), seed=0).X.shape == (45, 4)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_constant_features_stay_where_nothing_is_centred(experiment, make):
+def test_constant_features_stay_where_nothing_is_centered(experiment, make):
     """Without an intercept, a column of ones is one."""
     X = experiment.X.copy()
     X[:, 1] = 3.0
@@ -137,15 +141,29 @@ def test_wrong_settings(wrong):
 
 
 def test_paths_put_every_loss_before_the_next_seed():
-    assert [path.name for path in paths(("a", "b"), 2, refit=True)] == [
-        "a-seed0",
-        "b-seed0",
-        "a-seed1",
-        "b-seed1",
-        "a-whole",
-        "b-whole",
+    losses = at_tightnesses(("logistic", "fitzpatrick_logistic"), [0.5])
+    names = ("logistic", "fitzpatrick_logistic-tightness0.5")
+    assert [path.name for path in paths(losses, 2, refit=True)] == [
+        f"{name}-{rows}" for rows in ("seed0", "seed1", "whole") for name in names
     ]
-    assert len(paths(("a", "b"), 2, refit=False)) == 4
+    assert len(paths(losses, 2, refit=False)) == 4
+
+
+def test_both_ends_of_a_family_go_by_their_names():
+    """So that records of them are found whatever tightnesses are asked for."""
+    names = ("logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax", "perceptron")
+    assert at_tightnesses(names) == tuple(map(LossChoice, names))
+    assert at_tightnesses(names, [0, 0.5, 1]) == (
+        LossChoice("logistic"),
+        LossChoice("fitzpatrick_logistic", 0.5),
+        LossChoice("fitzpatrick_logistic"),
+        LossChoice("sparsemax"),
+        LossChoice("fitzpatrick_sparsemax", 0.5),
+        LossChoice("fitzpatrick_sparsemax"),
+        LossChoice("perceptron"),
+    )
+    assert LossChoice.of("fitzpatrick_logistic", 0.5).loss.tightness == 0.5
+    assert str(LossChoice("fitzpatrick_logistic", 0.5)) == "fitzpatrick_logistic (tightness 0.5)"
 
 
 def test_whole_rows_have_no_dev_part(experiment):

@@ -8,7 +8,7 @@ import pytest
 
 from fitzpatrick.experiments import svg
 from fitzpatrick.experiments.report import Section, render
-from fitzpatrick.experiments.summary import summarize
+from fitzpatrick.experiments.summary import evaluate
 from tests.experiments.test_summary import make
 
 CHECKSUM = "0123456789abcdef" * 4
@@ -38,7 +38,7 @@ def page(title="demo", failures=None):
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
     section = Section(
         title,
-        summarize(records),
+        evaluate(records),
         {"logistic": 0.2},
         {"α grid": "1"},
         {"file": CHECKSUM},
@@ -94,7 +94,7 @@ def test_lead_points_and_command():
 
 def test_difference_stands_beside_the_error():
     header = re.findall(r"<th>(.*?)</th>", page())
-    assert header[:4] == ["loss", "test error", "paper", "Fitzpatrick − its twin"]
+    assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
 
 
 def test_reference_does_not_cover_the_value():
@@ -106,14 +106,13 @@ def test_reference_does_not_cover_the_value():
     assert corners[:, 1].max() < y - 1
 
 
-def test_six_losses_are_told_apart():
-    """Pairs share a colour, twins differ in dash, and no two lines have the same marker."""
+def test_six_losses_can_be_distinguished():
+    """Losses of one link share a color and differ in dash; no two lines have the same marker."""
     names = ("logistic", "sparsemax", "entmax15")
     records = {}
     for name in names:
         records |= {**make(name, 0.0), **make(f"fitzpatrick_{name}", 0.0)}
-    summaries = summarize(records)
-    text = render("T", "lead", [Section("a", summaries, None, {}, {})], {})
+    text = render("T", "lead", [Section("a", evaluate(records), None, {}, {})], {})
     lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
     assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
     legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text x="68"', text)

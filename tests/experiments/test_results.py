@@ -1,6 +1,5 @@
 """Lines of results, comparisons of runs, and the page that is made of them."""
 
-import importlib.util
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,40 +8,41 @@ import numpy as np
 import pytest
 
 from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, DataError, load_dataset
-from fitzpatrick.experiments.protocol import Experiment, FitPath, Protocol, paths
-from fitzpatrick.experiments.records import Store, all_records, choose
-from fitzpatrick.experiments.results import (
-    DifferenceLine,
-    FitLine,
-    compared_models,
-    difference_lines,
-    fit_lines,
-    from_csv,
-    load_runs,
-    read_models,
-    to_csv,
-    write_models,
+from fitzpatrick.experiments.protocol import (
+    Experiment,
+    FitPath,
+    LossChoice,
+    Protocol,
+    at_tightnesses,
+    paths,
 )
+from fitzpatrick.experiments.records import Store, all_records, choose
+from fitzpatrick.experiments.results import FitLine, fit_lines, to_csv
 from fitzpatrick.experiments.runner import run
 
 from .conftest import make_experiment
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAIR = ("logistic", "fitzpatrick_logistic")
+PAIR = at_tightnesses(("logistic", "fitzpatrick_logistic"))
+
+with pytest.MonkeyPatch.context() as patch:  # the scripts that write the page
+    patch.syspath_prepend(DOCS)
+    import make_reproduction as page
+    from reproduction_results import (
+        DifferenceLine,
+        compared_models,
+        difference_lines,
+        from_csv,
+        load_runs,
+        read_models,
+        write_models,
+    )
 
 
 @pytest.fixture(scope="module")
-def page():
-    """The script that writes the page, as a module."""
-    specification = importlib.util.spec_from_file_location("page", DOCS / "make_reproduction.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def runs(tmp_path, experiment):
+def runs(tmp_path_factory):
     """Two losses without and with an intercept, on data that need one."""
+    tmp_path, experiment = tmp_path_factory.mktemp("runs"), make_experiment()
     shifted = replace(
         experiment, Y=experiment.Y * [1, 4, 30], Y_test=experiment.Y_test * [1, 4, 30]
     )
@@ -149,9 +149,9 @@ def test_comparisons_are_of_the_models_that_are_tested(runs):
     for rows in ("train", "train+dev"):
         expected, same = [], []
         for seed in range(4):
-            path = FitPath("logistic", seed)
+            path = FitPath(LossChoice("logistic"), seed)
             alphas = choose(without[path]).alpha, choose(with_one[path]).alpha
-            tested = path if rows == "train" else FitPath("logistic", None)
+            tested = path if rows == "train" else FitPath(LossChoice("logistic"), None)
             plain = error(without, tested, alphas[0])
             expected.append(error(with_one, tested, alphas[1]) - plain)
             same.append(error(with_one, tested, alphas[0]) - plain)
@@ -162,14 +162,14 @@ def test_comparisons_are_of_the_models_that_are_tested(runs):
         assert found == pytest.approx(np.mean(same), rel=1e-5)
 
 
-def test_the_page_is_what_the_records_give(page):
+def test_the_page_is_what_the_records_give():
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.filled(text, page.Results.read()) == text
     made = page._MARKED.findall(text)
     assert sorted(name for _, name, _ in made) == sorted(page.TABLES)
 
 
-def test_the_differences_are_what_the_models_errors_give(page):
+def test_the_differences_are_what_the_models_errors_give():
     """All of them for the small data sets, the pairs without an intercept for the large ones."""
     models = {
         key: one
@@ -182,7 +182,7 @@ def test_the_differences_are_what_the_models_errors_give(page):
     assert set(found) <= set(committed)
 
 
-def test_the_models_are_those_of_the_lines(page):
+def test_the_models_are_those_of_the_lines():
     results = page.Results.read()
     for (dataset, features, intercept), models in read_models(page.RESULTS).items():
         lines = {
@@ -192,13 +192,13 @@ def test_the_models_are_those_of_the_lines(page):
         }
         for loss in PAPER_LOSSES:
             chosen = results.chosen((dataset, features), intercept, loss)
-            found = {path.seed: a for path, a in models.chosen.items() if path.loss == loss}
+            found = {path.seed: a for path, a in models.chosen.items() if path.loss.name == loss}
             assert {line.seed: line.alpha for line in chosen} == found
         for (path, alpha), errors in models.errors.items():
-            assert errors.mean() == pytest.approx(lines[path.loss, path.seed, alpha], abs=2e-6)
+            assert errors.mean() == pytest.approx(lines[path.loss.name, path.seed, alpha], abs=2e-6)
 
 
-def test_the_page_follows_its_records(page):
+def test_the_page_follows_its_records():
     results = page.Results.read()
     changed = [replace(line, test_error=line.test_error + 0.1) for line in results.fits]
     text = page.PAGE.read_text(encoding="utf-8")
@@ -207,7 +207,7 @@ def test_the_page_follows_its_records(page):
     assert "Every cell is within .01" not in other
 
 
-def test_the_promised_cells_are_within_a_hundredth_of_the_paper(page):
+def test_the_promised_cells_are_within_a_hundredth_of_the_paper():
     results = page.Results.read()
     for name in ("emotions", "flags", "scene", "yeast", "delicious"):
         for loss in PAPER_LOSSES:
@@ -217,13 +217,13 @@ def test_the_promised_cells_are_within_a_hundredth_of_the_paper(page):
 
 
 @pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_logistic"])
-def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, page, loss):
+def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, loss):
     experiment = Experiment.of_dataset(load_dataset("yeast"))
     protocol = Protocol(alphas=(1e4, 1e3, 1e2))
     store = Store.of(tmp_path, experiment, protocol)
-    run(experiment, store, [FitPath(loss, 3)], 1, lambda _: None)
+    run(experiment, store, [FitPath(LossChoice(loss), 3)], 1, lambda _: None)
     lines = page.Results.read().grid(("yeast", "standardize"), False, loss, 3)[:3]
-    for line, record in zip(lines, store.finished(FitPath(loss, 3)), strict=True):
+    for line, record in zip(lines, store.finished(FitPath(LossChoice(loss), 3)), strict=True):
         assert line.alpha == record.alpha
         assert line.dev_error == pytest.approx(record.dev_error, rel=1e-4)
         assert line.test_error == pytest.approx(record.test_error, rel=1e-4)

@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.experiments.protocol import FitPath, Protocol
+from fitzpatrick.experiments import summary
+from fitzpatrick.experiments.dataset_tables import dataset_details, datasets_table
+from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import PathRecords, Record, choose
-from fitzpatrick.experiments.summary import bootstrap_interval, difference, pairs, summarize
-from fitzpatrick.experiments.tables import (
-    dataset_details,
-    datasets_table,
-    heading,
-    number,
-    results_table,
-    signed,
-)
+from fitzpatrick.experiments.summary import bootstrap_interval, difference, evaluate
+from fitzpatrick.experiments.tables import heading, results_table
+from fitzpatrick.experiments.text import number, signed
 
 
 def record(alpha, dev, test, converged=True):
@@ -21,10 +17,11 @@ def record(alpha, dev, test, converged=True):
     return Record(alpha, dev, errors, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0, "NumPy")
 
 
-def make(loss, offset, n=400, seeds=2):
+def make(name, offset, n=400, seeds=2, tightness=None):
+    loss = LossChoice(name, tightness)
     generator = np.random.default_rng(7)
     base = generator.gamma(2.0, size=n) / 10
-    noise = np.random.default_rng(len(loss)).normal(size=(seeds, n)) / 100  # of its own splits
+    noise = np.random.default_rng(len(str(loss))).normal(size=(seeds, n)) / 100  # of its own splits
     return {
         FitPath(loss, seed): PathRecords(
             grid=[
@@ -44,14 +41,14 @@ def test_least_dev_error_and_among_equals_the_strongest():
 
 
 def test_summary_of_a_loss():
-    (summary,) = summarize(make("logistic", 0.0))
-    assert summary.alphas == (1.0, 1.0)
-    assert summary.grid == (10.0, 1.0, 0.1)
-    np.testing.assert_allclose(summary.dev_curve, [0.5, 0.3, 0.4])
-    assert summary.error == pytest.approx(np.mean(summary.errors))
-    assert summary.spread == pytest.approx(np.std(summary.errors, ddof=1))
-    assert summary.interval[0] < summary.error < summary.interval[1]
-    assert (summary.unconverged, summary.fits, summary.seconds) == (2, 8, 6.0)
+    (found,) = evaluate(make("logistic", 0.0)).summaries
+    assert found.alphas == (1.0, 1.0)
+    assert found.grid == (10.0, 1.0, 0.1)
+    np.testing.assert_allclose(found.dev_curve, [0.5, 0.3, 0.4])
+    assert found.error == pytest.approx(np.mean(found.errors))
+    assert found.spread == pytest.approx(np.std(found.errors, ddof=1))
+    assert found.interval[0] < found.error < found.interval[1]
+    assert (found.unconverged, found.fits, found.seconds) == (2, 8, 6.0)
 
 
 def test_interval_has_the_right_width():
@@ -76,8 +73,9 @@ def test_interval_knows_that_the_splits_might_have_been_others():
     ("splits", "sd_split", "sd_sample", "n"),
     [(3, 1.0, 0.0, 2), (5, 1.0, 0.0, 2), (10, 1.0, 0.0, 2), (5, 0.1, 0.5, 65)],
 )
-def test_interval_covers_as_often_as_it_says(splits, sd_split, sd_sample, n):
+def test_interval_covers_as_often_as_it_says(monkeypatch, splits, sd_split, sd_sample, n):
     """Few splits need more than a percentile: without it, 5 that dominate are covered at 83 %."""
+    monkeypatch.setattr(summary, "RESAMPLES", 1000)
     generator = np.random.default_rng(3)
     covered = []
     for _ in range(300):
@@ -89,15 +87,48 @@ def test_interval_covers_as_often_as_it_says(splits, sd_split, sd_sample, n):
 
 def test_paired_difference_sees_what_unpaired_errors_hide():
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
-    first, second = summarize(records)
+    evaluation = evaluate(records)
+    first, second = evaluation.summaries
     assert second.interval[1] > first.interval[0]  # the intervals overlap
-    (found,) = pairs([first, second])
-    assert (found.first, found.second) == ("fitzpatrick_logistic", "logistic")
+    ((loss, found),) = evaluation.differences.items()
+    assert loss == found.first == LossChoice("fitzpatrick_logistic")
+    assert found.second == LossChoice("logistic")
     assert found.mean == pytest.approx(-0.01, abs=2e-3)
     assert found.low < found.mean < found.high
-    assert found.better == "fitzpatrick_logistic"
-    assert difference(first, second).better == "fitzpatrick_logistic"
+    assert found.better == loss
+    assert difference(first, second).better == loss
     assert difference(first, first).better is None
+
+
+def test_differences_are_those_of_a_bootstrap_of_their_own():
+    records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
+    (found,) = evaluate(records).differences.values()
+    errors = [
+        np.stack([records[path].final.test_errors for path in records if path.loss == loss])
+        for loss in (found.first, found.second)
+    ]
+    delta = errors[0].astype(np.float64) - errors[1]
+    assert found.mean == pytest.approx(delta.mean(), rel=1e-9)
+    assert (found.low, found.high) == pytest.approx(bootstrap_interval(delta), rel=1e-9)
+
+
+def test_every_tightness_is_compared_with_the_fenchel_young_loss():
+    records = {
+        **make("sparsemax", 0.0),
+        **make("fitzpatrick_logistic", -0.01, tightness=0.5),
+        **make("logistic", 0.0),
+        **make("fitzpatrick_logistic", 0.01, tightness=2.0),
+    }
+    evaluation = evaluate(records)
+    half, two = (LossChoice("fitzpatrick_logistic", c) for c in (0.5, 2.0))
+    assert list(evaluation.differences) == [half, two]
+    assert evaluation.differences[half].second == LossChoice("logistic")
+    assert evaluation.better == {half}  # the Fenchel-Young loss is better than one, not than both
+    del records[FitPath(half, 0)], records[FitPath(half, 1)]
+    assert evaluate(records).better == {LossChoice("logistic")}
+    text = results_table("demo", evaluation, None)
+    assert "  fitzpatrick_logistic (tightness 0.5)" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_table_marks_the_better_one_only_with_evidence():
@@ -107,7 +138,7 @@ def test_table_marks_the_better_one_only_with_evidence():
         **make("sparsemax", 0.0),
         **make("fitzpatrick_sparsemax", 0.0),
     }
-    text = results_table("demo", summarize(records), {"logistic": 0.25})
+    text = results_table("demo", evaluate(records), {"logistic": 0.25})
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     marked = [line.split()[0] for line in lines if "*" in line]
@@ -117,18 +148,18 @@ def test_table_marks_the_better_one_only_with_evidence():
 
 
 def test_ours_stands_beside_the_paper_alone():
-    summaries = summarize(make("logistic", 0.0))
-    assert results_table("demo", summaries, {"logistic": 0.25}).split()[:4] == [
+    evaluation = evaluate(make("logistic", 0.0))
+    assert results_table("demo", evaluation, {"logistic": 0.25}).split()[:4] == [
         "demo",
         "ours",
         "±",
         "paper",
     ]
-    assert results_table("demo", summaries, None).split()[:3] == ["demo", "error", "±"]
+    assert results_table("demo", evaluation, None).split()[:3] == ["demo", "error", "±"]
 
 
 def test_single_split_has_no_spread():
-    assert "–" in results_table("demo", summarize(make("logistic", 0.0, seeds=1)), None)
+    assert "–" in results_table("demo", evaluate(make("logistic", 0.0, seeds=1)), None)
 
 
 def test_heading_and_numbers():
@@ -145,16 +176,16 @@ def test_heading_and_numbers():
 def test_heading_says_what_was_run():
     plain = " ".join(heading(Protocol(), 5).split())
     assert plain.endswith(
-        "intercept: none, as in the paper; features: standardised; final model: fitted to train "
+        "intercept: none, as in the paper; features: standardized; final model: fitted to train "
         "alone."
     )
     other = " ".join(heading(Protocol(intercept=True, alphas=(2.0, 1.0), refit=True), 5).split())
-    assert "intercept: unpenalised; " in other
+    assert "intercept: unpenalized; " in other
     assert other.endswith("final model: fitted to train and dev; α grid: 2, 1.")
 
 
 def test_table_says_what_did_not_converge():
-    text = results_table("demo", summarize(make("logistic", 0.0)), None)
+    text = results_table("demo", evaluate(make("logistic", 0.0)), None)
     assert text.splitlines()[-1] == "  2 of 8 fits did not converge"
 
 
@@ -164,4 +195,4 @@ def test_table_2_fits_80_columns():
     text = datasets_table(dict.fromkeys(DATASETS, "by hand (--details)"))
     assert max(map(len, text.splitlines())) <= 80
     assert "yeast" in text
-    assert "licence: river: BSD 3-Clause" in dataset_details()
+    assert "license: river: BSD 3-Clause" in dataset_details()

@@ -95,8 +95,8 @@ class LogOddsRegressor(ProportionRegressor):
         ProportionRegressor(),
         LogOddsRegressor(),
         ProportionRegressor(loss="squared"),
-        FitzpatrickClassifierCV(alphas=[0.1, 1.0], cv=2, tol=1e-10),
-        ProportionRegressorCV(loss="squared", alphas=[0.1, 1.0], cv=2, tol=1e-10),
+        FitzpatrickClassifierCV(alphas=[1.0], cv=2, tol=1e-10),
+        ProportionRegressorCV(loss="squared", alphas=[1.0], cv=2, tol=1e-10),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -1,5 +1,7 @@
 """Choosing alpha: folds, dev sets, scores, and the path behind them."""
 
+import pickle
+
 import joblib
 import numpy as np
 import pytest
@@ -35,16 +37,26 @@ def problem(n: int = 60):
     return X, targets("fitzpatrick_logistic", X)
 
 
-def single_scores(X, Y, folds, score, **parameters) -> np.ndarray:
-    """``score(Y, prediction)`` of a single fit for each fold and alpha."""
-    scores = []
-    for train, held_out in folds:
-        models = [
-            ProportionRegressor(alpha=alpha, **parameters).fit(X[train], Y[train])
+def single_predictions(X, Y, folds, **parameters) -> list:
+    """Targets and predictions of a single fit for each fold and alpha."""
+    return [
+        [
+            (
+                Y[held_out],
+                ProportionRegressor(alpha=alpha, **parameters)
+                .fit(X[train], Y[train])
+                .predict(X[held_out]),
+            )
             for alpha in ALPHAS
         ]
-        scores.append([score(Y[held_out], model.predict(X[held_out])) for model in models])
-    return np.asarray(scores)
+        for train, held_out in folds
+    ]
+
+
+def single_scores(X, Y, folds, score, **parameters) -> np.ndarray:
+    """``score(Y, prediction)`` of these."""
+    found = single_predictions(X, Y, folds, **parameters)
+    return np.asarray([[score(*pair) for pair in pairs] for pairs in found])
 
 
 def negative_error(Y, prediction) -> float:
@@ -160,7 +172,8 @@ def test_no_folds_are_an_error(cv) -> None:
 def test_jobs_change_nothing() -> None:
     X, Y = problem()
     one = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
-    two = ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=2).fit(X, Y)
+    with joblib.parallel_config(backend="threading"):
+        two = ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=2).fit(X, Y)
     np.testing.assert_allclose(one.scores_, two.scores_, rtol=1e-10)
 
 
@@ -180,8 +193,13 @@ def test_jobs_are_joblibs(monkeypatch) -> None:
     asked = []
 
     def parallel(n_jobs):
+        def call(jobs):
+            for function, arguments, options in jobs:  # as they reach another process
+                function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+                yield function(*arguments, **options)
+
         asked.append(n_jobs)
-        return joblib.Parallel(n_jobs=1)
+        return lambda jobs: list(call(jobs))
 
     monkeypatch.setattr(_cv, "Parallel", parallel)
     X, Y = problem()
@@ -272,16 +290,22 @@ def test_classifier_chooses(scoring) -> None:
     np.testing.assert_array_equal(model.predict(X), single.predict(X))
 
 
+@pytest.fixture(scope="module")
+def predictions() -> list:
+    X, Y = problem()
+    return single_predictions(X, Y, KFold(2).split(X))
+
+
 @pytest.mark.parametrize("name", metrics.metric_names())
-def test_metrics_go_by_name(name: str) -> None:
+def test_metrics_go_by_name(name: str, predictions: list) -> None:
     X, Y = problem()
     model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=name).fit(X, Y)
-    if name == "sparsity":
-        expected = single_scores(X, Y, KFold(2).split(X), lambda _, found: metrics.sparsity(found))
-    else:
-        sign = 1 if name in ("cosine", "intersection") else -1
-        metric = getattr(metrics, name)
-        expected = sign * single_scores(X, Y, KFold(2).split(X), metric)
+    sign = 1 if name in ("cosine", "intersection", "sparsity") else -1
+
+    def score(y, found) -> float:
+        return metrics.sparsity(found) if name == "sparsity" else getattr(metrics, name)(y, found)
+
+    expected = [[sign * score(*pair) for pair in pairs] for pairs in predictions]
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-5)
 
 

@@ -7,15 +7,22 @@ import pytest
 import torch
 from scipy import sparse
 
-from fitzpatrick.linear_model import _device
+from fitzpatrick.linear_model import _device, fit_path
 from fitzpatrick.linear_model._base import Data
 from fitzpatrick.linear_model._device import device_problem, find_device
-from fitzpatrick.linear_model._device_rows import DeviceRows
-from fitzpatrick.linear_model._fitting import Settings
+from fitzpatrick.linear_model._problem import FitSettings
 from fitzpatrick.losses import get_loss
 
-LOSSES = ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax", "entmax15")
-OTHERS = ("fitzpatrick_entmax15", "perceptron", "squared", "sigmoid")
+LOSSES = (
+    ("logistic", None),
+    ("fitzpatrick_logistic", None),
+    ("fitzpatrick_logistic", 0.5),
+    ("sparsemax", None),
+    ("fitzpatrick_sparsemax", 2.0),
+    ("entmax15", None),
+)
+OTHERS = (("fitzpatrick_entmax15", None), ("perceptron", None), ("squared", None))
+OTHERS += (("sigmoid", None), ("fitzpatrick_sigmoid", 0.5))
 
 
 @pytest.fixture(autouse=True)
@@ -27,27 +34,24 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def problems(name, k, *, intercept=True, standardize=True, make=np.asarray, tol=1e-10):
+def problems(loss, k, *, intercept=True, standardize=True, make=np.asarray, tol=1e-10):
     """One problem by NumPy and by PyTorch on the CPU."""
     generator = np.random.default_rng(k)
     X = generator.normal(size=(70, 6)) @ generator.normal(size=(6, 6))
     Y = generator.dirichlet(np.full(k, 0.4), size=70)
     Y[Y < 0.1] = 0
     Y /= Y.sum(axis=1, keepdims=True)
-    settings = Settings(get_loss(name), intercept, standardize, "auto", tol, 1000, 0, 1)
-    X = make(X)
-    return (
-        Data(X, Y, k, None, False).problem(settings),
-        device_problem(X, Y, settings, find_device("cpu")),
-    )
+    settings = FitSettings(get_loss(*loss), intercept, standardize, tol=tol, n_threads=1)
+    data = Data(make(X), Y, k, None, binary=False)
+    return data.problem(settings, data.design(settings)), device_problem(data, settings, "cpu")
 
 
 @pytest.mark.parametrize("k", [4, 12])  # with the exact and with the mean curvature of the rows
-@pytest.mark.parametrize("name", LOSSES + OTHERS)
-def test_value_gradient_and_curvature(name, k):
+@pytest.mark.parametrize("loss", LOSSES + OTHERS)
+def test_value_gradient_and_curvature(loss, k):
     points = []
     parameters, direction = np.random.default_rng(1).normal(size=(2, 7, k))
-    for problem in problems(name, k):
+    for problem in problems(loss, k):
         objective, design = problem.objective.with_alpha(0.3), problem.design
         point = objective.evaluate(design.place(parameters))
         product, precondition = objective.curvature(point)
@@ -64,18 +68,20 @@ def test_value_gradient_and_curvature(name, k):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("intercept", "standardize"), [(True, True), (False, False)])
-@pytest.mark.parametrize("name", LOSSES)
-def test_optimum(name, intercept, standardize, make):
-    by_numpy, by_torch = problems(name, 5, intercept=intercept, standardize=standardize, make=make)
+@pytest.mark.parametrize(
+    ("intercept", "standardize", "make"),
+    [(True, True, np.asarray), (False, False, sparse.csr_array)],
+)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_optimum(loss, intercept, standardize, make):
+    by_numpy, by_torch = problems(loss, 5, intercept=intercept, standardize=standardize, make=make)
     start = None
     for alpha in (10.0, 1.0, 0.3):
         expected, found = by_numpy.fit(alpha, start), by_torch.fit(alpha, start)
         np.testing.assert_allclose(found.coef, expected.coef, atol=1e-9)
         np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-9)
-        assert found.result.objective == pytest.approx(expected.result.objective, rel=1e-12)
-        assert found.result.status.converged
+        assert found.objective == pytest.approx(expected.objective, rel=1e-12)
+        assert found.status.converged
         start = expected.coef, expected.intercept
 
 
@@ -91,24 +97,24 @@ def cheap_blocks(monkeypatch):
 
     monkeypatch.setattr(_device.DeviceDesign, "block_cost", 0.0)
     monkeypatch.setattr(_device.DeviceDesign, "block_inverse", counted)
-    monkeypatch.setattr(_device, "_BLOCK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
+    monkeypatch.setattr(_device, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("name", [*LOSSES, "sigmoid"])
-def test_blocks_lead_to_the_same_optimum(name, intercept, cheap_blocks):
-    by_numpy, by_torch = problems(name, 5, intercept=intercept, tol=1e-10)
+@pytest.mark.parametrize("loss", [*LOSSES, ("sigmoid", None)])
+def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks):
+    by_numpy, by_torch = problems(loss, 5, intercept=intercept, tol=1e-10)
     expected, found = by_numpy.fit(0.01), by_torch.fit(0.01)
-    assert cheap_blocks or found.result.n_iter == 1
+    assert cheap_blocks or found.n_iter == 1
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-8)
     np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-8)
-    assert found.result.status.converged
+    assert found.status.converged
 
 
 def block_preconditioner(name, alpha):
     """Hessian products and the inverse of the blocks at some point, on NumPy arrays."""
-    problem = problems(name, 5)[1]
+    problem = problems((name,), 5)[1]
     place, fetch = problem.design.place, problem.design.fetch
     objective = problem.objective.with_alpha(alpha)
     point = objective.evaluate(place(np.random.default_rng(3).normal(size=(7, 5))))
@@ -145,11 +151,12 @@ def test_blocks_save_products(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
     Y = np.eye(6)[np.argmax(X @ generator.normal(size=(20, 6)), axis=1)]
-    settings = Settings(get_loss("logistic"), False, False, "auto", 1e-8, 1000, 0, 1)
+    settings = FitSettings(get_loss("logistic"), fit_intercept=False, n_threads=1)
+    data = Data(X, Y, 6, None, binary=False)
     products = []
     for cost in (math.inf, 0.0):
         monkeypatch.setattr(_device.DeviceDesign, "block_cost", cost)
-        problem = device_problem(X, Y, settings, find_device("cpu"))
+        problem = device_problem(data, settings, "cpu")
         products.append(0)
         scores = problem.design.scores
 
@@ -158,17 +165,22 @@ def test_blocks_save_products(monkeypatch):
             return scores(parameters, out)
 
         problem.design.scores = counted
-        assert problem.fit(0.01).result.status.converged
+        assert problem.fit(0.01).status.converged
     assert products[1] < 0.7 * products[0]
 
 
-def test_scores_that_were_written_to_are_solved_anew():
-    y = torch.eye(3, dtype=torch.float64)
-    theta = torch.zeros((3, 3), dtype=torch.float64)
-    rows = DeviceRows(get_loss("logistic"), y)
-    before = rows.hessian_operator(theta).d
-    theta += torch.eye(3)
-    assert not torch.equal(rows.hessian_operator(theta).d, before)
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_path_of_labels_and_of_their_rows(form, weighted):
+    generator = np.random.default_rng(0)
+    X, labels = generator.normal(size=(60, 4)), generator.integers(0, 3, 60)
+    weights = generator.integers(0, 3, 60).astype(float) if weighted else None
+    options = {"tightness": 0.5, "sample_weight": weights, "tol": 1e-10}
+    by_numpy = fit_path(X, labels, "fitzpatrick_logistic", [10.0, 1.0], **options)
+    for Y in (labels, form(np.eye(3)[labels])):
+        found = fit_path(form(X), Y, "fitzpatrick_logistic", [10.0, 1.0], device="cpu", **options)
+        np.testing.assert_allclose(found.coefs, by_numpy.coefs, atol=1e-8)
+        np.testing.assert_allclose(found.intercepts, by_numpy.intercepts, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["cuda", "meta", "abacus"])

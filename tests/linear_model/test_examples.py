@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("sklearn_proportions", ["fitzpatrick_sparsemax", "squared error"]),
+        ("sklearn_proportions", ["fitzpatrick_sparsemax", "tightness", "squared error"]),
         ("sklearn_classifier", ["best parameters", "test accuracy", "sparsemax keeps"]),
     ],
 )

@@ -7,18 +7,22 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick import engines, get_loss
+from fitzpatrick import FitzpatrickLoss, engines, get_loss
 from fitzpatrick.datasets import load_dataset
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _fitting
-from fitzpatrick.linear_model._fitting import Problem, Settings
+from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _problem
+from fitzpatrick.linear_model._base import Data
+from fitzpatrick.linear_model._binary import BinaryLoss, with_zero_score
+from fitzpatrick.linear_model._continuation import Extrapolation
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Memory
+from fitzpatrick.linear_model._problem import FitSettings, Problem
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
-from fitzpatrick.linear_model._walk import Forecast
 from fitzpatrick.linear_model.solvers import _newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
+from fitzpatrick.regularizers import Negentropy, SquaredNorm
+from fitzpatrick.sets import Simplex
 
 from .data import features, targets
 
@@ -27,8 +31,10 @@ from .data import features, targets
 def test_too_few_iterations_warn_with_what_to_change(solver: str) -> None:
     X = features()
     model = ProportionRegressor(alpha=1e-3, solver=solver, max_iter=1, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached.*Increase max_iter \(now 1"):
+    said = r"max_iter was reached.*Increase max_iter \(now 1"
+    with pytest.warns(ConvergenceWarning, match=said) as caught:
         model.fit(X, targets("fitzpatrick_logistic", X))
+    assert {warning.filename for warning in caught} == {__file__}  # where fit was called
     assert model.status_ is Status.MAX_ITER
     assert model.n_iter_ == 1
     assert not model.status_.converged
@@ -62,7 +68,7 @@ def test_stronger_penalties_lead_around_kinks(capsys: pytest.CaptureFixture[str]
 
 
 def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_newton_cg, "_SHORTEST", 1.0)  # no step may be shortened
+    monkeypatch.setattr(_newton_cg, "MIN_STEP", 1.0)  # no step may be shortened
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 60))
     Y = np.eye(5)[rng.integers(0, 5, 150)]
@@ -76,7 +82,7 @@ def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch)
 
 def test_newton_goes_on_while_the_objective_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rare features without an intercept: the gradient grows for a while on the way down."""
-    monkeypatch.setattr(_fitting, "_PATIENCE", 2)
+    monkeypatch.setattr(_problem, "PATIENCE", 2)
     rng = np.random.default_rng(4)
     X = (rng.random((1000, 30)) < np.geomspace(0.002, 0.3, 30)).astype(float)
     X = X[:, np.ptp(X, axis=0) > 0]
@@ -158,8 +164,10 @@ def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
     assert stopping(noise=1e-5, alpha=1e-7).reached(1e-3, 1e-6) is Status.CONVERGED
 
 
-@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
-@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax", "entmax15", "logistic"])
+@pytest.mark.parametrize(
+    ("loss", "alpha"),
+    [("sparsemax", 1e-4), ("fitzpatrick_sparsemax", 1e-2), ("entmax15", 1e-2), ("logistic", 1e-4)],
+)
 def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 200))
@@ -173,13 +181,17 @@ def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> 
     path = problem(loss, X, labels, 4).path(alphas)[-1]
     assert cold.status_.converged
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
-    assert path.result.objective == pytest.approx(cold.objective_, rel=2e-5)
+    assert path.objective == pytest.approx(cold.objective_, rel=2e-5)
     np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3)
 
 
 def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
-    settings = Settings(get_loss(loss), False, False, "auto", 1e-8, 1000, 0, None)
-    return Problem(X, engines.bind(settings.loss, labels, k), k, None, settings)
+    return make_problem(Data(X, labels, k, None, binary=False), loss, fit_intercept=False)
+
+
+def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> Problem:
+    settings = FitSettings(get_loss(loss), fit_intercept)
+    return data.problem(settings, data.design(settings))
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
@@ -254,14 +266,15 @@ def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     def other() -> None:
         with limited_blas(1):
             entered.set()
-            leave.wait()
+            leave.wait(timeout=30)
 
     thread = threading.Thread(target=other)
     with limited_blas(2):
         thread.start()
-        entered.wait()
+        assert entered.wait(timeout=30)
     leave.set()  # the second one in is the last one out
-    thread.join()
+    thread.join(timeout=30)
+    assert not thread.is_alive()
     assert threads() == before
 
 
@@ -295,22 +308,32 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     X = features()
     Y = targets(loss, X)
     weights = np.random.default_rng(2).uniform(0.5, 2.0, len(X)) if weighted else None
-    settings = Settings(get_loss(loss), True, False, "auto", 1e-8, 1000, 0, None)
-    objective = Problem(
-        X, engines.bind(settings.loss, Y, Y.shape[1]), Y.shape[1], weights, settings
-    ).objective
+    data = Data(X, Y, Y.shape[1], weights, binary=False)
+    objective = make_problem(data, loss, fit_intercept=True).objective
     parameters = np.random.default_rng(3).standard_normal(objective.zero().shape)
-    rows = objective._row_curvature(objective.evaluate(parameters))
-    by_products = objective._curvature_by_products(rows)
-    np.testing.assert_allclose(objective._curvature_of_entries(rows), by_products, atol=1e-12)
-    np.testing.assert_allclose(objective._class_curvatures(rows), np.diag(by_products), atol=1e-12)
+    hessian = objective._row_hessians(objective.evaluate(parameters))
+    by_products = objective._curvature_by_products(hessian)
+    np.testing.assert_allclose(objective._curvature_by_entries(hessian), by_products, atol=1e-12)
+    diagonal = objective._sum(objective._diagonal(hessian))
+    np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("omega", [Negentropy(), SquaredNorm(Simplex())])
+def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> None:
+    rng = np.random.default_rng(0)
+    score, v = rng.standard_normal((2, 30, 1))
+    pair = engines.bind(FitzpatrickLoss(omega, tightness), rng.integers(0, 2, 30), 2)
+    hessian = BinaryLoss(pair).hessian_operator(score)
+    expected = pair.hessian_operator(with_zero_score(score))(with_zero_score(v))[:, 1:]
+    np.testing.assert_allclose(hessian(v), expected, atol=1e-14)
+    np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
 
 
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     X = features()
     Y = targets("logistic", X)
-    settings = Settings(get_loss("logistic"), True, False, "auto", 1e-8, 1000, 0, None)
-    free = Problem(X, engines.bind(settings.loss, Y, 4), 4, None, settings).objective
+    free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
     parameters = np.random.default_rng(3).standard_normal(free.zero().shape)
     moved = free.with_alpha(0.3).move(free.with_alpha(2.0).evaluate(parameters))
     expected = free.with_alpha(0.3).evaluate(parameters)
@@ -319,24 +342,24 @@ def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
 
 
-def test_a_path_takes_the_forecast_that_came_nearer() -> None:
+def test_a_path_starts_from_the_extrapolation_that_came_nearer() -> None:
     X = features()
     labels = np.random.default_rng(0).integers(0, 3, len(X))
     objective = problem("logistic", X, labels, 3).objective
-    forecast = Forecast(objective)
+    extrapolation = Extrapolation(objective)
     zero = objective.zero()
 
     def point(value: float, alpha: float) -> Point:
         return Point(zero + value, 1.0, zero, alpha)
 
-    assert forecast.minimum(objective.with_alpha(1.0), point(0.0, 1.0)) is None
+    assert extrapolation.predict(objective.with_alpha(1.0), point(0.0, 1.0)) is None
     for alpha, value in ((1000.0, 1.0), (100.0, 2.0)):
-        forecast.learn(point(value, alpha))
-    # the first forecast is M's, which has no gradient to follow here
-    start = forecast.minimum(objective.with_alpha(10.0), point(2.0, 10.0))
+        extrapolation.learn(point(value, alpha))
+    # the first guess is M's, which has no gradient to follow here
+    start = extrapolation.predict(objective.with_alpha(10.0), point(2.0, 10.0))
     np.testing.assert_allclose(start, 2.0)
-    forecast.learn(point(3.0, 10.0))
-    start = forecast.minimum(objective.with_alpha(1.0), point(3.0, 1.0))
+    extrapolation.learn(point(3.0, 10.0))
+    start = extrapolation.predict(objective.with_alpha(1.0), point(3.0, 1.0))
     np.testing.assert_allclose(start, 4.0)  # the line in log alpha was right, and is taken
 
 
@@ -348,14 +371,16 @@ def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
     alphas = 10.0 ** np.arange(3, -4, -1)
     path = one.path(alphas)
     singles = [one.fit(alpha) for alpha in alphas]
-    assert sum(f.result.n_iter for f in path) < 0.7 * sum(f.result.n_iter for f in singles)
+    assert sum(f.n_iter for f in path) < 0.7 * sum(f.n_iter for f in singles)
     for together, alone in zip(path, singles, strict=True):
         np.testing.assert_allclose(together.coef, alone.coef, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("name", ["logistic", "sparsemax", "fitzpatrick_sparsemax"])
+@pytest.mark.parametrize(
+    ("name", "fit_intercept"),
+    [("logistic", True), ("sparsemax", False), ("fitzpatrick_sparsemax", True)],
+)
 def test_features_of_very_different_scales_end_in_a_model(name: str, fit_intercept: bool) -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((60, 6)) * 10.0 ** np.array([-6, -3, 0, 2, 5, 7])

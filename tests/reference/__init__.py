@@ -5,9 +5,12 @@
 >>> value, y_star = recompute("fitzpatrick_squared", [0.0, 1.0], [4.0, 1.0])
 >>> value, y_star.tolist()
 (4.0, [2.0, 1.0])
+>>> value, y_star = recompute("fitzpatrick_squared@3", [0.0, 1.0], [4.0, 1.0])
+>>> value, y_star.tolist()
+(2.0, [1.0, 1.0])
 
 The files are written by ``python -m tests.reference.generate``; ``recipe`` says what the values
-are and how a target is read.
+are, how a target is read and how a case is named.
 """
 
 from __future__ import annotations
@@ -18,9 +21,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .recipe import CASES, PAIR_OF_CASE, rounded
+from .recipe import CASES, END_CASES, OTHER_CASES, regularizer_of, rounded, tightness_of
 
-__all__ = ["CASES", "DTYPES", "Points", "data_path", "load", "recompute"]
+__all__ = [
+    "CASES",
+    "DTYPES",
+    "END_CASES",
+    "OTHER_CASES",
+    "Points",
+    "data_path",
+    "load",
+    "recompute",
+    "regularizer_of",
+    "tightness_of",
+]
 
 DTYPES = ("float64", "float32")
 
@@ -29,8 +43,8 @@ class Points(NamedTuple):
     """n rows of one size k.
 
     ``y`` and ``theta`` are (n, k) of the dtype asked for. ``value`` (n,) and ``y_star`` (n, k)
-    are float64, correctly rounded; ``y_star`` is the link of ``theta`` for a Fenchel-Young loss,
-    and a row of NaN where the maximiser is not unique.
+    are float64, correctly rounded; ``y_star`` is the link of ``theta`` at tightness 0, and a row
+    of NaN where the maximizer is not unique.
     """
 
     y: np.ndarray
@@ -39,15 +53,16 @@ class Points(NamedTuple):
     y_star: np.ndarray
 
 
-def data_path(pair: str, dtype: str) -> Path:
-    """The file that holds a pair of losses, named after its Fenchel-Young member."""
-    return Path(__file__).parent / "data" / f"{pair}.{dtype}.npz"
+def data_path(case: str, dtype: str) -> Path:
+    """The file that holds a case: one for tightness 0 and 1, one for the others."""
+    part = "" if case in END_CASES else ".others"
+    return Path(__file__).parent / "data" / f"{regularizer_of(case).name}{part}.{dtype}.npz"
 
 
 def load(case: str, dtype: str | np.dtype | type = "float64") -> tuple[Points, ...]:
     """The stored points of a case, one ``Points`` for each size k, by increasing k."""
     dtype = np.dtype(dtype).name
-    with np.load(data_path(PAIR_OF_CASE[case].name, dtype)) as stored:
+    with np.load(data_path(case, dtype)) as stored:
         sizes = stored["k"].astype(int)
         flat = [stored[name] for name in ("y", "theta", f"{case}.y_star")]
         value = stored[f"{case}.value"]
@@ -62,5 +77,8 @@ def load(case: str, dtype: str | np.dtype | type = "float64") -> tuple[Points, .
 def recompute(
     case: str, y_row: Iterable[float], theta_row: Iterable[float]
 ) -> tuple[float, np.ndarray]:
-    """The loss and its maximiser at one row, from the definition, correctly rounded."""
+    """The loss and its maximizer at one row, from the definition, correctly rounded.
+
+    The case may have any tightness, stored or not.
+    """
     return rounded(case, y_row, theta_row)

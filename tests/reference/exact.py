@@ -1,20 +1,20 @@
 r"""Losses of ½‖·‖² and of indicators, from the definition, in exact rational arithmetic.
 
-The suprema are over p in C:
+The loss of tightness c is a supremum over p in C:
 
 .. math::
-    L_{FY}(y, \theta) &= \sup_p \, \langle p, \theta\rangle - \tfrac12 \|p\|^2
-                         \; + \; \tfrac12\|y\|^2 - \langle y, \theta\rangle \\
-    L_F(y, \theta) &= \sup_p \, \langle y - p, p\rangle + \langle p, \theta\rangle
-                      \; - \; \langle y, \theta\rangle \\
-    L_{perceptron}(y, \theta) &= \sup_p \, \langle p, \theta\rangle - \langle y, \theta\rangle .
+    L_c(y, \theta) = \sup_p \, \Omega(y) - \Omega(p) - c D_\Omega(y, p)
+                     + \langle p - y, \theta\rangle .
 
-The subgradients of :math:`\Omega` at p are p + n, with n in the normal cone of C at p, and
-:math:`\langle y - p, n\rangle \le 0` for y in C, so n = 0 attains the Fitzpatrick supremum.
-Each objective is :math:`\langle a, p\rangle - \frac{c}{2}\|p\|^2`, whose maximiser is the only p
-with :math:`a - c p` in the normal cone of C at p. The inputs are floats, hence rationals, and on
-polyhedra so is the maximiser: it is found exactly and certified by
-:math:`\sup_{v \in C} \langle a - c p, v\rangle = \langle a - c p, p\rangle`.
+The subgradients of :math:`\Omega` at p are :math:`\nabla\Psi(p) + n`, with n in the normal cone of
+C at p, and :math:`\langle y - p, n\rangle \le 0` for y in C, so n = 0 gives the divergence, which
+is the least over the subgradients: :math:`\frac12\|y - p\|^2` for ½‖·‖², and 0 for an indicator,
+whose loss is the same for every c.
+For ½‖·‖² the objective is :math:`\langle a, p\rangle - \frac{m}{2}\|p\|^2` up to a constant, with
+:math:`a = \theta + c y` and :math:`m = 1 + c`; its maximizer is the only p with
+:math:`a - m p` in the normal cone of C at p. The inputs are floats, hence rationals, and on
+polyhedra so is the maximizer: it is found exactly and certified by
+:math:`\sup_{v \in C} \langle a - m p, v\rangle = \langle a - m p, p\rangle`.
 The Euclidean ball needs one square root, taken in mpmath.
 """
 
@@ -43,8 +43,8 @@ class Polyhedron(Protocol):
         """A vertex that attains the support, and whether no other point does."""
         ...
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        """argmax over p in C of ⟨a, p⟩ − (c/2)‖p‖², for c > 0."""
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        """argmax over p in C of ⟨a, p⟩ − (m/2)‖p‖², for m > 0."""
         ...
 
 
@@ -59,16 +59,16 @@ class Simplex:
         best = max(a)
         return _unit(len(a), list(a).index(best)), list(a).count(best) == 1
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        # KKT: c p_i = a_i − τ on the support, a_i ≤ τ off it; so the support is a set of
-        # largest entries, and the right size m is the one whose τ separates it from the rest.
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        # KKT: m p_i = a_i − τ on the support, a_i ≤ τ off it; so the support is a set of
+        # largest entries, and its size is the one whose τ separates it from the rest.
         ordered = sorted(a, reverse=True)
         total = Fraction(0)
         for size, entry in enumerate(ordered, start=1):
             total += entry
-            tau = (total - c) / size
+            tau = (total - m) / size
             if entry > tau and (size == len(a) or ordered[size] <= tau):
-                return [max(entry - tau, Fraction(0)) / c for entry in a]
+                return [max(entry - tau, Fraction(0)) / m for entry in a]
         raise ArithmeticError("no support satisfies the KKT conditions")
 
 
@@ -82,8 +82,8 @@ class Cube:
     def vertices_at(self, a: Row) -> tuple[Row, bool]:
         return [Fraction(int(entry > 0)) for entry in a], all(a)
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        return [min(max(entry / c, Fraction(0)), Fraction(1)) for entry in a]
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        return [min(max(entry / m, Fraction(0)), Fraction(1)) for entry in a]
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class CrossPolytope:
         vertex = [entry * (1 if a[index] > 0 else -1) for entry in _unit(len(a), index)]
         return vertex, best > 0 and sizes.count(best) == 1
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        if sum(map(abs, a)) <= c:
-            return [entry / c for entry in a]
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        if sum(map(abs, a)) <= m:
+            return [entry / m for entry in a]
         # On the face Σ|p| = 1 the signs are those of a, and the sizes a point of the simplex.
-        sizes = Simplex().maximiser([abs(entry) for entry in a], c)
+        sizes = Simplex().maximizer([abs(entry) for entry in a], m)
         return [-size if entry < 0 else size for size, entry in zip(sizes, a, strict=True)]
 
 
@@ -118,8 +118,8 @@ class Orthant:
     def vertices_at(self, a: Row) -> tuple[Row, bool]:
         raise NotImplementedError("an unbounded set has no perceptron")
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        return [max(entry / c, Fraction(0)) for entry in a]
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        return [max(entry / m, Fraction(0)) for entry in a]
 
 
 @dataclass(frozen=True)
@@ -132,53 +132,50 @@ class Reals:
     def vertices_at(self, a: Row) -> tuple[Row, bool]:
         raise NotImplementedError("an unbounded set has no perceptron")
 
-    def maximiser(self, a: Row, c: int) -> list[Fraction]:
-        return [entry / c for entry in a]
+    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
+        return [entry / m for entry in a]
 
 
 @dataclass(frozen=True)
 class QuadraticLoss:
-    """½‖·‖² on a polyhedron: sparseMAP and its Fitzpatrick twin."""
+    """½‖·‖² on a polyhedron: sparseMAP at tightness 0."""
 
     domain: Polyhedron
-    fitzpatrick: bool
+    tightness: Fraction
 
     def evaluate(self, y: Row, theta: Row, _digits: int) -> Evaluation:
-        a, c = _quadratic(self.fitzpatrick, y, theta)
-        p = self.domain.maximiser(a, c)
-        normal = [ai - c * pi for ai, pi in zip(a, p, strict=True)]
+        a, m = _linear_and_square(self.tightness, y, theta)
+        p = self.domain.maximizer(a, m)
+        normal = [ai - m * pi for ai, pi in zip(a, p, strict=True)]
         if self.domain.support(normal) != _dot(normal, p):
-            raise ArithmeticError("the KKT conditions do not hold at the maximiser")
-        value = self.objective(y, theta, p) + self.constant(y, theta)
-        return Evaluation(value, tuple(p))
+            raise ArithmeticError("the KKT conditions do not hold at the maximizer")
+        return Evaluation(self.objective(y, theta, p), tuple(p))
 
-    def objective(self, y: Row, theta: Row, p: Row) -> Fraction:
+    def objective(
+        self, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
+    ) -> Number:
         """What the supremum is taken of, at any p in C."""
-        return _quadratic_objective(self.fitzpatrick, y, theta, p)
-
-    def constant(self, y: Row, theta: Row) -> Fraction:
-        """What is added to the supremum to give the loss."""
-        return _quadratic_constant(self.fitzpatrick, y, theta)
+        return _quadratic_objective(self.tightness, y, theta, p)
 
 
 @dataclass(frozen=True)
 class QuadraticBallLoss:
     """½‖·‖² on the unit Euclidean ball."""
 
-    fitzpatrick: bool
+    tightness: Fraction
 
     def evaluate(self, y: Row, theta: Row, digits: int) -> Evaluation:
-        a, c = _quadratic(self.fitzpatrick, y, theta)
+        a, m = _linear_and_square(self.tightness, y, theta)
         square = _dot(a, a)
-        if square <= c * c:  # a/c is in the ball, where the normal cone is {0}
-            p = [ai / c for ai in a]
-            return Evaluation(self.objective(y, theta, p) + self.constant(y, theta), tuple(p))
+        if square <= m * m:  # a/m is in the ball, where the normal cone is {0}
+            p = [ai / m for ai in a]
+            return Evaluation(self.objective(y, theta, p), tuple(p))
 
         def attempt() -> Evaluation:
-            # On the sphere a − cp = μp with μ > 0, so p is a scaled to norm 1.
+            # On the sphere a − mp = μp with μ > 0, so p is a scaled to norm 1.
             norm = mp.sqrt(_mp(square))
             p = [_mp(ai) / norm for ai in a]
-            return _mp_evaluation(self, y, theta, p)
+            return _mp_evaluation(self, y, theta, p, 4 * (1 + _mp(self.tightness)))
 
         return resolve(attempt, digits)
 
@@ -186,36 +183,29 @@ class QuadraticBallLoss:
         self, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
     ) -> Number:
         """What the supremum is taken of, at any p in C."""
-        return _quadratic_objective(self.fitzpatrick, y, theta, p)
-
-    def constant(self, y: Sequence[Number], theta: Sequence[Number]) -> Number:
-        """What is added to the supremum to give the loss."""
-        return _quadratic_constant(self.fitzpatrick, y, theta)
+        return _quadratic_objective(self.tightness, y, theta, p)
 
 
 @dataclass(frozen=True)
 class PerceptronLoss:
-    """The indicator of a polytope: both losses are the support minus ⟨y, θ⟩."""
+    """The indicator of a polytope: the support minus ⟨y, θ⟩, for every tightness."""
 
     domain: Polyhedron
 
     def evaluate(self, y: Row, theta: Row, _digits: int) -> Evaluation:
         vertex, unique = self.domain.vertices_at(theta)
-        value = self.objective(y, theta, vertex) + self.constant(y, theta)
-        return Evaluation(value, tuple(vertex) if unique else None)
+        return Evaluation(self.objective(y, theta, vertex), tuple(vertex) if unique else None)
 
-    def objective(self, _y: Row, theta: Row, p: Row) -> Fraction:
+    def objective(
+        self, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
+    ) -> Number:
         """What the supremum is taken of, at any p in C."""
-        return _dot(p, theta)
-
-    def constant(self, y: Row, theta: Row) -> Fraction:
-        """What is added to the supremum to give the loss."""
-        return -_dot(y, theta)
+        return _dot(_minus(p, y), theta)
 
 
 @dataclass(frozen=True)
 class PerceptronBallLoss:
-    """The indicator of the unit Euclidean ball: the maximiser is θ scaled to norm 1."""
+    """The indicator of the unit Euclidean ball: the maximizer is θ scaled to norm 1."""
 
     def evaluate(self, y: Row, theta: Row, digits: int) -> Evaluation:
         if not any(theta):
@@ -224,52 +214,48 @@ class PerceptronBallLoss:
 
         def attempt() -> Evaluation:
             norm = mp.sqrt(_mp(square))
-            return _mp_evaluation(self, y, theta, [_mp(ti) / norm for ti in theta])
+            return _mp_evaluation(self, y, theta, [_mp(ti) / norm for ti in theta], mpf(0))
 
         return resolve(attempt, digits)
 
     def objective(
-        self, _y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
+        self, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
     ) -> Number:
         """What the supremum is taken of, at any p in C."""
-        return _dot(p, theta)
-
-    def constant(self, y: Sequence[Number], theta: Sequence[Number]) -> Number:
-        """What is added to the supremum to give the loss."""
-        return -_dot(y, theta)
+        return _dot(_minus(p, y), theta)
 
 
-def _quadratic(fitzpatrick: bool, y: Row, theta: Row) -> tuple[list[Fraction], int]:
-    """(a, c) such that the objective is ⟨a, p⟩ − (c/2)‖p‖²."""
-    if not fitzpatrick:
-        return list(theta), 1
-    return [yi + ti for yi, ti in zip(y, theta, strict=True)], 2
+def _linear_and_square(tightness: Fraction, y: Row, theta: Row) -> tuple[list[Fraction], Fraction]:
+    """(a, m) such that the objective is ⟨a, p⟩ − (m/2)‖p‖² up to a constant."""
+    return [ti + tightness * yi for yi, ti in zip(y, theta, strict=True)], 1 + tightness
 
 
 def _quadratic_objective(
-    fitzpatrick: bool, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
+    tightness: Fraction, y: Sequence[Number], theta: Sequence[Number], p: Sequence[Number]
 ) -> Number:
-    if fitzpatrick:
-        return _dot([yi - pi for yi, pi in zip(y, p, strict=True)], p) + _dot(p, theta)
-    return _dot(p, theta) - _dot(p, p) / 2
-
-
-def _quadratic_constant(fitzpatrick: bool, y: Sequence[Number], theta: Sequence[Number]) -> Number:
-    return (0 if fitzpatrick else _dot(y, y) / 2) - _dot(y, theta)
+    """Ω(y) − Ω(p) − c D(y, p) + ⟨p − y, θ⟩ with Ω = ½‖·‖²."""
+    gap = _minus(p, y)
+    c = tightness if isinstance(p[0], Fraction) else _mp(tightness)
+    return (_dot(y, y) - _dot(p, p) - c * _dot(gap, gap)) / 2 + _dot(gap, theta)
 
 
 def _mp_evaluation(
-    loss: QuadraticBallLoss | PerceptronBallLoss, y: Row, theta: Row, p: list[mpf]
+    loss: QuadraticBallLoss | PerceptronBallLoss, y: Row, theta: Row, p: list[mpf], potentials: mpf
 ) -> Evaluation:
-    y_mp, theta_mp = [_mp(yi) for yi in y], [_mp(ti) for ti in theta]
-    value = loss.objective(y_mp, theta_mp, p) + loss.constant(y_mp, theta_mp)
-    # All points are in the unit ball, so no term exceeds the sum of the |θ_i| plus 1 each.
-    magnitude = len(y) + 2 * mp.fsum(theta_mp, absolute=True)
+    """The loss at a rounded p; ``potentials`` bounds what Ω and its divergence add up to."""
+    theta_mp = [_mp(ti) for ti in theta]
+    value = loss.objective([_mp(yi) for yi in y], theta_mp, p)
+    # All points are in the unit ball, so no entry of p − y exceeds 2.
+    magnitude = potentials + 2 * mp.fsum(theta_mp, absolute=True)
     return Evaluation(value, tuple(p), magnitude)
 
 
 def _dot(left: Sequence[Number], right: Sequence[Number]) -> Number:
     return sum((li * ri for li, ri in zip(left, right, strict=True)), left[0] * 0)
+
+
+def _minus(left: Sequence[Number], right: Sequence[Number]) -> list[Number]:
+    return [li - ri for li, ri in zip(left, right, strict=True)]
 
 
 def _unit(size: int, index: int) -> list[Fraction]:

@@ -1,9 +1,11 @@
-"""Writes the reference data: ``python -m tests.reference.generate [pair ...]``.
+"""Writes the reference data: ``python -m tests.reference.generate [regularizer ...]``.
 
-Each pair of losses and each input dtype gives one file in ``data/``, with rows sorted by their
-size k and concatenated: ``k`` (n,), ``y`` and ``theta`` (Σk,), and for every case of the pair
-``<case>.value`` (n,) and ``<case>.y_star`` (Σk,), the doubles nearest to the exact results.
-The two losses of a pair share their inputs.
+Each regularizer and each input dtype gives two files in ``data/``, one with all rows for
+tightness 0 and 1, and one with a third of the rows of every kind for the other tightnesses
+(none for perceptrons, whose loss does not depend on it). The rows are sorted by their size k and
+concatenated: ``k`` (n,), ``y`` and ``theta`` (Σk,), and for every case ``<case>.value`` (n,)
+and ``<case>.y_star`` (Σk,), the doubles nearest to the exact results. All cases of a file share
+their inputs.
 """
 
 from __future__ import annotations
@@ -15,39 +17,64 @@ import zlib
 import numpy as np
 
 from . import DTYPES, data_path
-from .points import sample
-from .recipe import PAIRS, Pair, rounded
+from .points import Example, sample
+from .recipe import ENDS, OTHERS, REGULARIZERS, Regularizer, rounded
+
+# Of the rows of each kind, one of this many is stored for the tightnesses other than 0 and 1.
+THINNING = 3
 
 
-def generate(pair: Pair, dtype: str) -> dict[str, np.ndarray]:
+def draw(regularizer: Regularizer, dtype: str) -> list[list[Example]]:
+    """All rows, kind by kind."""
+    seed = zlib.crc32(f"{regularizer.name}/{dtype}".encode())
+    return list(sample(regularizer, np.dtype(dtype), seed))
+
+
+def thinned(kind: list[Example]) -> list[Example]:
+    """One row of THINNING, and the one with the tiniest target."""
+    sizes = [np.abs(y[y != 0]).min(initial=np.inf) for y, _ in kind]
+    tiniest = int(np.argmin(sizes))
+    return [example for row, example in enumerate(kind) if row % THINNING == 0 or row == tiniest]
+
+
+def generate(
+    cases: tuple[str, ...], kinds: list[list[Example]], dtype: str
+) -> dict[str, np.ndarray]:
     """All arrays of one file."""
-    seed = zlib.crc32(f"{pair.name}/{dtype}".encode())
-    examples = sorted(sample(pair, np.dtype(dtype), seed), key=lambda example: len(example[0]))
+    examples = sorted((row for kind in kinds for row in kind), key=lambda row: len(row[0]))
     arrays = {
         "k": np.array([len(y) for y, _ in examples], dtype=np.uint8),
         "y": np.concatenate([y for y, _ in examples]).astype(dtype),
         "theta": np.concatenate([theta for _, theta in examples]).astype(dtype),
     }
-    for case in pair.cases:
+    for case in cases:
         rows = [rounded(case, y, theta) for y, theta in examples]
         arrays[f"{case}.value"] = np.array([value for value, _ in rows])
         arrays[f"{case}.y_star"] = np.concatenate([y_star for _, y_star in rows])
     return arrays
 
 
+def write(cases: tuple[str, ...], kinds: list[list[Example]], dtype: str) -> None:
+    """Writes one file and says so."""
+    start = time.perf_counter()
+    arrays = generate(cases, kinds, dtype)
+    path = data_path(cases[0], dtype)
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **arrays)
+    seconds, size = time.perf_counter() - start, path.stat().st_size / 1024
+    print(f"{path.name:40s} {len(arrays['k'])} rows {size:6.1f} KiB {seconds:6.1f} s")
+
+
 def main(names: list[str]) -> None:
-    """Generates the named pairs, or all of them."""
-    for pair in PAIRS:
-        if names and pair.name not in names:
+    """Generates the data of the named regularizers, or of all of them."""
+    for regularizer in REGULARIZERS:
+        if names and regularizer.name not in names:
             continue
         for dtype in DTYPES:
-            start = time.perf_counter()
-            arrays = generate(pair, dtype)
-            path = data_path(pair.name, dtype)
-            path.parent.mkdir(exist_ok=True)
-            np.savez_compressed(path, **arrays)
-            seconds, size = time.perf_counter() - start, path.stat().st_size / 1024
-            print(f"{path.name:40s} {len(arrays['k'])} rows {size:6.1f} KiB {seconds:6.1f} s")
+            kinds = draw(regularizer, dtype)
+            write(regularizer.cases(ENDS), kinds, dtype)
+            if not regularizer.is_perceptron:
+                write(regularizer.cases(OTHERS), [thinned(kind) for kind in kinds], dtype)
 
 
 if __name__ == "__main__":

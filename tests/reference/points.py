@@ -1,8 +1,8 @@
-"""Seeded inputs for the reference data: one list of families for each domain of the targets.
+"""Seeded inputs for the reference data: one list of kinds of points for each domain.
 
-A family is a function of a ``Sampler`` and a size k that returns one row (y, θ). Every input is
+A kind is a function of a ``Sampler`` and a size k that returns one row (y, θ). Every input is
 a float of the sampler's dtype and every target lies in its domain (on the simplex, as closely
-as floats allow; the recipe renormalises it).
+as floats allow; the recipe renormalizes it).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from . import recipe
-from .recipe import Pair
+from .recipe import Regularizer
 
 Row = np.ndarray
 Example = tuple[Row, Row]
@@ -28,11 +28,11 @@ NEARNESS = (0.0, 1e-12, 1e-8, 1e-4, 1e-2)
 
 @dataclass(frozen=True)
 class Sampler:
-    """Random rows of one dtype for one pair of losses."""
+    """Random rows of one dtype for one regularizer."""
 
     rng: np.random.Generator
     dtype: np.dtype
-    pair: Pair
+    regularizer: Regularizer
 
     @property
     def single(self) -> bool:
@@ -104,7 +104,9 @@ class Sampler:
     def link(self, theta: Row) -> Row:
         """The Fenchel-Young link; where it is not unique, the first vertex that attains it."""
         fallback = np.eye(len(theta))[int(np.argmax(theta))]
-        _, y_star = recipe.evaluate(self.pair.name, fallback, theta, digits=20).rounded(len(theta))
+        _, y_star = recipe.evaluate(self.regularizer.name, fallback, theta, digits=20).rounded(
+            len(theta)
+        )
         return fallback if np.isnan(y_star).any() else y_star
 
     def close_sum(self, y: Row) -> Row:
@@ -124,15 +126,16 @@ class Sampler:
         return self.round(y)
 
 
-Family = Callable[[Sampler, int], Example]
+Kind = Callable[[Sampler, int], Example]
 
 
 # The simplex.
 
 
-def _margin(pair: Pair) -> float:
+def _margin(regularizer: Regularizer) -> float:
     """Score gap from which a one-hot target has no loss; 1 where it always has some."""
-    alpha = getattr(getattr(pair.fenchel_young, "potential", None), "alpha", 2.0)
+    loss = recipe.loss_of(regularizer.name)
+    alpha = getattr(getattr(loss, "potential", None), "alpha", 2.0)
     return 1 / (alpha - 1)
 
 
@@ -178,7 +181,7 @@ def simplex_well_classified(s: Sampler, k: int) -> Example:
     gap = s.rng.uniform(1, 85 if s.single else 690)
     if s.rng.random() < 0.5:
         beside = s.choice(0.0, 1e-6 if s.single else 1e-12, 1e-4, 1e-2, 0.1)
-        gap = _margin(s.pair) * (1 + beside * s.choice(-1, 1))
+        gap = _margin(s.regularizer) * (1 + beside * s.choice(-1, 1))
     others = -s.rng.exponential(size=k) * s.choice(0.0, 1e-3, 1.0)
     others[int(np.argmin(y))] = 0.0
     return y, np.where(y > 0, gap, others) + s.choice(0.0, 0.0, 1.0, -3.0)
@@ -325,7 +328,7 @@ def ball_vertex(s: Sampler, k: int) -> Example:
     return s.one_hot(k) * s.choice(-1, 1), s.scores(k)
 
 
-def ball_centre(s: Sampler, k: int) -> Example:
+def ball_center(s: Sampler, k: int) -> Example:
     return np.zeros(k), s.scores(k)
 
 
@@ -361,7 +364,7 @@ def ball_near_link(s: Sampler, k: int) -> Example:
 
 
 def _order(s: Sampler) -> int:
-    return 1 if s.pair.domain == "l1_ball" else 2
+    return 1 if s.regularizer.domain == "l1_ball" else 2
 
 
 def _scaled(s: Sampler, row: Row) -> Row:
@@ -375,9 +378,9 @@ def _inside(s: Sampler, row: Row) -> Row:
     return row
 
 
-BALL_FAMILIES: dict[Family, int] = {
+BALL_KINDS: dict[Kind, int] = {
     ball_vertex: 60,
-    ball_centre: 20,
+    ball_center: 20,
     ball_interior: 80,
     ball_boundary: 80,
     ball_sparse: 60,
@@ -387,7 +390,7 @@ BALL_FAMILIES: dict[Family, int] = {
     ball_near_link: 60,
 }
 
-FAMILIES: dict[str, dict[Family, int]] = {
+KINDS: dict[str, dict[Kind, int]] = {
     "simplex": {
         simplex_one_hot: 60,
         simplex_uniform: 40,
@@ -434,20 +437,19 @@ FAMILIES: dict[str, dict[Family, int]] = {
         orthant_extreme: 50,
         orthant_near_link: 70,
     },
-    "l1_ball": BALL_FAMILIES,
-    "l2_ball": BALL_FAMILIES,
+    "l1_ball": BALL_KINDS,
+    "l2_ball": BALL_KINDS,
 }
 
 
-def sample(pair: Pair, dtype: np.dtype, seed: int) -> Iterator[Example]:
-    """All inputs of a pair: each family in turn, then one large row of each family."""
-    sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), pair)
-    families = FAMILIES[pair.domain]
-    for family, count in families.items():
-        for k in sampler.rng.choice(SIZES, count, p=SIZE_WEIGHTS):
-            yield _rounded(sampler, family(sampler, int(k)))
-    for family in families:
-        yield _rounded(sampler, family(sampler, LARGE_SIZE))
+def sample(regularizer: Regularizer, dtype: np.dtype, seed: int) -> Iterator[list[Example]]:
+    """All inputs of a regularizer: the rows of each kind in turn, then a large row of each."""
+    sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), regularizer)
+    kinds = KINDS[regularizer.domain]
+    for kind, count in kinds.items():
+        sizes = sampler.rng.choice(SIZES, count, p=SIZE_WEIGHTS)
+        yield [_rounded(sampler, kind(sampler, int(k))) for k in sizes]
+    yield [_rounded(sampler, kind(sampler, LARGE_SIZE)) for kind in kinds]
 
 
 def _rounded(sampler: Sampler, example: Example) -> Example:

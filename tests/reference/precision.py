@@ -24,7 +24,7 @@ UNDERFLOW_DIGITS = 340
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A loss, its maximiser (None where it is not unique), and the size of what cancelled.
+    """A loss, its maximizer (None where it is not unique), and the size of what cancelled.
 
     ``magnitude`` is the sum of the absolute values of the terms that were added to give
     ``value``, so ``magnitude * 10**-digits`` bounds the rounding error; 0 means exact.
@@ -35,7 +35,7 @@ class Evaluation:
     magnitude: Number = Fraction(0)
 
     def rounded(self, size: int) -> tuple[float, np.ndarray]:
-        """The loss and the maximiser as doubles; a row of NaN where the latter is not unique."""
+        """The loss and the maximizer as doubles; a row of NaN where the latter is not unique."""
         value = to_float(self.value) + 0.0  # a zero may come with a sign
         if value < 0:
             raise ArithmeticError(f"negative loss {value}: the maximum is wrong")

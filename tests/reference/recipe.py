@@ -1,29 +1,39 @@
-r"""Reference values of every loss, in mpmath and rational arithmetic, from the definitions.
+r"""Reference values of every loss, in mpmath and rational arithmetic, from the definition.
 
-Nothing here is taken from the library or uses its closed forms. The Fenchel-Young loss is
-:math:`L_{FY}(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle` with
-:math:`\Omega^*` maximised numerically; the Fitzpatrick loss is
+Nothing here is taken from the library or uses its closed forms. The loss of tightness c is
+
+.. math::
+    L_c(y, \theta) = \sup_{y'} \, \Omega(y) - \Omega(y') - c \, D_\Omega(y, y')
+                     + \langle y' - y, \theta\rangle ,
+
+maximized numerically, where :math:`D_\Omega` is the Bregman divergence and, for c > 0, y' runs
+over the points where it is finite. At c = 0 this is the Fenchel-Young loss
+:math:`\Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle`, at c = 1 the Fitzpatrick loss
 
 .. math::
     L_F(y, \theta) = \sup \{ \langle y - y', \theta'\rangle + \langle y', \theta\rangle :
                      \theta' \in \partial\Omega(y') \} - \langle y, \theta\rangle ,
 
-maximised numerically too. ``smooth`` holds the potentials that need a root finder, ``exact``
-those whose maximiser is rational (or a square root away).
+which a test confirms. ``smooth`` holds the potentials that need a root finder, ``exact`` those
+whose maximizer is rational (or a square root away).
+
+A case is a regularizer and a tightness, and its name is that of the regularizer at c = 0
+(``logistic``), ``fitzpatrick_logistic`` at c = 1, and ``fitzpatrick_logistic@0.25`` at another c.
 
 Conventions:
 
 - The inputs are floats, and every computation takes them at their exact binary value.
 - On the simplex a float row rarely sums to exactly 1, so the recipe first divides y by its sum,
   exactly. On all other domains y is used as it is, and must lie in the domain.
-- ``alpha`` of a Tsallis potential is the exact value of the double, e.g. of ``1.1``.
-- ``y_star`` is the maximiser of the supremum: the link of θ for a Fenchel-Young loss. It is None
-  where it is not unique (perceptrons with ties).
+- The tightness, and ``alpha`` of a Tsallis potential, are the exact values of the doubles that
+  they are written as, e.g. of ``1.1``.
+- ``y_star`` is the maximizer of the supremum: the link of θ at c = 0. It is None where it is not
+  unique (perceptrons with ties).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,45 +56,55 @@ from .smooth import BinaryNegentropy, Negentropy, Potential, SmoothLoss, Tsallis
 
 # Correct decimal digits of every value, in the relative sense.
 DIGITS = 50
+# The tightnesses that are stored for all rows, and those that are stored for some of them.
+ENDS = (0.0, 1.0)
+OTHERS = (0.25, 0.5, 2.0)
 
 Loss = SmoothLoss | QuadraticLoss | QuadraticBallLoss | PerceptronLoss | PerceptronBallLoss
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A Fenchel-Young loss and its Fitzpatrick twin (None for perceptrons: they coincide).
+class Regularizer:
+    """A regularizer and its losses.
 
-    ``domain`` names the set the targets lie in, which decides what inputs are drawn.
+    ``domain`` names the set the targets lie in, which decides what inputs are drawn;
+    ``loss_at`` gives the loss of a tightness. The losses of a perceptron do not depend on it.
     """
 
     name: str
     domain: str
-    fenchel_young: Loss
-    fitzpatrick: Loss | None
+    loss_at: Callable[[Fraction], Loss]
+    is_perceptron: bool = False
 
-    @property
-    def cases(self) -> dict[str, Loss]:
-        """The losses by case name."""
-        if self.fitzpatrick is None:
-            return {self.name: self.fenchel_young}
-        return {self.name: self.fenchel_young, f"fitzpatrick_{self.name}": self.fitzpatrick}
+    def case(self, tightness: float) -> str:
+        """The name of the loss with that tightness."""
+        if tightness == 0 or self.is_perceptron:
+            return self.name
+        return f"fitzpatrick_{self.name}" + ("" if tightness == 1 else f"@{tightness:g}")
+
+    def cases(self, tightnesses: Iterable[float]) -> tuple[str, ...]:
+        """The names of the losses with these tightnesses, each once."""
+        return tuple(dict.fromkeys(map(self.case, tightnesses)))
 
 
-def _smooth(name: str, domain: str, potential: Potential) -> Pair:
+def _smooth(name: str, domain: str, potential: Potential) -> Regularizer:
     on_simplex = domain == "simplex"
-    twins = (SmoothLoss(potential, fitzpatrick, on_simplex) for fitzpatrick in (False, True))
-    return Pair(name, domain, *twins)
+    return Regularizer(name, domain, lambda c: SmoothLoss(potential, c, on_simplex))
 
 
-def _quadratic(name: str, domain: str, polyhedron: Polyhedron) -> Pair:
-    return Pair(name, domain, QuadraticLoss(polyhedron, False), QuadraticLoss(polyhedron, True))
+def _quadratic(name: str, domain: str, polyhedron: Polyhedron) -> Regularizer:
+    return Regularizer(name, domain, lambda c: QuadraticLoss(polyhedron, c))
+
+
+def _indicator(name: str, domain: str, loss: Loss) -> Regularizer:
+    return Regularizer(name, domain, lambda _: loss, is_perceptron=True)
 
 
 TSALLIS_ALPHAS = (1.1, 1.3, 1.7, 1.9)
 
-PAIRS = (
+REGULARIZERS = (
     _quadratic("squared", "reals", Reals()),
-    Pair("perceptron", "simplex", PerceptronLoss(Simplex()), None),
+    _indicator("perceptron", "simplex", PerceptronLoss(Simplex())),
     _smooth("logistic", "simplex", Negentropy()),
     _quadratic("sparsemax", "simplex", Simplex()),
     _smooth("entmax15", "simplex", Tsallis(1.5)),
@@ -92,16 +112,38 @@ PAIRS = (
     _quadratic("sparse_sigmoid", "cube", Cube()),
     _smooth("poisson", "counts", Negentropy(linear=1)),
     *(_smooth(f"tsallis_{alpha}", "simplex", Tsallis(alpha)) for alpha in TSALLIS_ALPHAS),
-    Pair("sparsemap_l2_ball", "l2_ball", QuadraticBallLoss(False), QuadraticBallLoss(True)),
+    Regularizer("sparsemap_l2_ball", "l2_ball", QuadraticBallLoss),
     _quadratic("sparsemap_l1_ball", "l1_ball", CrossPolytope()),
     _quadratic("sparsemap_orthant", "orthant", Orthant()),
-    Pair("perceptron_cube", "cube", PerceptronLoss(Cube()), None),
-    Pair("perceptron_l2_ball", "l2_ball", PerceptronBallLoss(), None),
-    Pair("perceptron_l1_ball", "l1_ball", PerceptronLoss(CrossPolytope()), None),
+    _indicator("perceptron_cube", "cube", PerceptronLoss(Cube())),
+    _indicator("perceptron_l2_ball", "l2_ball", PerceptronBallLoss()),
+    _indicator("perceptron_l1_ball", "l1_ball", PerceptronLoss(CrossPolytope())),
 )
+_BY_NAME = {regularizer.name: regularizer for regularizer in REGULARIZERS}
 
-PAIR_OF_CASE = {case: pair for pair in PAIRS for case in pair.cases}
-CASES = tuple(PAIR_OF_CASE)
+END_CASES = tuple(case for regularizer in REGULARIZERS for case in regularizer.cases(ENDS))
+OTHER_CASES = tuple(
+    case for regularizer in REGULARIZERS for case in regularizer.cases(OTHERS) if "@" in case
+)
+# What is stored.
+CASES = END_CASES + OTHER_CASES
+
+
+def regularizer_of(case: str) -> Regularizer:
+    """The regularizer that a case is about."""
+    return _BY_NAME[case.removeprefix("fitzpatrick_").partition("@")[0]]
+
+
+def tightness_of(case: str) -> float:
+    """The tightness that a case is about."""
+    if case in _BY_NAME:
+        return 0.0
+    return float(case.partition("@")[2] or 1)
+
+
+def loss_of(case: str) -> Loss:
+    """The loss that a case names, of any tightness, stored or not."""
+    return regularizer_of(case).loss_at(Fraction(tightness_of(case)))
 
 
 def rationals(numbers: Iterable[float]) -> list[Fraction]:
@@ -112,7 +154,7 @@ def rationals(numbers: Iterable[float]) -> list[Fraction]:
 def target(case: str, y: Iterable[float]) -> list[Fraction]:
     """y as the recipe reads it: exact, and divided by its sum on the simplex."""
     row = rationals(y)
-    if PAIR_OF_CASE[case].domain != "simplex":
+    if regularizer_of(case).domain != "simplex":
         return row
     total = sum(row)
     return [entry / total for entry in row]
@@ -121,13 +163,12 @@ def target(case: str, y: Iterable[float]) -> list[Fraction]:
 def evaluate(
     case: str, y: Iterable[float], theta: Iterable[float], digits: int = DIGITS
 ) -> Evaluation:
-    """The loss named ``case`` at one (y, θ) to ``digits`` digits, and its maximiser."""
-    loss = PAIR_OF_CASE[case].cases[case]
-    return loss.evaluate(target(case, y), rationals(theta), digits)
+    """The loss named ``case`` at one (y, θ) to ``digits`` digits, and its maximizer."""
+    return loss_of(case).evaluate(target(case, y), rationals(theta), digits)
 
 
 def rounded(case: str, y: Iterable[float], theta: Iterable[float]) -> tuple[float, np.ndarray]:
-    """The doubles nearest to the loss and to its maximiser (a row of NaN if not unique).
+    """The doubles nearest to the loss and to its maximizer (a row of NaN if not unique).
 
     A result next to the midpoint of two doubles, such as the sum of two scores plus 1e-74, needs
     more digits than usual to be rounded to the right side.

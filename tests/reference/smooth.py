@@ -1,24 +1,25 @@
 r"""Losses of separable potentials with an unbounded slope or curvature, from the definition.
 
 For :math:`\Psi(y) = \sum_i \psi(y_i)` and :math:`\Omega = \Psi + \iota_C`, with C the simplex or a
-product of intervals, both losses are suprema over one probability (or count) vector p:
+product of intervals, the loss of tightness c is a supremum over one probability (or count)
+vector p:
 
 .. math::
-    L_{FY}(y, \theta) &= \sup_{p \in C} \, \langle p, \theta\rangle - \Psi(p)
-                         \; + \; \Psi(y) - \langle y, \theta\rangle \\
-    L_F(y, \theta) &= \sup_{p \in C} \, \langle y - p, \nabla\Psi(p)\rangle
-                      + \langle p, \theta\rangle \; - \; \langle y, \theta\rangle .
+    L_c(y, \theta) &= \sup_{p \in C} \, \Psi(y) - \Psi(p) - c \, D(y, p)
+                      + \langle p - y, \theta\rangle , \\
+    D(y, p) &= \Psi(y) - \Psi(p) - \langle y - p, \nabla\Psi(p)\rangle .
 
-The second is the Fitzpatrick function: a subgradient of :math:`\Omega` at p is
-:math:`\nabla\Psi(p) + n` with n in the normal cone of C at p, and
-:math:`\langle y - p, n\rangle \le 0` because y lies in C, so n = 0 attains the supremum.
+D is the Bregman divergence of :math:`\Omega`, the least of
+:math:`\Omega(y) - \Omega(p) - \langle y - p, g\rangle` over the subgradients g of :math:`\Omega`
+at p: these are :math:`\nabla\Psi(p) + n` with n in the normal cone of C at p, and
+:math:`\langle y - p, n\rangle \le 0` because y lies in C, so n = 0 attains it.
 
-Both objectives are concave and separable. With a multiplier :math:`\tau` for
-:math:`\sum_i p_i = 1` (0 on a product), the maximiser solves
+The objective is concave and separable. With a multiplier :math:`\tau` for
+:math:`\sum_i p_i = 1` (0 on a product), the maximizer solves
 :math:`G(p_i) = \theta_i - \tau`, where
 
 .. math::
-    G(p) = \psi'(p) \quad\text{or}\quad G(p) = \psi'(p) - (y_i - p) \psi''(p)
+    G(p) = \psi'(p) - c \, (y_i - p) \psi''(p)
 
 is increasing, or is :math:`p_i = 0` where :math:`G(0^+) \ge \theta_i - \tau`. Only
 :math:`\psi` and its first three derivatives are used. The unknown is a coordinate x in which
@@ -151,7 +152,7 @@ class BinaryNegentropy:
 
 @dataclass
 class Root:
-    """The maximiser: coordinates x_i (None where p_i = 0) and the multiplier τ."""
+    """The maximizer: coordinates x_i (None where p_i = 0) and the multiplier τ."""
 
     x: list[mpf | None]
     tau: mpf
@@ -159,18 +160,18 @@ class Root:
 
 @dataclass(frozen=True)
 class SmoothLoss:
-    """A Fenchel-Young or Fitzpatrick loss of a separable potential."""
+    """The loss of a separable potential with a given tightness."""
 
     potential: Potential
-    fitzpatrick: bool
+    tightness: Fraction
     simplex: bool
 
     def evaluate(self, y: Sequence[Fraction], theta: Sequence[Fraction], digits: int) -> Evaluation:
-        """The loss at y in C to ``digits`` digits, and the maximiser p."""
+        """The loss at y in C to ``digits`` digits, and the maximizer p."""
         roots: list[Root] = []  # the last root found, the start of the next precision's Newton
 
         def attempt() -> Evaluation:
-            point = _Point(self, _exact(y), _exact(theta), digits)
+            point = _Point(self, _exact(y), _exact(theta), *_exact([self.tightness]), digits)
             roots[:] = [point.solve(roots[-1] if roots else None)]
             return point.evaluation(roots[-1])
 
@@ -178,17 +179,13 @@ class SmoothLoss:
 
     def objective(self, y: Sequence[mpf], theta: Sequence[mpf], p: Sequence[mpf]) -> mpf:
         """What the supremum is taken of, at any p in C where Ω has a subgradient."""
-        psi = self.potential
-        if self.fitzpatrick:
-            terms = [(yi - pi) * psi.slope(pi) for yi, pi in zip(y, p, strict=True)]
-        else:
-            terms = [-psi.value(pi) for pi in p]
-        return mp.fsum(terms) + mp.fdot(p, theta)
-
-    def constant(self, y: Sequence[mpf], theta: Sequence[mpf]) -> mpf:
-        """What is added to the supremum to give the loss."""
-        own = mpf(0) if self.fitzpatrick else mp.fsum(map(self.potential.value, y))
-        return own - mp.fdot(y, theta)
+        psi, (c,) = self.potential, _exact([self.tightness])
+        terms = []
+        for yi, ti, pi in zip(y, theta, p, strict=True):
+            fall = psi.value(yi) - psi.value(pi)
+            divergence = fall - (yi - pi) * psi.slope(pi) if c else 0
+            terms.append(fall - c * divergence + (pi - yi) * ti)
+        return mp.fsum(terms)
 
 
 @dataclass(frozen=True)
@@ -198,21 +195,24 @@ class _Point:
     loss: SmoothLoss
     y: list[mpf]
     theta: list[mpf]
+    tightness: mpf
     digits: int  # wanted, fewer than the working precision
 
     def condition(self, i: int, x: mpf) -> tuple[Local, mpf, mpf]:
         """ψ at x_i, G(p_i) and dG/dx."""
         local = self.loss.potential.at(x)
-        if not self.loss.fitzpatrick:
+        c = self.tightness
+        if not c:
             return local, local.d1, local.d2
         gap = self.loss.potential.gap(self.y[i], local)
-        return local, local.d1 - gap * local.d2, 2 * local.d2 - gap * local.d3
+        return local, local.d1 - c * gap * local.d2, (1 + c) * local.d2 - c * gap * local.d3
 
     def slope_at_zero(self, i: int) -> mpf:
-        """G(0+); −inf where p_i = 0 is never a maximiser."""
+        """G(0+); −inf where p_i = 0 is never a maximizer."""
         slope, curvature = self.loss.potential.at_zero()
         # p ψ''(p) vanishes with p wherever ψ'(0+) is finite, so y_i = 0 leaves ψ'(0+) alone.
-        return slope - self.y[i] * curvature if self.loss.fitzpatrick and self.y[i] else slope
+        pull = self.tightness * self.y[i]
+        return slope - pull * curvature if pull else slope
 
     def solve(self, start: Root | None) -> Root:
         """Newton from ``start``; a guarded nested solve where that fails or there is none."""
@@ -327,22 +327,23 @@ class _Point:
     # The value, by the definition.
 
     def evaluation(self, root: Root) -> Evaluation:
-        psi = self.loss.potential
+        psi, c = self.loss.potential, self.tightness
         p, terms = [], []
         for i, xi in enumerate(root.x):
             y, theta = self.y[i], self.theta[i]
             local = psi.at(xi) if xi is not None else None
             pi = local.p if local else mpf(0)
-            if self.loss.fitzpatrick:
+            # Ψ(y) − Ψ(p) − c D(y, p) = (1 − c)(Ψ(y) − Ψ(p)) + c ⟨y − p, ∇Ψ(p)⟩
+            if c != 1:
+                terms += [(1 - c) * psi.value(y), (c - 1) * psi.value(pi)]
+            if c:
                 difference = local.w * psi.gap(y, local) if local else y
-                slope = local.d1 if local else psi.slope(mpf(0))
-                terms += [difference * slope]
-            else:
-                terms += [psi.value(y), -psi.value(pi)]
+                terms += [c * difference * (local.d1 if local else psi.slope(mpf(0)))]
             terms += [pi * theta, -y * theta]
             p.append(pi)
         # The last summand is for 1 − p and for log p near p = 1, which round at the scale of 1.
-        magnitude = mp.fsum(terms, absolute=True) + abs(root.tau) + mp.fsum(p) + len(p)
+        size = (1 + c) * (mp.fsum(p) + len(p))
+        magnitude = mp.fsum(terms, absolute=True) + abs(root.tau) + size
         return Evaluation(mp.fsum(terms), tuple(p), magnitude)
 
 

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from tests.reference import CASES, DTYPES, load, recompute
+from tests.helpers import TEST_ALL
+from tests.reference import CASES, DTYPES, END_CASES, load, recompute
 from tests.reference.exact import CrossPolytope, Cube, Orthant, QuadraticLoss, Reals, Simplex
 from tests.reference.precision import Evaluation, to_float
-from tests.reference.recipe import DIGITS, PAIR_OF_CASE, PAIRS, Loss, evaluate, rationals, target
+from tests.reference.recipe import (
+    DIGITS,
+    OTHERS,
+    REGULARIZERS,
+    Regularizer,
+    evaluate,
+    loss_of,
+    rationals,
+    regularizer_of,
+    target,
+    tightness_of,
+)
 from tests.reference.smooth import SmoothLoss, Tsallis
 
 Row = list[mpf]
 
-FITZPATRICK_CASES = [case for case in CASES if case.startswith("fitzpatrick_")]
-PAIRED = [pair.name for pair in PAIRS if pair.fitzpatrick is not None]
+# Those whose losses depend on the tightness.
+CURVED = [regularizer for regularizer in REGULARIZERS if not regularizer.is_perceptron]
 POLYHEDRA = {
     "simplex": Simplex(),
     "cube": Cube(),
@@ -27,6 +40,15 @@ POLYHEDRA = {
     "reals": Reals(),
     "counts": Orthant(),
 }
+# The other tightnesses go through the same code as the two ends: one of them for each regularizer,
+# in turn, unless all are asked for.
+SOME_CASES = (
+    CASES
+    if TEST_ALL
+    else END_CASES
+    + tuple(regularizer.case(OTHERS[i % len(OTHERS)]) for i, regularizer in enumerate(CURVED))
+)
+every_curved = pytest.mark.parametrize("regularizer", CURVED, ids=lambda omega: omega.name)
 
 
 @pytest.fixture(autouse=True)
@@ -34,10 +56,6 @@ def working_precision() -> Iterator[None]:
     """Digits for what the tests themselves compute."""
     with mp.workdps(DIGITS):
         yield
-
-
-def loss_of(case: str) -> Loss:
-    return PAIR_OF_CASE[case].cases[case]
 
 
 def generator(*key: str) -> np.random.Generator:
@@ -56,13 +74,25 @@ def inputs(case: str, y: Sequence[float], theta: Sequence[float]) -> tuple[Row, 
 
 
 def supremum(case: str, y: Sequence[float], theta: Sequence[float]) -> mpf:
-    """The supremum by the recipe: the loss less what the definition adds to it."""
-    loss, (value,) = loss_of(case), to_mp([evaluate(case, y, theta).value])
-    return value - loss.constant(*inputs(case, y, theta))
+    """The loss by the recipe."""
+    (value,) = to_mp([evaluate(case, y, theta).value])
+    return value
+
+
+def pairing(regularizer: Regularizer, y: Row, theta: Row, p: Row, normal: Row | None = None) -> mpf:
+    """⟨y − p, θ'⟩ + ⟨p, θ⟩ − ⟨y, θ⟩ at θ' = ∇Ψ(p) + normal: its sup is the Fitzpatrick loss."""
+    loss = regularizer.loss_at(Fraction(1))
+    if isinstance(loss, SmoothLoss):
+        gradient = [loss.potential.slope(pi) for pi in p]
+    else:
+        gradient = [0 * pi if regularizer.is_perceptron else pi for pi in p]
+    subgradient = [gi + ni for gi, ni in zip(gradient, normal or [0] * len(p), strict=True)]
+    gap = [yi - pi for yi, pi in zip(y, p, strict=True)]
+    return mp.fdot(gap, subgradient) - mp.fdot(gap, theta)
 
 
 def moderate_rows(case: str, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Stored rows with few entries and scores that leave the maximiser away from underflow."""
+    """Stored rows with few entries and scores that leave the maximizer away from underflow."""
     rows = [
         (y, theta)
         for points in load(case)[:3]
@@ -79,7 +109,7 @@ def project(domain: str, row: np.ndarray) -> Row:
         exact = to_mp(row)
         norm = mp.norm(exact)
         return [entry / max(norm, 1) for entry in exact]
-    return to_mp(POLYHEDRA[domain].maximiser(rationals(row), 1))
+    return to_mp(POLYHEDRA[domain].maximizer(rationals(row), Fraction(1)))
 
 
 def feasible(domain: str, rng: np.random.Generator, k: int) -> Row:
@@ -96,9 +126,9 @@ def feasible(domain: str, rng: np.random.Generator, k: int) -> Row:
     return to_mp(rng.uniform(-1, 1, k) / k)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME_CASES)
 def test_no_feasible_direction_raises_the_objective(case: str) -> None:
-    rng, domain, loss = generator("directions", case), PAIR_OF_CASE[case].domain, loss_of(case)
+    rng, domain, loss = generator("directions", case), regularizer_of(case).domain, loss_of(case)
     for y_row, theta_row in moderate_rows(case, 3):
         y, theta = inputs(case, y_row, theta_row)
         best = supremum(case, y_row, theta_row)
@@ -111,7 +141,7 @@ def test_no_feasible_direction_raises_the_objective(case: str) -> None:
                 assert loss.objective(y, theta, moved) <= best + mpf(10) ** (15 - DIGITS)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME_CASES)
 def test_y_star_attains_the_supremum(case: str) -> None:
     for y_row, theta_row in moderate_rows(case, 3):
         y_star = evaluate(case, y_row, theta_row).y_star
@@ -147,10 +177,10 @@ SMALL_ROWS: dict[str, list[tuple[list[float], list[float]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME_CASES)
 def test_a_dense_grid_finds_the_same_supremum(case: str) -> None:
     """No point of the grid exceeds the supremum, and the best one comes close to it."""
-    domain, loss, cells = PAIR_OF_CASE[case].domain, loss_of(case), 250
+    domain, loss, cells = regularizer_of(case).domain, loss_of(case), 150
     with mp.workdps(20):
         grid = [CURVES[domain](mpf(i + 1) / (cells + 2)) for i in range(cells + 1)]
         for y_row, theta_row in SMALL_ROWS[domain]:
@@ -161,14 +191,15 @@ def test_a_dense_grid_finds_the_same_supremum(case: str) -> None:
             assert -(mpf(10) ** -15) < shortfall < 0.05
 
 
-@pytest.mark.parametrize("case", FITZPATRICK_CASES)
-def test_no_subgradient_exceeds_the_fitzpatrick_function(case: str) -> None:
+@pytest.mark.parametrize("regularizer", REGULARIZERS, ids=lambda omega: omega.name)
+def test_no_subgradient_exceeds_the_fitzpatrick_loss(regularizer: Regularizer) -> None:
     """⟨y − y', θ'⟩ + ⟨y', θ⟩ ≤ F for θ' = ∇Ψ(y') + n with any n in the normal cone at y'.
 
     If y' is the projection of v on C, then v − y' is in the normal cone at y'. Where the slope
     of ψ is infinite at the boundary, only multiples of 1 on the simplex and 0 elsewhere remain.
     """
-    rng, domain, loss = generator("subgradients", case), PAIR_OF_CASE[case].domain, loss_of(case)
+    case, domain = regularizer.case(1.0), regularizer.domain
+    rng, loss = generator("subgradients", case), loss_of(case)
     infinite = isinstance(loss, SmoothLoss) and not mp.isfinite(loss.potential.at_zero()[0])
     for y_row, theta_row in moderate_rows(case, 3):
         y, theta = inputs(case, y_row, theta_row)
@@ -181,23 +212,72 @@ def test_no_subgradient_exceeds_the_fitzpatrick_function(case: str) -> None:
                 v = rng.normal(size=k) * 10.0 ** rng.uniform(-1, 1)
                 y_prime = project(domain, v)
                 normal = [a - b for a, b in zip(to_mp(v), y_prime, strict=True)]
-            gap = [a - b for a, b in zip(y, y_prime, strict=True)]
-            pairing = loss.objective(y, theta, y_prime) + mp.fdot(gap, normal)
-            assert pairing <= best + mpf(10) ** (15 - DIGITS)
+            reached = pairing(regularizer, y, theta, y_prime, normal)
+            assert reached <= best + mpf(10) ** (15 - DIGITS)
 
 
-def test_the_root_finder_agrees_with_exact_arithmetic() -> None:
+@every_curved
+def test_tightness_1_is_the_fitzpatrick_loss_to_all_digits(regularizer: Regularizer) -> None:
+    """F is attained at y* of the recipe; together with the test above, it is the supremum."""
+    case = regularizer.case(1.0)
+    for y_row, theta_row in moderate_rows(case, 6):
+        found = evaluate(case, y_row, theta_row, 2 * DIGITS)
+        if not all(found.y_star) and isinstance(loss_of(case), SmoothLoss):
+            continue  # ψ' may not exist on the boundary
+        with mp.workdps(3 * DIGITS):
+            y, theta = inputs(case, y_row, theta_row)
+            attained = pairing(regularizer, y, theta, to_mp(found.y_star))
+            (value,) = to_mp([found.value])
+            assert abs(attained - value) <= mpf(10) ** -DIGITS * value
+
+
+@every_curved
+def test_tightness_0_is_the_fenchel_young_loss_to_all_digits(regularizer: Regularizer) -> None:
+    """Ω(y) + Ω*(θ) − ⟨y, θ⟩, where Ω* is attained at y*: the test of directions says that."""
+    loss = regularizer.loss_at(Fraction(0))
+    smooth = isinstance(loss, SmoothLoss)
+    potential = loss.potential.value if smooth else lambda entry: entry * entry / 2
+    for y_row, theta_row in moderate_rows(regularizer.name, 3):
+        found = evaluate(regularizer.name, y_row, theta_row, 2 * DIGITS)
+        with mp.workdps(3 * DIGITS):
+            y, theta = inputs(regularizer.name, y_row, theta_row)
+            link = to_mp(found.y_star)
+            conjugate = mp.fdot(link, theta) - mp.fsum(map(potential, link))
+            written_out = mp.fsum(map(potential, y)) + conjugate - mp.fdot(y, theta)
+            (value,) = to_mp([found.value])
+            assert abs(written_out - value) <= mpf(10) ** -DIGITS * value
+
+
+@every_curved
+def test_losses_decrease_and_are_convex_in_the_tightness(regularizer: Regularizer) -> None:
+    """In 50 digits, with (1 − c) L_FY ≤ L_c ≤ (1 − c) L_FY + c L_F for c ≤ 1."""
+    tightnesses = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 10.0, 100.0]
+    for y_row, theta_row in moderate_rows(regularizer.name, 2):
+        values = [supremum(regularizer.case(c), y_row, theta_row) for c in tightnesses]
+        slack = mpf(10) ** (5 - DIGITS) * (1 + values[0])
+        points = [*zip(map(mpf, tightnesses), values, strict=True)]
+        slopes = [(b - a) / (d - c) for (c, a), (d, b) in pairwise(points)]
+        assert all(slope <= slack for slope in slopes)
+        assert all(left <= right + slack for left, right in pairwise(slopes))
+        whole, fitzpatrick = values[0], values[tightnesses.index(1.0)]
+        for c, value in points:
+            if c <= 1:
+                assert (1 - c) * whole <= value + slack
+                assert value <= (1 - c) * whole + c * fitzpatrick + slack
+
+
+@pytest.mark.parametrize("tightness", [0, Fraction(1, 4), 1, 2, 10])
+def test_the_root_finder_agrees_with_exact_arithmetic(tightness: Fraction | int) -> None:
     """Tsallis α = 2 is ½‖y‖² − ½ on the simplex: the same losses as sparsemax."""
-    for fitzpatrick in (False, True):
-        smooth = SmoothLoss(Tsallis(2.0), fitzpatrick, simplex=True)
-        exact = QuadraticLoss(Simplex(), fitzpatrick)
-        for y_row, theta_row in moderate_rows("sparsemax", 8):
-            y, theta = target("sparsemax", y_row), rationals(theta_row)
-            found, known = (loss.evaluate(y, theta, DIGITS) for loss in (smooth, exact))
-            assert_close(found, known, DIGITS - 2)
+    smooth = SmoothLoss(Tsallis(2.0), Fraction(tightness), simplex=True)
+    exact = QuadraticLoss(Simplex(), Fraction(tightness))
+    for y_row, theta_row in moderate_rows("sparsemax", 4):
+        y, theta = target("sparsemax", y_row), rationals(theta_row)
+        found, known = (loss.evaluate(y, theta, DIGITS) for loss in (smooth, exact))
+        assert_close(found, known, DIGITS - 2)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME_CASES)
 def test_more_digits_confirm_the_digits_claimed(case: str) -> None:
     rng = generator("digits", case)
     for points in load(case)[:4]:
@@ -223,7 +303,7 @@ def assert_close(found: Evaluation, known: Evaluation, digits: int) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_stored_data_equals_recomputation(case: str, dtype: str) -> None:
     rng = generator("stored", case, dtype)
-    for points in load(case, dtype)[:-1]:
+    for points in load(case, dtype)[: -1 if TEST_ALL else 2]:
         row = rng.integers(len(points.value))
         value, y_star = recompute(case, points.y[row], points.theta[row])
         assert value == points.value[row]
@@ -231,29 +311,35 @@ def test_stored_data_equals_recomputation(case: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", PAIRED)
-def test_fitzpatrick_lies_between_zero_and_fenchel_young(name: str, dtype: str) -> None:
-    for fenchel_young, fitzpatrick in zip(
-        load(name, dtype), load(f"fitzpatrick_{name}", dtype), strict=True
-    ):
-        np.testing.assert_array_equal(fenchel_young.y, fitzpatrick.y)
-        np.testing.assert_array_equal(fenchel_young.theta, fitzpatrick.theta)
-        assert np.all(fitzpatrick.value >= 0)
-        # Rounding to nearest is monotone, so the inequality survives it exactly.
-        assert np.all(fitzpatrick.value <= fenchel_young.value)
+@every_curved
+def test_stored_values_decrease_with_the_tightness(regularizer: Regularizer, dtype: str) -> None:
+    """Rounding to nearest is monotone, so the inequality survives it exactly."""
+    for tightnesses in ((0.0, 1.0), (0.25, 0.5, 2.0)):
+        files = [load(regularizer.case(tightness), dtype) for tightness in tightnesses]
+        for groups in zip(*files, strict=True):
+            for looser, tighter in pairwise(groups):
+                np.testing.assert_array_equal(looser.y, tighter.y)
+                np.testing.assert_array_equal(looser.theta, tighter.theta)
+                assert np.all(tighter.value >= 0)
+                assert np.all(tighter.value <= looser.value)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_fitzpatrick_squared_is_half_of_squared(dtype: str) -> None:
+def test_the_squared_loss_is_divided_by_1_plus_the_tightness(dtype: str) -> None:
     for whole, half in zip(load("squared", dtype), load("fitzpatrick_squared", dtype), strict=True):
         np.testing.assert_array_equal(2 * half.value, whole.value)
+    # 1.25 is not a power of two: either quotient is rounded once
+    for fifth, third in zip(
+        load("fitzpatrick_squared@0.25", dtype), load("fitzpatrick_squared@2", dtype), strict=True
+    ):
+        np.testing.assert_allclose(fifth.value * 1.25, third.value * 3, rtol=2**-51)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES)
 def test_stored_data_has_the_coverage_promised(case: str, dtype: str) -> None:
     groups = load(case, dtype)
-    assert sum(len(points.value) for points in groups) >= 500
+    assert sum(len(points.value) for points in groups) >= (500 if case in END_CASES else 170)
     assert [points.y.shape[1] for points in groups] == [2, 3, 4, 5, 6, 7, 8, 40]
     y = np.concatenate([points.y.ravel() for points in groups])
     theta = np.concatenate([points.theta.ravel() for points in groups])
@@ -266,9 +352,31 @@ def test_stored_data_has_the_coverage_promised(case: str, dtype: str) -> None:
     for points in groups:
         unique = ~np.isnan(points.y_star).any(axis=1)
         assert unique.any()
-        if PAIR_OF_CASE[case].domain == "simplex":
+        if regularizer_of(case).domain == "simplex":
             np.testing.assert_allclose(points.y_star[unique].sum(axis=1), 1, rtol=1e-15)
             np.testing.assert_allclose(points.y.sum(axis=1), 1, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@every_curved
+def test_the_rows_of_other_tightnesses_are_a_third_of_every_kind(
+    regularizer: Regularizer, dtype: str
+) -> None:
+    """Same rows, so that a loss can be compared with its two ends."""
+    ends, others = load(regularizer.name, dtype), load(regularizer.case(0.5), dtype)
+    for all_rows, some_rows in zip(ends, others, strict=True):
+        stored = {(y.tobytes(), t.tobytes()) for y, t in zip(*all_rows[:2], strict=True)}
+        kept = {(y.tobytes(), t.tobytes()) for y, t in zip(*some_rows[:2], strict=True)}
+        assert kept <= stored
+
+
+def test_names_of_cases_say_regularizer_and_tightness() -> None:
+    for regularizer in REGULARIZERS:
+        for tightness in (0.0, 0.25, 1.0, 2.0, 10.0):
+            case = regularizer.case(tightness)
+            assert regularizer_of(case) is regularizer
+            assert tightness_of(case) == (0 if regularizer.is_perceptron else tightness)
+    assert regularizer_of("fitzpatrick_logistic@0.25").case(0.25) == "fitzpatrick_logistic@0.25"
 
 
 @pytest.mark.parametrize(

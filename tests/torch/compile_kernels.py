@@ -1,63 +1,131 @@
-"""Compile kernels for an H100, which needs no GPU; prints a line for each before and after."""
+"""Compile kernels for an H100, which needs no GPU; prints a line for each before and after.
 
-import sys
+    python tests/torch/compile_kernels.py logistic sparsemax --all
+
+A line ends with the registers of a thread and the bytes that it spills, where Triton brings a tool
+that tells.
+"""
+
+import argparse
+import itertools
+import subprocess
+import tempfile
+from pathlib import Path
 
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from fitzpatrick.engines import triton as engine
+from fitzpatrick.engines.triton.plan import Problem, plan_for
+from fitzpatrick.engines.triton.specs import SPECS
 
-DTYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float64: "fp64"}
+KINDS = {
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float64: "fp64",
+}
+TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
 
 
-def compile_plan(plan, dtype, target_dtype):
-    """What a launch of the plan would compile."""
-    kernel, constants = plan._kernel, plan._constants
-    kind = DTYPES[dtype]
-    working = "*fp64" if dtype == torch.float64 else "*fp32"
-    types = {"theta": f"*{kind}", "gradient": f"*{kind}", "target": target_dtype, "labels": "*i64"}
-    types |= {"scale": working, "value": working, "mix": working, "tolerance": "fp32"}
-    constexprs = {name: value for name, value in constants.items() if name in kernel.arg_names}
-    signature = {
-        name: "constexpr" if name in constexprs else types.get(name, "i32")
-        for name in kernel.arg_names
-    }
-    options = {name: value for name, value in constants.items() if name not in constexprs}
-    source = ASTSource(kernel, signature, constexprs=constexprs)
+def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
+    """The problem of aligned rows, as a training step has it."""
+    has_labels = target == "labels"
+    return Problem(
+        omega=omega,
+        mode=SPECS[omega].mode(tightness, has_labels),
+        target=target,
+        k=k,
+        inner=inner,
+        dtype=dtype,
+        lanes=1 if inner or (k % 8 and not peel) else 16 // dtype.itemsize,
+        peel=peel,
+        with_value=True,
+        with_gradient=True,
+        scale="counted" if has_labels else "shared",
+        parts=32 if has_labels else 1,
+    )
+
+
+def compile_problem(given):
+    """What a launch would compile."""
+    plan = plan_for(given)
+    kernel, kind = plan.kernel, KINDS[given.dtype]
+    working = "*fp64" if given.dtype == torch.float64 else "*fp32"
+    target = {"labels": "*i64", "rows": f"*{kind}"}.get(given.target, working)
+    types = {"theta": f"*{kind}", "gradient": f"*{kind}", "target": target, "labels": "*i64"}
+    types |= {"scale": "*i32" if given.scale == "counted" else working}
+    types |= {"value": working, "mix": working, "tolerance": "fp32", "tightness": "fp64"}
+    signature = {name: types.get(name, "i32") for name in kernel.arg_names}
+    signature["o"] = "constexpr"
+    # tensors and even widths are multiples of 16 in a launch
+    aligned = [name for name in kernel.arg_names if signature[name].startswith("*")]
+    if given.k % (16 * given.lanes) == 0:
+        aligned += ["n", "groups", "theta_groups", "target_groups"]
+    places = [i for i, name in enumerate(kernel.arg_names) if name in aligned]
+    attributes = {(i,): [["tt.divisibility", 16]] for i in places}
+    source = ASTSource(kernel, signature, {"o": plan.constants["o"]}, attributes)
+    options = {name: value for name, value in plan.constants.items() if name != "o"}
     return triton.compile(source, GPUTarget("cuda", 90, 32), {**options, "enable_fp_fusion": True})
 
 
-def variants(dtype):
-    """(form, k, whether rows start anywhere) of the kernels in a dtype."""
-    for k in (256, 32768):
-        yield "labels", k, False
-        yield "rows", k, False
-    if dtype == torch.float64:
-        return
-    yield "labels", 50257, True
-    yield "columns", 32, False
-    yield "smoothed", 32768, False
-    yield "smoothed and weighted", 32768, False
+def usage(compiled):
+    """Registers a thread and bytes that it spills."""
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+    if not tool.exists():
+        return ""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        command = [str(tool), "--dump-resource-usage", file.name]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    found = dict(item.split(":", 1) for item in lines if item.startswith(("REG:", "STACK:")))
+    return f"{found['REG']} registers, {found['STACK']} bytes spilled"
+
+
+def few(omega):
+    """Every mode, and every form of rows and targets, once."""
+    single, half, double = torch.float32, torch.bfloat16, torch.float64
+    modes = {SPECS[omega].mode(c, False): c for c in TIGHTNESSES}
+    for c in modes.values():
+        yield problem(omega, c, "rows", 32768, half)
+        yield problem(omega, c, "rows", 256, single)
+    for c in {SPECS[omega].mode(c, True): c for c in TIGHTNESSES}.values():
+        yield problem(omega, c, "labels", 256, single)
+    yield problem(omega, 0.5, "labels", 32768, half)
+    yield problem(omega, 0.5, "labels", 50257, single, peel=True)
+    yield problem(omega, 0.5, "labels", 32, single, inner=4096)
+    yield problem(omega, 0.5, "labels", 300, double)
+    yield problem(omega, 0.5, "rows", 300, double)
+    yield problem(omega, 2.0, "rows", 1000, double)
+    yield problem(omega, 0.5, "smoothed", 32768, half)
+    yield problem(omega, 0.5, "weighted", 32768, single)
+
+
+def everything(omega):
+    """All modes in all dtypes and forms."""
+    for dtype, c in itertools.product(KINDS, TIGHTNESSES):
+        for k, target in itertools.product((256, 1000, 1024, 32768, 50257), ("labels", "rows")):
+            yield problem(omega, c, target, k, dtype)
+        if dtype != torch.float64:
+            yield problem(omega, c, "labels", 50257, dtype, peel=True)
+            yield problem(omega, c, "labels", 32, dtype, inner=4096)
+            for k, target in itertools.product((256, 32768), ("smoothed", "weighted")):
+                yield problem(omega, c, target, k, dtype)
 
 
 def main():
-    """For the losses named on the command line."""
-    for loss in sys.argv[1:]:
-        for dtype, kind in DTYPES.items():
-            for form, k, peel in variants(dtype):
-                print(loss, kind, form, k, flush=True)
-                inner = 4096 if form == "columns" else 0
-                lanes = 1 if inner else 16 // dtype.itemsize
-                smooth = {"smoothed": 1, "smoothed and weighted": 2}.get(form, 0)
-                labels = form in ("labels", "columns")
-                target = "*i64" if labels else "*fp32" if smooth == 2 else f"*{kind}"
-                plan, _ = engine._plan(
-                    loss, 1 if labels else 2, 65536, k, inner, dtype, lanes, peel,
-                    True, True, 1, 1, smooth,
-                )  # fmt: skip
-                compile_plan(plan, dtype, target)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("omega", nargs="+", choices=list(SPECS))
+    parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
+    arguments = parser.parse_args()
+    for omega in arguments.omega:
+        for given in dict.fromkeys((everything if arguments.all else few)(omega)):
+            form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
+            kind = KINDS[given.dtype]
+            print(omega, given.mode, given.target, given.k, kind, form, end=" ", flush=True)
+            print(usage(compile_problem(given)), flush=True)
     print("done")
 
 

@@ -9,11 +9,31 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from fitzpatrick import get_loss, loss_names
-from fitzpatrick.torch._losses import Kind, kind_of
+from interpreter import patch_language_once
 
-CLASS_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.CLASSES]
-ENTRY_LOSSES = [name for name in loss_names() if kind_of(get_loss(name)) is Kind.ENTRIES]
+from fitzpatrick import get_loss, loss_names
+from fitzpatrick.losses import regularizers_by_name
+
+patch_language_once()
+
+# the wide version of the tests: every loss where one of each kind takes the same path
+TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
+CLASS_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.domain.has_labels]
+ENTRY_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.is_entrywise]
+LINKS = sorted(regularizers_by_name())
+ONE_OF_EACH_KIND = loss_names() if TEST_ALL else ["fitzpatrick_logistic", "fitzpatrick_sigmoid"]
+SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entmax15"]
+
+# Two ways to the same float64 numbers, which are means or sums of at most 60 entries of size one:
+# each entry is within the documented 1e-13, some 500 units of rounding, on either side, and a sum
+# of n entries that cancel is n units off.
+EPS = torch.finfo(torch.float64).eps
+ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
+
+
+def module_name(name: str) -> str:
+    """The class of a registry name."""
+    return "".join(word.capitalize() for word in name.split("_")) + "Loss"
 
 
 def targets_like(name: str, theta: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -11,9 +11,11 @@ import mmap
 import sys
 
 import torch
+from interpreter import patch_language_once
 
-from fitzpatrick.engines import triton as engine
-from fitzpatrick.engines.smoothed_labels import smooth
+from fitzpatrick.engines.triton import launch as engine
+from fitzpatrick.engines.triton import plan as planning
+from fitzpatrick.engines.triton.targets import smooth
 
 PAGE = mmap.PAGESIZE
 kept = []
@@ -37,7 +39,8 @@ def guarded(x, at_end):
 
 
 def main():
-    """For the losses named on the command line."""
+    """For the regularizers named on the command line."""
+    patch_language_once()
     generator = torch.Generator().manual_seed(0)
     allocate = torch.Tensor.new_empty
     at_end = False
@@ -45,36 +48,35 @@ def main():
     torch.Tensor.new_empty = lambda *args, **options: (
         lambda x: guarded(x.zero_(), at_end) if x.numel() else x
     )(allocate(*args, **options))
-    limits = ("_LOGISTIC_LIMIT", "_SPARSE_LIMIT", "_ROWS_LIMIT", "_MOMENTS_LIMIT", "_PEEL_LIMIT")
-    usual = {limit: getattr(engine, limit) for limit in limits}
-    widths = (37, 64, 1088)
-    for loss, k, wide in itertools.product(sys.argv[1:], widths, (False, True)):
-        engine._plan.cache_clear()
-        for limit in limits:
-            setattr(engine, limit, 0 if wide else usual[limit])
-        engine._GUESS_LIMIT = 1024
+    limits = {
+        "in registers": planning.Limits(),
+        "wide": planning.Limits(0, 0, 0, 0, max_precise=0, min_guess=512, min_peel=0),
+    }
+    cases = itertools.product(sys.argv[1:], (37, 64, 544), limits)
+    for omega, k, path in cases:
+        planning.plan_for.cache_clear()
+        planning.LIMITS = limits[path]
+        tightness = {37: 0.0, 64: 1.0, 544: 0.5}[k]
         for dtype, at_end in ((torch.float32, False), (torch.bfloat16, True)):
-            print(loss, k, "wide" if wide else "in registers", dtype, at_end, flush=True)
+            print(omega, tightness, k, path, dtype, at_end, flush=True)
             x = guarded(torch.randn(3, k, generator=generator).to(dtype), at_end)
             y = guarded(torch.softmax(torch.randn(3, k, generator=generator), -1).to(dtype), at_end)
             labels = guarded(torch.tensor([0, k - 1, -100]), at_end)
             weights = guarded(torch.ones(3), at_end)
-            for target in (labels, y):
-                for scale in (weights, 3, *([None] if target is labels else [])):
-                    value, gradient = engine.value_and_gradient(x, target, scale, loss, -100)
-                    assert value.isfinite().all()
-                    assert gradient.isfinite().all()
-            engine.scale_rows_(gradient, weights)
+            index = guarded(labels.clamp(min=0), at_end)
+            targets = [(labels, weights), (labels, None), (y, weights), (y, 3)]
             for weight in (None, guarded(torch.rand(k, generator=generator) + 0.1, at_end)):
-                index = guarded(labels.clamp(min=0), at_end)
                 target, _ = smooth(index, k, weight, 0.1, torch.float32)
-                target = target._replace(base=guarded(target.base, at_end))
-                value, _ = engine.value_and_gradient(x, target, weights, loss, -100)
+                targets.append((target._replace(base=guarded(target.base, at_end)), weights))
+            for target, scale in targets:
+                value, rows = engine.value_and_gradient(x, target, scale, omega, tightness, -100)
                 assert value.isfinite().all()
-            if k < 512 and not wide:
+                assert rows.isfinite().all()
+            engine.scale_rows_(rows, weights)
+            if path == "in registers" and k < 100:
                 images = guarded(torch.randn(2, k, 19, generator=generator).to(dtype), at_end)
                 pixels = guarded(torch.randint(0, k, (38,), generator=generator), at_end)
-                value, _ = engine.value_and_gradient(images, pixels, None, loss, -100)
+                value = engine.value(images, pixels, None, omega, tightness, -100)
                 assert value.isfinite().all()
     print("done")
 

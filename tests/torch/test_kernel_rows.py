@@ -1,20 +1,34 @@
-"""Rows of the linear models on a GPU, by the kernels, against the core."""
+"""Losses of the linear models on a GPU, by the kernels, against the core."""
 
 import numpy as np
 import pytest
 import torch
 
-from fitzpatrick import get_loss
-from fitzpatrick.linear_model._device_rows import CURVATURES, DeviceRows, KernelRows
+from fitzpatrick import FitzpatrickLoss
+from fitzpatrick.engines import CoreLoss
+from fitzpatrick.engines.table import find_kernel
+from fitzpatrick.linear_model._device import KernelLoss
+from fitzpatrick.losses import regularizers_by_name
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 # the interpreter computes with NumPy, which warns where a GPU does not
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
+KERNELS = {
+    name: kernel
+    for name, omega in regularizers_by_name().items()
+    if (kernel := find_kernel("triton", omega)) is not None
+}
 
+
+def test_entmax15_has_a_kernel():
+    assert {"logistic", "sparsemax", "entmax15"} <= KERNELS.keys()
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("k", [3, 40])
-@pytest.mark.parametrize("name", CURVATURES)
-def test_kernel_rows_are_those_of_the_core(name, k):
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_compute_what_the_core_does(name, k, tightness):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     generator = np.random.default_rng(k)
     Y = generator.dirichlet(np.full(k, 0.2), size=20)
@@ -24,11 +38,21 @@ def test_kernel_rows_are_those_of_the_core(name, k):
         torch.as_tensor(array, device=device)
         for array in (Y, *generator.normal(scale=4, size=(2, 20, k)))
     )
+    loss = FitzpatrickLoss(regularizers_by_name()[name], tightness)
     results = []
-    for rows in (KernelRows(name, y), DeviceRows(get_loss(name), y)):
+    for bound in (KernelLoss(loss, y, KERNELS[name]), CoreLoss(loss, y)):
         out = torch.empty(20, dtype=torch.float64, device=device), torch.empty_like(theta)
-        results.append(
-            (*rows.value_and_gradient(theta, out), rows.hessian_operator(theta)(v, v + 0))
-        )
+        hessian = bound.hessian_operator(theta)
+        results.append((*bound.value_and_gradient(theta, out), bound.y_star(theta), hessian(v)))
     for found, expected in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_scores_that_were_written_to_are_solved_anew():
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    y = torch.eye(3, dtype=torch.float64, device=device)
+    theta = torch.zeros_like(y)
+    loss = KernelLoss(FitzpatrickLoss(regularizers_by_name()["logistic"]), y, "logistic")
+    before = loss.hessian_operator(theta).d
+    theta += y
+    assert not torch.equal(loss.hessian_operator(theta).d, before)

@@ -13,15 +13,16 @@ if "nvidia" not in triton.backends.backends:
     pytest.skip("this Triton has no NVIDIA backend", allow_module_level=True)
 
 
-@pytest.mark.parametrize("pair", ["logistic", "sparsemax", "entmax15"])
-def test_kernels_compile(pair, tmp_path):
+@pytest.mark.parametrize("omega", ["logistic", "sparsemax", "entmax15"])
+def test_kernels_compile(omega, tmp_path):
     # a process of its own: not interpreted, and a compiler that crashes takes it along
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
     environment.pop("TRITON_INTERPRET", None)
     script = Path(__file__).with_name("compile_kernels.py")
-    command = [sys.executable, str(script), pair, f"fitzpatrick_{pair}"]
+    everything = ["--all"] if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else []
+    command = [sys.executable, str(script), omega, *everything]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     lines = run.stdout.splitlines() or ["nothing"]
     assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
     assert lines[-1] == "done"
-    assert len(lines) == 2 * 20 + 1
+    assert len(lines) > 10

@@ -13,13 +13,18 @@ PAGE = ROOT / "docs" / "torch.md"
 def table() -> str:
     """The table of the benchmark's file, in Markdown."""
     record = json.loads((ROOT / "benchmarks" / "results" / "torch_cpu.json").read_text())
-    ratios = {(line["targets"], line["loss"]): line["ratio"] for line in record["lines"]}
-    names = [name for kind, name in ratios if kind == "labels" and name != "cross_entropy"]
-    lines = ["| loss | class indices | proportions |", "|---|---|---|"]
-    lines += [
-        f"| `{name}` | {ratios['labels', name]:.2f} | {ratios['proportions', name]:.2f} |"
-        for name in names
-    ]
+    names = dict.fromkeys(
+        line["loss"] for line in record["lines"] if line["loss"] != "cross_entropy"
+    )
+    columns: dict[str, dict[str, float]] = {}
+    for line in record["lines"]:
+        targets = {"labels": "class indices"}.get(line["targets"], line["targets"])
+        column = columns.setdefault(f"{line['rows']} × {line['classes']}, {targets}", {})
+        column[line["loss"]] = line["ratio"]
+    lines = [f"| loss | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for name in names:
+        ratios = [f"{column[name]:.2f}" for column in columns.values()]
+        lines += [f"| `{name}` | {' | '.join(ratios)} |"]
     return "\n".join(lines)
 
 

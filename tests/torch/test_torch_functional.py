@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, ENTRY_LOSSES, targets_like
+from conftest import CLASS_LOSSES, ENTRY_LOSSES, EPS, LINKS, ROUNDING, targets_like
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -29,15 +29,16 @@ def loss_of(name):
     return getattr(F, f"{name}_loss")
 
 
-def assert_equal(actual, expected, rtol=1e-12, atol=1e-14):
+def assert_equal(actual, expected, rtol=ROUNDING["rtol"], atol=ROUNDING["atol"]):
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", fp.loss_names())
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)], ids=str
-)
-def test_agrees_with_the_core(name, dtype, tolerance, scores, generator):
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_agrees_with_the_core(name, dtype, scores, generator):
+    # in float32 scores and targets are rounded, too: by half a unit in each of 20 entries
+    unit = torch.finfo(dtype).eps
+    tolerance = ROUNDING["rtol"] if dtype == torch.float64 else 60 * unit
     y = targets_like(name, scores, generator)
     value, gradient = value_and_gradient(loss_of(name), scores.to(dtype), y.to(dtype), None)
     core = fp.get_loss(name)
@@ -59,7 +60,7 @@ def test_labels_are_one_hot_rows(name, scores):
     assert_equal(hard[1], soft[1])
 
 
-@pytest.mark.parametrize("name", [n for n in fp.loss_names() if not n.startswith("fitzpatrick_")])
+@pytest.mark.parametrize("name", LINKS)
 def test_links_agree_with_the_core(name, scores):
     link = getattr(F, name)
     expected = torch.from_numpy(fp.get_loss(name).link(scores.numpy()))
@@ -111,7 +112,7 @@ def test_reproduces_cross_entropy_on_labels(shape, weight, reduction, generator)
         }
         value, gradient = value_and_gradient(F.logistic_loss, x, labels, **options)
         expected, expected_gradient = value_and_gradient(nn.cross_entropy, x, labels, **options)
-        assert_equal(gradient, expected_gradient, atol=1e-12)
+        assert_equal(gradient, expected_gradient)
         assert value.shape == expected.shape
         assert torch.equal(value.isnan(), expected.isnan())
         if smoothing == 0:
@@ -161,7 +162,8 @@ def test_smoothed_values_differ_from_cross_entropy_by_the_potential(scores):
     ours = F.logistic_loss(scores, labels, weight, **options)
     theirs = nn.cross_entropy(scores, labels, weight, **options)
     total = q @ weight
-    assert_equal(ours - theirs, total * omega.value(q * weight / total[:, None]), rtol=1e-10)
+    expected = total * omega.value(q * weight / total[:, None])
+    assert_equal(ours - theirs, expected, atol=60 * EPS * theirs.max().item())
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
@@ -172,11 +174,11 @@ def test_reproduces_cross_entropy_on_proportions(smoothing, reduction, generator
     options = {"reduction": reduction, "label_smoothing": smoothing}
     value, gradient = value_and_gradient(F.logistic_loss, x, y, **options)
     expected, expected_gradient = value_and_gradient(nn.cross_entropy, x, y, **options)
-    assert_equal(gradient, expected_gradient, atol=1e-12)
+    assert_equal(gradient, expected_gradient)
     q = (1 - smoothing) * y + smoothing / 4
     omega = fp.regularizers.Negentropy().value(q.movedim(1, -1).contiguous())
     constant = {"mean": omega.mean(), "sum": omega.sum(), "none": omega}[reduction]
-    assert_equal(value - constant, expected, rtol=1e-10)
+    assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
 def test_class_weights_weigh_proportions_by_their_inner_product(scores, generator):
@@ -203,7 +205,7 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
     value, gradient = value_and_gradient(F.sigmoid_loss, x, y, **options)
     theirs = nn.binary_cross_entropy_with_logits
     expected, expected_gradient = value_and_gradient(theirs, x, y, **options)
-    assert_equal(gradient, expected_gradient, atol=1e-12)
+    assert_equal(gradient, expected_gradient)
     # Ω(y) is not in theirs: c Ω(w y / c) with c = w y + 1 − y and the positive weight w
     ones = torch.ones_like(y)
     w = ones if options["pos_weight"] is None else ones * options["pos_weight"]
@@ -211,7 +213,7 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
     omega = fp.regularizers.Bernoulli().value((w * y / c)[..., None])
     omega = omega * c * (ones if options["weight"] is None else options["weight"])
     constant = {"mean": omega.mean(), "sum": omega.sum(), "none": omega}[reduction]
-    assert_equal(value - constant, expected, rtol=1e-10)
+    assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
 @pytest.mark.parametrize("name", ENTRY_LOSSES)
@@ -311,7 +313,8 @@ def test_half_precision_is_float32_inside(name, dtype, scores, generator):
     assert value.dtype == gradient.dtype == dtype
     assert_equal(value, expected.to(dtype), rtol=0, atol=0)
     last_place = torch.finfo(dtype).eps
-    assert_equal(gradient.float(), expected_gradient, rtol=last_place, atol=1e-7)
+    # gradients of single entries, over 20, are rounded in float32 on both sides
+    assert_equal(gradient.float(), expected_gradient, rtol=last_place, atol=2**-23)
 
 
 def test_autocast_gives_float32_losses_of_half_precision_scores(generator):
@@ -365,7 +368,7 @@ def test_gradients_of_float16_wait_for_the_loss_scale():
     _, gradient = value_and_gradient(scaled, x)
     _, expected = value_and_gradient(scaled, x.float())
     assert gradient.dtype == torch.float16
-    assert_equal(gradient.float(), expected, rtol=1e-3, atol=0)
+    assert_equal(gradient.float(), expected, rtol=torch.finfo(torch.float16).eps, atol=0)
 
 
 BAD = [

@@ -13,13 +13,13 @@ if sys.platform != "linux":
     pytest.skip("memory is guarded by a call of Linux", allow_module_level=True)
 
 
-@pytest.mark.parametrize("pair", ["logistic", "sparsemax", "entmax15"])
-def test_kernels_stay_inside_of_their_tensors(pair):
+@pytest.mark.parametrize("omega", ["logistic", "sparsemax", "entmax15"])
+def test_kernels_stay_inside_of_their_tensors(omega):
     script = Path(__file__).with_name("guard_pages.py")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-W", "ignore", str(script), pair, f"fitzpatrick_{pair}"]
+    command = [sys.executable, "-W", "ignore", str(script), omega]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     lines = run.stdout.splitlines() or ["nothing"]
     assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
     assert lines[-1] == "done"
-    assert len(lines) == 2 * 3 * 2 * 2 + 1
+    assert len(lines) == 3 * 2 * 2 + 1

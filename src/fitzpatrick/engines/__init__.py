@@ -14,16 +14,23 @@ Example:
 """
 
 from ._bind import bind, bind_trusted
-from ._bound import BoundLoss, HessianOperator
-from ._evaluation import evaluate
+from ._bound import BoundLoss, CoreLoss, HessianOperator
+from ._edge import bind_pair, hessian_product, value_and_gradient
+from ._row_blocks import RowBlocks
 from ._targets import DenseTargets, Labels
+from .table import find_kernel
 
 __all__ = [
     "BoundLoss",
+    "CoreLoss",
     "DenseTargets",
     "HessianOperator",
     "Labels",
+    "RowBlocks",
     "bind",
+    "bind_pair",
     "bind_trusted",
-    "evaluate",
+    "find_kernel",
+    "hessian_product",
+    "value_and_gradient",
 ]

@@ -1,9 +1,8 @@
 """Where the path is chosen: from the loss, the form of its targets and their size.
 
-The logistic, the sparsemax and the entmax15 pair have rows compiled by Numba, which serve problems
-that are large enough, where Numba is installed. They have rows in NumPy as well, for all others.
-Every other loss that works row by row has the core on blocks of rows, and the rest the core on all
-rows at once.
+Problems that are large enough use a kernel compiled by Numba, where that is installed and the
+table has one, and others a kernel in NumPy. Every other loss that works row by row has the core on
+blocks of rows, and the rest the core on all rows at once.
 """
 
 import functools
@@ -16,56 +15,37 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .._array import is_numpy
-from ..regularizers import Negentropy, Regularizer, SquaredNorm, Tsallis
-from ..sets import Simplex
-from ._blocks import resolve_threads
-from ._bound import BlockedLoss, BoundLoss, CoreLoss
-from ._logistic import HardLogisticRows, LogisticRows
-from ._pairs import Entmax15Pair, SparsemaxPair
-from ._rows import CoreRows, Rows
-from ._sparse import SparseRows
+from ..regularizers import Regularizer
+from ._blocks import Scratch, resolve_threads
+from ._bound import BoundLoss, CoreLoss
+from ._row_blocks import RowBlocks
+from ._row_kernel import CoreKernel, RowKernel
 from ._targets import Labels, TargetForm, as_targets
+from .table import find_kernel, load_kernel
 
 if TYPE_CHECKING:
     from ..losses import Loss
 
 Engine = Literal["numba", "numpy"]
 
-_LOGISTIC, _SPARSEMAX, _ENTMAX15 = Negentropy(Simplex()), SquaredNorm(Simplex()), Tsallis(1.5)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 # From this many scores on the compiled rows are worth loading Numba, which takes about a second,
 # and a few more the first time after an installation.
-_MIN_COMPILED_SIZE = 1 << 19
+MIN_COMPILED_SIZE = 1 << 19
 
 
-def _choose_rows(
+def _choose_kernel(
     loss: "Loss", targets: TargetForm, engine: Engine | None = None
-) -> Rows[Any] | None:
-    """The rows that compute a loss on targets of this form; None leaves it to the core."""
+) -> RowKernel | None:
+    """Who computes a loss row by row on targets of this form; None leaves it to the core."""
     omega = loss.regularizer
+    name = _find_compiled(omega, targets, engine)
     if not omega.is_row_wise:
         return None
-    if loss.tightness not in (0, 1):
-        return CoreRows(targets, loss)
-    if _is_compiled(omega, targets, engine):
-        from . import compiled
-
-        if omega == _SPARSEMAX:
-            return compiled.SparsemaxRows(targets, loss)
-        if omega == _ENTMAX15:
-            return compiled.Entmax15Rows(targets, loss)
-        if isinstance(targets, Labels):
-            return compiled.LogisticLabelRows(targets, loss)
-        return compiled.LogisticRows(targets, loss)
-    if omega == _LOGISTIC:
-        if isinstance(targets, Labels):
-            return HardLogisticRows(targets, loss.tightness == 1)
-        return LogisticRows(targets, loss)
-    if omega == _SPARSEMAX:
-        return SparseRows(targets, loss, SparsemaxPair(loss.tightness == 1))
-    if omega == _ENTMAX15:
-        return SparseRows(targets, loss, Entmax15Pair(loss.tightness == 1))
-    return CoreRows(targets, loss)
+    name = name or find_kernel("numpy", omega)
+    make = CoreKernel if name is None else load_kernel(name)
+    kernel: RowKernel = make(loss, targets)
+    return kernel
 
 
 @functools.cache
@@ -89,24 +69,24 @@ def _numba_compiles() -> bool:
     return _numba() is not None and not _numba().config.DISABLE_JIT
 
 
-def _is_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None) -> bool:
-    """Whether the compiled rows are to be used; raises where they were asked for in vain."""
-    n, k = targets.shape
-    if engine == "numpy" or (engine is None and n * k < _MIN_COMPILED_SIZE):
-        return False
-    has_kernel = omega in (_LOGISTIC, _SPARSEMAX, _ENTMAX15)
-    if engine is None:
-        return has_kernel and _numba_compiles()
-    if engine != "numba":
+def _find_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None) -> str | None:
+    """The compiled kernel to be used, if any; raises where one was asked for in vain."""
+    if engine not in ("numba", "numpy", None):
         raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
-    if not has_kernel:
+    n, k = targets.shape
+    if engine == "numpy" or (engine is None and n * k < MIN_COMPILED_SIZE):
+        return None
+    kernel = find_kernel("numba", omega)
+    if engine is None:
+        return kernel if kernel is not None and _numba_compiles() else None
+    if kernel is None:
         raise ValueError(f"there is no compiled loss for {omega}; leave the choice to engine=None")
     if not _numba_compiles():
         raise ImportError(
             "engine='numba' needs the package numba, with its compiler enabled; "
             "install fitzpatrick[numba], or leave the choice to engine=None"
         )
-    return True
+    return kernel
 
 
 def bind(
@@ -153,11 +133,11 @@ def bind(
     return _bind(loss, y, (y.shape[0], n_classes), dtype, n_threads, engine)
 
 
-def serve(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss | None:
+def try_bind(loss: "Loss", y: Any, theta: Any, n_threads: int | None) -> BoundLoss | None:
     """The loss bound to y for the scores θ, or None where the core serves them better.
 
     That is: other array libraries, half precision, one pair or more than one batch axis, and
-    regularisers and sets beyond those that the engine has rows for.
+    regularizers and sets beyond those that the engine has rows for.
     """
     if type(theta) is not np.ndarray or theta.dtype not in _DTYPES:
         return None
@@ -181,7 +161,12 @@ def _bind(
 ) -> BoundLoss:
     n_threads = resolve_threads(n_threads)
     targets = as_targets(y, shape, loss.regularizer.domain, dtype)
-    return bind_trusted(loss, targets, n_threads, engine) or CoreLoss(loss, targets)
+    bound = bind_trusted(loss, targets, n_threads, engine)
+    if bound is not None:
+        return bound
+    if isinstance(targets, Labels):
+        return CoreLoss(loss, targets.labels)
+    return CoreLoss(loss, targets.dense(slice(0, shape[0]), Scratch()))
 
 
 def bind_trusted(
@@ -191,7 +176,5 @@ def bind_trusted(
 
     On the simplex every row has a positive entry.
     """
-    rows = _choose_rows(loss, targets, engine)
-    if rows is None:
-        return None
-    return BlockedLoss(rows, loss.regularizer.is_coupled, resolve_threads(n_threads))
+    kernel = _choose_kernel(loss, targets, engine)
+    return None if kernel is None else RowBlocks(kernel, resolve_threads(n_threads))

@@ -38,7 +38,7 @@ class Scratch:
     def array(
         self, name: str, shape: tuple[int, ...], dtype: DTypeLike, order: str = "C"
     ) -> np.ndarray[Any, Any]:
-        """An uninitialised array; what an earlier call of this name returned is overwritten."""
+        """An uninitialized array; what an earlier call of this name returned is overwritten."""
         if order == "F":
             return np.asarray(self.stack(name, 1, shape[::-1], dtype)[0].T)
         return np.asarray(self.stack(name, 1, shape, dtype)[0])

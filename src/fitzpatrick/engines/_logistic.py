@@ -1,26 +1,26 @@
-r"""The logistic and the Fitzpatrick logistic loss for labels, sparse and dense targets.
+r"""The losses of the negentropy on the simplex for labels, sparse and dense targets.
 
 All of them begin with one pass of exponentials, e = exp(θ − max θ), in which the entries with
 y > 0 are set to zero: what is left sums to the mass r of the entries with y = 0, which the rest of
 the work knows by this one number.
 
-Hard labels, y = e_j, have closed forms. With d = log r − θ_j + max θ, the logistic loss is
-softplus(d), and the Fitzpatrick logistic loss is w = ω(d − 1), with :math:`y^\star_j = 1/(1 + w)`
-and the rest of the mass spread over the other entries as e is.
+Hard labels, y = e_j, have the closed forms of ``regularizers/negentropy_labels.py``: the others
+share the rest as e is.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import expit, wrightomega
+from scipy.special import expit
 
-from ..regularizers.negentropy import kl_terms
 from . import _omega
-from ._blocks import LARGE_BLOCK_BYTES, FloatArray, IntArray, Scratch, pieces, row_dot
-from ._rows import CoreRows, Rows
-from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
+from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
+from ._output import Output
+from ._row_kernel import CoreKernel, RowKernel, write_slope
+from ._targets import Labels, SparseTargets, Support, TargetForm, support_of
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -31,6 +31,16 @@ _FEW_CLASSES = 64
 _DENSE_BYTES = 1 << 19
 # Scores further below the highest of their row, whose squares overflow float32, go to the core.
 _LOWEST = -1e15
+# Below this |log(p/y)| the terms of the loss are a series; above, differences of numbers up to 32
+# times as large.
+_NEAR = 1 / 16
+_SERIES_TERMS = 10
+
+
+def bind_logistic(loss: "Loss", targets: TargetForm) -> RowKernel:
+    """Rows of any form."""
+    kernel = LabelKernel if isinstance(targets, Labels) else ProportionKernel
+    return kernel(loss, targets)
 
 
 def exponentials(
@@ -51,60 +61,54 @@ def exponentials(
     return top, out
 
 
-def _scale(e: FloatArray, factor: FloatArray, out: FloatArray) -> None:
-    np.multiply(e, factor[:, None], out=out)
+def _solve_label(d: FloatArray, c: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The loss, 1 − y*_j and y*_j, from the score d of all other classes against the label's."""
+    if c == 0:
+        return np.logaddexp(0, d), expit(d), expit(-d)
+    omega = _omega.wright_omega(d + (math.log(c) - c))
+    if c == 1:
+        hit = 1 / (1 + omega)
+        return omega, np.where(omega < 1, omega * hit, 1 - hit), hit
+    log_r = np.where(omega < 1, d - c - omega, np.log(omega) - math.log(c))
+    hit, miss = expit(-log_r), expit(log_r)
+    logarithm = np.where(log_r > 0, log_r, 0) + np.log1p(np.exp(-np.abs(log_r)))
+    if c < 1:
+        return (1 - c) * logarithm + omega, miss, hit
+    return logarithm + np.fmax(omega - c * logarithm, 0), miss, hit
 
 
-@dataclass(frozen=True)
-class HardLogisticRows(Rows[Labels]):
+@dataclass(frozen=True, eq=False)
+class LabelKernel(RowKernel):
     """Integer labels, in closed form."""
 
-    is_fitzpatrick: bool
-
-    def _solve(
-        self, rows: slice, theta: FloatArray, out: FloatArray | None, scratch: Scratch
-    ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[IntArray, IntArray]]:
-        """The loss, 1 − y*_j, y*_j, and where the labels are; y* off the label goes to ``out``."""
+    def compute(
+        self,
+        output: Output,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray | None,
+        out: FloatArray | None,
+        scratch: Scratch,
+    ) -> None:
+        assert isinstance(self.targets, Labels)
         labels = self.targets.labels[rows]
         at = (np.arange(len(labels)), labels)
         top, e = exponentials(theta, out, scratch)
         e[at] = 0
         rest = np.add.reduce(e, axis=1)
-        d = np.log(rest) - (theta[at] - top)
-        if self.is_fitzpatrick:
-            value = wrightomega(d - 1)
-            hit = 1 / (1 + value)
-            miss = np.where(value < 1, value * hit, 1 - hit)
-        else:
-            value = np.logaddexp(0, d)
-            miss, hit = expit(d), expit(-d)
-        if out is not None:
-            # nothing to spread where the label has it all
-            _scale(e, miss / np.where(rest == 0, 1, rest), out)
-        return value, miss, hit, at
-
-    def evaluate(
-        self,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        gradient: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
-        value[:], miss, _, at = self._solve(rows, theta, gradient, scratch)
-        if gradient is not None:
-            gradient[at] = -miss
-
-    def maximize(
-        self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
-    ) -> None:
-        _, _, hit, at = self._solve(rows, theta, y_star, scratch)
-        y_star[at] = hit
-
-    def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
-        _, _, hit, at = self._solve(rows, theta, d, scratch)
-        # p²/(p + y) with y = 1
-        d[at] = hit * hit / (1 + hit) if self.is_fitzpatrick else hit
+        loss, miss, hit = _solve_label(np.log(rest) - (theta[at] - top), self.loss.tightness)
+        if value is not None:
+            value[:] = loss
+        if out is None:
+            return
+        # nothing to spread where the label has it all
+        np.multiply(e, (miss / np.where(rest == 0, 1, rest))[:, None], out=out)
+        if output == Output.GRADIENT:
+            out[at] = -miss
+            return
+        out[at] = hit
+        if output == Output.SLOPE:
+            write_slope(self.loss, self.targets.support(rows), out)
 
 
 @dataclass(frozen=True)
@@ -124,68 +128,44 @@ class Block:
         return np.asarray(np.maximum.reduce(values, axis=1))
 
 
-@dataclass(frozen=True)
-class Maximizer:
-    """The loss of each row, and at the entries with y > 0: y, the maximiser and ω = y/p."""
-
-    value: FloatArray
-    y: FloatArray
-    p: FloatArray
-    omega: FloatArray | None  # None for the Fenchel-Young loss
-
-    def gradient(self, out: FloatArray | None = None) -> FloatArray:
-        return np.subtract(self.p, self.y, out=out)
-
-    def curvature(self) -> FloatArray:
-        return self.p if self.omega is None else self.p / (1 + self.omega)
-
-
-@dataclass(frozen=True)
-class LogisticRows(Rows[SparseTargets | DenseTargets]):
+@dataclass(frozen=True, eq=False)
+class ProportionKernel(RowKernel):
     """Sparse and dense targets, of which only the support is looked at where that pays."""
-
-    loss: "Loss"
 
     block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
-    def evaluate(
+    def compute(
         self,
+        output: Output,
         rows: slice,
         theta: FloatArray,
-        value: FloatArray,
-        gradient: FloatArray | None,
+        value: FloatArray | None,
+        out: FloatArray | None,
         scratch: Scratch,
     ) -> None:
         for piece, inside in self._pieces(rows, theta):
-            out = None if gradient is None else gradient[inside]
-            solved = self._solve(piece, theta[inside], out, scratch)
+            part = None if out is None else out[inside]
+            part_value = None if value is None else value[inside]
+            y = self._targets(piece, scratch)
+            solved = self._solve(y, theta[inside], part, scratch)
             if solved is None:
-                self._core.evaluate(piece, theta[inside], value[inside], out, scratch)
+                core = CoreKernel(self.loss, self.targets)
+                core.compute(output, piece, theta[inside], part_value, part, scratch)
                 continue
-            maximizer, support = solved
-            value[inside] = maximizer.value
-            if out is not None and support is None:
-                maximizer.gradient(out=out)
-            elif out is not None and support is not None:
-                support.scatter(out, maximizer.gradient())
-
-    def maximize(
-        self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
-    ) -> None:
-        for piece, inside in self._pieces(rows, theta):
-            solved = self._solve(piece, theta[inside], y_star[inside], scratch)
-            if solved is None:
-                self._core.maximize(piece, theta[inside], y_star[inside], scratch)
+            p, loss = solved
+            if part_value is not None:
+                part_value[...] = loss
+            if part is None:
+                continue
+            own = y.y if isinstance(y, Support) else y
+            if output == Output.GRADIENT:
+                p -= own
+            if isinstance(y, Support):
+                y.scatter(part, p)
             else:
-                _put(y_star[inside], solved[1], solved[0].p)
-
-    def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
-        for piece, inside in self._pieces(rows, theta):
-            solved = self._solve(piece, theta[inside], d[inside], scratch)
-            if solved is None:
-                self._core.curvature(piece, theta[inside], d[inside], scratch)
-            else:
-                _put(d[inside], solved[1], solved[0].curvature())
+                part[...] = p
+            if output == Output.SLOPE:
+                write_slope(self.loss, y, part)
 
     def _pieces(self, rows: slice, theta: FloatArray) -> Iterator[tuple[slice, slice]]:
         """The block, or smaller ones for dense targets; each also counted from its start."""
@@ -195,38 +175,32 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
             yield piece, slice(piece.start - rows.start, piece.stop - rows.start)
 
-    @property
-    def _core(self) -> CoreRows:
-        return CoreRows(self.targets, self.loss)
+    def _targets(self, rows: slice, scratch: Scratch) -> Support | FloatArray:
+        """The support of a block, or all of one without zeros."""
+        if isinstance(self.targets, SparseTargets):
+            return self.targets.support(rows)
+        y = self.targets.dense(rows, scratch)
+        return y if y.min(initial=1) > 0 else support_of(y)
 
     def _solve(
-        self, rows: slice, theta: FloatArray, out: FloatArray | None, scratch: Scratch
-    ) -> tuple[Maximizer, Support | None] | None:
-        """The maximiser at the support, or at all of a block without zeros.
+        self,
+        y: Support | FloatArray,
+        theta: FloatArray,
+        out: FloatArray | None,
+        scratch: Scratch,
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """The maximizer where y > 0, and the loss of each row.
 
-        Off the support the maximiser goes to ``out``. None leaves the block to the core.
+        Off the support the maximizer goes to ``out``. None leaves the block to the core.
         """
-        support, y = self._support(rows, scratch)
-        if support is not None:
-            maximizer = self._solve_support(support, theta, out, scratch)
-        else:
-            maximizer = self._solve_block(y, theta, scratch)
-        return None if maximizer is None else (maximizer, support)
-
-    def _support(self, rows: slice, scratch: Scratch) -> tuple[Support | None, FloatArray]:
-        if isinstance(self.targets, SparseTargets):
-            support = self.targets.support(rows)
-            return support, support.y
-        y = self.targets.dense(rows, scratch)
-        if y.min(initial=1) > 0:
-            return None, y
-        support = support_of(y)
-        return support, support.y
+        if isinstance(y, Support):
+            return self._solve_support(y, theta, out, scratch)
+        return self._solve_block(y, theta, scratch)
 
     def _solve_support(
         self, support: Support, theta: FloatArray, out: FloatArray | None, scratch: Scratch
-    ) -> Maximizer | None:
-        y = support.y
+    ) -> tuple[FloatArray, FloatArray] | None:
+        c = self.loss.tightness
         top, e = exponentials(theta, out, scratch)
         t = support.gather(theta)
         t -= support.spread(top)
@@ -236,66 +210,88 @@ class LogisticRows(Rows[SparseTargets | DenseTargets]):
         total = rest + support.total(own)
         if not t.min(initial=0) > _LOWEST:
             return None
-        if self.loss.tightness == 0:
-            log_total = np.log(total)
-            if out is not None:
-                np.multiply(e, (1 / total)[:, None], out=out)
-            t -= support.spread(log_total)
-            own /= support.spread(total)
-            value = support.total(_kl_terms(y, t, own)) + rest / total
-            return Maximizer(value, y, own, None)
-        root = _omega.solve(t, y, rest, np.log(total), support, scratch)
-        if root is None:
-            return None
-        factor = np.exp(-root.lam)
+        if c == 0:
+            factor = 1 / total
+            own *= support.spread(factor)
+            t -= support.spread(np.log(total))
+            y = _omega.not_too_small(support.y)
+            t -= np.log(y)
+            p, loss = own, _sum_terms(y, own, None, t, c, support, scratch)
+        else:
+            root = _omega.solve(t, support.y, rest, np.log(total), support, c, scratch)
+            if root is None:
+                return None
+            factor = np.exp(-root.lam)
+            p = root.p
+            loss = _sum_terms(root.y, p, root.omega, None, c, support, scratch)
         if out is not None:
             np.multiply(e, factor[:, None], out=out)
-        # with the targets that the root has, p − y and 1 − ω have one sign
-        terms = (root.p - root.y) * (1 - root.omega)
-        return Maximizer(support.total(terms) + rest * factor, y, root.p, root.omega)
+        return p, loss + rest * factor
 
-    def _solve_block(self, y: FloatArray, theta: FloatArray, scratch: Scratch) -> Maximizer | None:
+    def _solve_block(
+        self, y: FloatArray, theta: FloatArray, scratch: Scratch
+    ) -> tuple[FloatArray, FloatArray] | None:
+        c = self.loss.tightness
         top = np.maximum.reduce(theta, axis=1)
         t = scratch.array("t", theta.shape, theta.dtype)
         np.subtract(theta, top[:, None], out=t)
         if not t.min(initial=0) > _LOWEST:
             return None
-        block = Block()
-        if self.loss.tightness == 0:
+        if c == 0:
             p = scratch.array("p", theta.shape, theta.dtype)
             np.exp(t, out=p)
             total = np.add.reduce(p, axis=1)
             np.multiply(p, (1 / total)[:, None], out=p)
             np.subtract(t, np.log(total)[:, None], out=t)
-            return Maximizer(block.total(_kl_terms(y, t, p)), y, p, None)
+            y = _omega.not_too_small(y)
+            log_y = scratch.array("log y", theta.shape, theta.dtype)
+            np.subtract(t, np.log(y, out=log_y), out=t)
+            return p, _sum_terms(y, p, None, t, c, Block(), scratch)
         e = scratch.array("e32", theta.shape, np.float32)
         np.copyto(e, t, casting="same_kind")
         np.exp(e, out=e)
         lse = np.log(np.add.reduce(e, axis=1).astype(theta.dtype))
-        root = _omega.solve(t, y, np.zeros_like(top), lse, block, scratch)
+        root = _omega.solve(t, y, np.zeros_like(top), lse, Block(), c, scratch)
         if root is None:
             return None
-        # (p − y)(1 − ω), two numbers of one sign
-        np.subtract(root.p, root.y, out=t)
-        slack = scratch.array("slack", theta.shape, theta.dtype)
-        np.subtract(1, root.omega, out=slack)
-        return Maximizer(row_dot(t, slack), y, root.p, root.omega)
+        return root.p, _sum_terms(root.y, root.p, root.omega, None, c, Block(), scratch)
 
 
-def _put(out: FloatArray, support: Support | None, values: FloatArray) -> None:
-    if support is None:
-        out[...] = values
+def _sum_terms(
+    y: FloatArray,
+    p: FloatArray,
+    omega: FloatArray | None,
+    rho: FloatArray | None,
+    c: float,
+    layout: _omega.Layout,
+    scratch: Scratch,
+) -> FloatArray:
+    """Sums of the core's terms y (E(ρ) + c E(−ρ)) at y > 0, with ρ = log(p/y) and ω = c y/p.
+
+    They are a series only where it is needed. ρ is overwritten.
+    """
+    terms, work = scratch.stack("terms", 2, y.shape, y.dtype)
+    if omega is not None and c == 1:
+        np.subtract(p, y, out=terms)
+        np.subtract(1, omega, out=work)  # of one sign, with the targets that the root has
+        return layout.dot(terms, work)
+    # over y: e^ρ + (c − 1) ρ + ω − (1 + c)
+    np.divide(p, y, out=terms)
+    if rho is None:
+        rho = np.log(terms, out=work)
+    near = np.flatnonzero((rho < _NEAR) & (rho > -_NEAR))
+    x = rho.reshape(-1)[near]
+    rho *= c - 1
+    terms += rho
+    if omega is None:
+        terms -= 1
     else:
-        support.scatter(out, values)
-
-
-def _kl_terms(y: FloatArray, log_p: FloatArray, p: FloatArray) -> FloatArray:
-    """The core's terms y log(y/p) − y + p at y > 0, with the series only where it is needed."""
-    ratio = log_p - np.log(y)
-    terms = p - y * (1 + ratio)
-    near = np.flatnonzero(np.abs(ratio) < 0.5)
+        terms += omega
+        terms -= 1 + c
     if len(near):
-        terms.reshape(-1)[near] = kl_terms(
-            y.reshape(-1)[near], log_p.reshape(-1)[near], p.reshape(-1)[near]
-        )
-    return np.asarray(terms)
+        series = np.zeros_like(x)
+        for n in range(_SERIES_TERMS, 1, -1):
+            series += (1 + c * (-1) ** n) / math.factorial(n)
+            series *= x
+        terms.reshape(-1)[near] = series * x
+    return layout.dot(terms, y)

@@ -1,20 +1,21 @@
-r"""The root λ of the Fitzpatrick logistic loss for a block of rows, where only y > 0 sees ω.
+r"""The root λ of the negentropy's losses for a block of rows, where only y > 0 sees ω.
 
-Per row, with t = θ − max θ and r = Σ e^t over the entries with y = 0,
+Per row, with t = θ − max θ, the tightness c > 0 and r = Σ e^t over the entries with y = 0,
 
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
-          p_i = y_i / \omega_i, \quad \omega_i + \log \omega_i = \log y_i - t_i + \lambda.
+          p_i = c y_i / \omega_i, \quad \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda.
 
 Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
-:math:`\sum_i p_i \omega_i = \sum_i y_i = 1` gives :math:`\mathrm{lse}(t) \le \lambda \le
-\mathrm{lse}(t) + 1`. From the middle of that interval one Halley step on log g comes within 1e-3
-of the root and a Newton step from there within 1e-7. Both run in float32. One more Newton step in
-the precision of the scores ends it: every ω is moved to the root by its own Taylor series around
-the point where it is exact, which takes one logarithm per entry.
+:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c`. From the middle of that interval one Halley step on log g (a few for c > 1)
+comes within 1e-3 of the root and a Newton step from there within 1e-7. Both run in float32. One
+more Newton step in the precision of the scores ends it: every ω is moved to the root by its own
+Taylor series around the point where it is exact, which takes one logarithm per entry.
 
 With v = 1/(1 + ω), derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,12 +28,12 @@ _LOWEST_Z = -40.0
 # Above this z, e^z is too large for float32.
 _HIGHEST_Z = 80.0
 # Targets below these behave like these, to an absolute error of that size.
-_LEAST_Y = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-300}
-_LEAST_ROUGH_Y = 1e-30
+_MIN_Y = {np.dtype(np.float32): 1e-20, np.dtype(np.float64): 1e-300}
+_MIN_ROUGH_Y = 1e-30
 # How far the last Newton step may go for its first-order update to be exact. It is the first one,
 # unless scores are so large that float32 says little about them.
 _LAST_STEP = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 4e-7}
-_MOST_STEPS = 4
+_MAX_STEPS = 4
 
 
 class Layout(Protocol):
@@ -53,12 +54,18 @@ class Layout(Protocol):
 
 @dataclass(frozen=True)
 class Root:
-    """λ and the maximiser at the entries with y > 0; valid until the scratch is used again."""
+    """λ and the maximizer at the entries with y > 0; valid until the scratch is used again."""
 
     lam: FloatArray
     p: FloatArray
     omega: FloatArray
-    y: FloatArray  # what stands for the targets: those that p and ω belong to
+    y: FloatArray  # what stands for the targets: for c = 1 those that p and ω belong to
+
+
+def not_too_small(y: FloatArray) -> FloatArray:
+    """The targets y > 0, or a copy where some of them are so small that 1/y overflows."""
+    least = _MIN_Y[y.dtype]
+    return y if y.min(initial=1) >= least else np.maximum(y, least)
 
 
 def solve(
@@ -67,26 +74,32 @@ def solve(
     rest: FloatArray,
     lse: FloatArray,
     layout: Layout,
+    tightness: float,
     scratch: Scratch,
 ) -> Root | None:
     """Find λ; None where the block holds something that the short cut does not cover.
 
     Args:
         t: scores at y > 0, less their row's maximum.
-        y: the targets there.
+        y: the targets there; below they stand for c y.
         rest: Σ e^t over the other entries, per row.
         lse: log Σ e^t over all entries, per row.
         layout: which entry belongs to which row.
+        tightness: c > 0.
         scratch: buffers.
     """
     dtype = t.dtype
-    start = (lse + 0.5).astype(np.float32)
+    start = (lse + tightness / 2).astype(np.float32)
+    targets = None
+    if tightness != 1:
+        targets = not_too_small(y)
+        y = np.multiply(tightness, y, out=scratch.array("c y", y.shape, dtype))
     y, y32, z32 = _prepare(t, y, start, layout, scratch)
-    lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, scratch)
+    lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, tightness, scratch)
 
     omega, v, h, p = scratch.stack("omega", 4, t.shape, dtype)
     np.copyto(omega, omega32)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         # ω is exact at log ω + ω, from where it is h = log y − t + λ − log ω − ω to the root
         np.divide(y, omega, out=p)
         np.log(p, out=h)
@@ -116,7 +129,7 @@ def solve(
         # the first-order update of p is off by p (step v)² (1 − v/2)
         error = step * step * layout.highest(p) / 2
         if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 4 * np.finfo(dtype).eps)):
-            return Root(lam.astype(dtype), p, omega, y)
+            return Root(lam.astype(dtype), p, omega, y if targets is None else targets)
     return None
 
 
@@ -126,10 +139,10 @@ def _prepare(
     """y, its float32 copy, and z at the start in float32, with the extremes drawn in."""
     y32, z32, t32 = scratch.stack("rough", 3, t.shape, np.float32)
     least = y.min(initial=np.inf)
-    if least < _LEAST_Y[y.dtype]:
-        y = np.maximum(y, _LEAST_Y[y.dtype])
+    if least < _MIN_Y[y.dtype]:
+        y = np.maximum(y, _MIN_Y[y.dtype])
     np.copyto(y32, y, casting="same_kind")
-    if least < _LEAST_ROUGH_Y:
+    if least < _MIN_ROUGH_Y:
         np.copyto(z32, np.log(y) - t, casting="same_kind")
     else:
         np.copyto(t32, t, casting="same_kind")
@@ -139,7 +152,7 @@ def _prepare(
     if z32.min(initial=np.inf) < _LOWEST_Z:
         # the y that would have this z gives the same p
         raised = np.exp(t - layout.spread((start - _LOWEST_Z).astype(t.dtype)))
-        y = np.where(z32 < _LOWEST_Z, np.maximum(raised, _LEAST_Y[y.dtype]), y)
+        y = np.where(z32 < _LOWEST_Z, np.maximum(raised, _MIN_Y[y.dtype]), y)
         np.copyto(y32, y, casting="same_kind")
         np.maximum(z32, np.float32(_LOWEST_Z), out=z32)
     return y, y32, z32
@@ -152,27 +165,30 @@ def _rough_root(
     lse: FloatArray,
     start: FloatArray,
     layout: Layout,
+    tightness: float,
     scratch: Scratch,
 ) -> tuple[FloatArray, FloatArray]:
     """λ within about 1e-7 and ω there, all of the work on entries in float32."""
     omega, u, v, w = scratch.stack("rough omega", 4, z.shape, np.float32)
     _first_omega(z, omega, u, v)
-    _refine(z, omega, u, v, w)
-    np.divide(y, omega, out=u)
-    mass = rest * np.exp(-start.astype(np.float64))
-    g = layout.total(u) + mass
-    np.multiply(u, v, out=u)
-    first = layout.total(u) + mass
-    np.multiply(u, v, out=u)
-    second = 2 * layout.total(u) - layout.dot(u, v) + mass
-    # Halley's step on f = log g
-    f, slope = np.log(g), first / g
-    bend = second / g - slope * slope
-    step = 2 * f * slope / (2 * slope * slope - f * bend)
-    step = np.clip(start + step, lse, lse + 1) - start
-    _move(omega, layout.spread(step.astype(np.float32)), u, v, w)
-    np.add(z, layout.spread(step.astype(np.float32)), out=z)
-    lam = start.astype(np.float64) + step.astype(np.float32)
+    lam = start.astype(np.float64)
+    for _ in range(1 + math.ceil(math.log2(max(tightness, 1)) / 2)):
+        _refine(z, omega, u, v, w)
+        np.divide(y, omega, out=u)
+        mass = rest * np.exp(-lam)
+        g = layout.total(u) + mass
+        np.multiply(u, v, out=u)
+        first = layout.total(u) + mass
+        np.multiply(u, v, out=u)
+        second = 2 * layout.total(u) - layout.dot(u, v) + mass
+        # Halley's step on f = log g
+        f, slope = np.log(g), first / g
+        bend = second / g - slope * slope
+        step = 2 * f * slope / (2 * slope * slope - f * bend)
+        step = (np.clip(lam + step, lse, lse + tightness) - lam).astype(np.float32)
+        _move(omega, layout.spread(step), u, v, w)
+        np.add(z, layout.spread(step), out=z)
+        lam = lam + step
     _refine(z, omega, u, v, w)
     np.divide(y, omega, out=u)
     mass = rest * np.exp(-lam)
@@ -238,3 +254,20 @@ def _move(omega: FloatArray, step: FloatArray, u: FloatArray, v: FloatArray, w: 
     np.multiply(w, u, out=w)
     np.add(w, _ONE, out=w)
     np.multiply(omega, w, out=omega)
+
+
+def wright_omega(z: FloatArray) -> FloatArray:
+    """The core's ω(z), with two logarithms for each of its two steps of fourth order at most."""
+    below = z < 0
+    tail = np.exp(-np.abs(z))
+    # log(1 + e^z), from where the approximation of Iacono and Boyd starts
+    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log1p(tail))
+    omega = start * (1 - np.log(1 + start) / (2 + start))
+    for _ in range(2):
+        # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
+        residual = np.log(np.where(below, tail, omega) / np.where(below, omega, 1))
+        residual = np.where(below, residual, z - residual) - omega
+        shifted = 1 + omega
+        twice, step = 2 * shifted + residual * (4 / 3), residual / shifted
+        omega *= 1 + step * (twice - step) / (twice - 2 * step)
+    return np.where(z < -40, tail, np.where(z == np.inf, z, omega))

@@ -1,4 +1,4 @@
-"""The sparsemax and the entmax15 pair, without a sort and mostly without a full Newton pass.
+"""The sparsemax and the entmax15 formula, without a sort and mostly without a full Newton pass.
 
 Entries with y > 0 are kept apart from the start, and few of the others come near τ. Blocks in
 which many do, or in which most entries have y > 0, are treated as a whole.
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
-from ._pairs import SparsePair
-from ._rows import CoreRows, Rows
-from ._targets import DenseTargets, Labels, SparseTargets, Support, support_of
+from ._output import Output
+from ._row_kernel import CoreKernel, RowKernel, write_slope
+from ._sparse_formulas import Entmax15, SparseFormula, Sparsemax
+from ._targets import DenseTargets, Support, TargetForm, support_of
 from ._threshold import Active, Entries, Tau, active_entries, as_columns, lower_bound, newton
 
 if TYPE_CHECKING:
@@ -25,51 +26,42 @@ _DENSE_SHARE = 0.25
 _DENSE_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
+def bind_sparsemax(loss: "Loss", targets: TargetForm) -> RowKernel:
+    """Sparsemax rows."""
+    return SparseKernel(loss, targets, Sparsemax(loss.tightness))
+
+
+def bind_entmax15(loss: "Loss", targets: TargetForm) -> RowKernel:
+    """Entmax15 rows."""
+    return SparseKernel(loss, targets, Entmax15(loss.tightness))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseKernel(RowKernel):
     """Targets of any form."""
 
-    loss: "Loss"
-    pair: SparsePair
+    formula: SparseFormula
 
     block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
-    @property
-    def _core(self) -> CoreRows:
-        return CoreRows(self.targets, self.loss)
-
-    def evaluate(
+    def compute(
         self,
+        output: Output,
         rows: slice,
         theta: FloatArray,
-        value: FloatArray,
-        gradient: FloatArray | None,
+        value: FloatArray | None,
+        out: FloatArray | None,
         scratch: Scratch,
     ) -> None:
-        out = scratch.array("p", theta.shape, theta.dtype) if gradient is None else gradient
+        if out is None:
+            out = scratch.array("p", theta.shape, theta.dtype)
         for piece, inside, y in self._pieces(rows, theta, scratch):
-            if not self._solve(y, theta[inside], out[inside], value[inside], scratch):
-                part = None if gradient is None else out[inside]
-                self._core.evaluate(piece, theta[inside], value[inside], part, scratch)
-
-    def maximize(
-        self, rows: slice, theta: FloatArray, y_star: FloatArray, scratch: Scratch
-    ) -> None:
-        for piece, inside, y in self._pieces(rows, theta, scratch):
-            if not self._solve(y, theta[inside], y_star[inside], None, scratch):
-                self._core.maximize(piece, theta[inside], y_star[inside], scratch)
-
-    def curvature(self, rows: slice, theta: FloatArray, d: FloatArray, scratch: Scratch) -> None:
-        for piece, inside, y in self._pieces(rows, theta, scratch):
-            part = d[inside]
-            if not self._solve(y, theta[inside], part, None, scratch):
-                self._core.curvature(piece, theta[inside], part, scratch)
-            elif isinstance(y, Support):
-                p = y.gather(part)
-                part[...] = self.pair.curvature(part, None)
-                y.scatter(part, self.pair.curvature(p, y.y))
-            else:
-                part[...] = self.pair.curvature(part, y)
+            part, part_value = out[inside], None if value is None else value[inside]
+            if not self._solve(y, theta[inside], part, part_value, scratch):
+                core = CoreKernel(self.loss, self.targets)
+                core.compute(output, piece, theta[inside], part_value, part, scratch)
+            elif output == Output.SLOPE:
+                write_slope(self.loss, y, part)
 
     def _pieces(
         self, rows: slice, theta: FloatArray, scratch: Scratch
@@ -95,7 +87,7 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
         value: FloatArray | None,
         scratch: Scratch,
     ) -> bool:
-        """Write the maximiser or, where a value is wanted, that and the gradient.
+        """Write the maximizer or, where a value is wanted, that and the gradient.
 
         False where the block holds NaN or infinite scores: the core knows what they mean.
         """
@@ -113,16 +105,16 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
         value: FloatArray | None,
         scratch: Scratch,
     ) -> bool:
-        pair = self.pair
-        active = active_entries(theta, pair, scratch)
+        formula = self.formula
+        active = active_entries(theta, formula, scratch)
         top = np.maximum.reduce(theta, axis=1) if active is None else active.top
         # y is added after the highest is taken off, or θ + y would round it away
         x = own.gather(theta) - own.spread(top)
-        if not pair.knows(x):
+        if not formula.knows(x):
             return False
-        if pair.shift:
-            x = x + own.y
-        bend = pair.bend(own.y)
+        if formula.shift:
+            x += formula.shift * own.y
+        bend = formula.bend(own.y)
         if active is not None:
             tau, rest = self._spread_active(active, own, x, bend, out, scratch)
         else:
@@ -133,14 +125,14 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
                 return False
         s = tau.entries(x, own)
         q = s.copy()
-        pair.above(q, bend)
-        p = pair.spread(q)
+        formula.above(q, bend)
+        p = formula.spread(q)
         if value is None:
             own.scatter(out, p)
             return True
         miss = p - own.y
         own.scatter(out, miss)
-        value[:] = pair.loss(s, own.y, q, miss, own.dot) + rest * pair.cost
+        value[:] = formula.loss(s, own.y, q, miss, own.dot) + rest * formula.cost
         return True
 
     def _spread_active(
@@ -160,10 +152,10 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
         z[mark[others.flat]] = -np.inf
         mark[own.flat] = False
         parts = [_columns(z, others), _columns(x, own, bend)]
-        tau = newton(parts, active.least - active.top, self.pair)
+        tau = newton(parts, active.least - active.top, self.formula)
         q = tau.entries(z, others)
         np.maximum(q, 0, out=q)
-        p = self.pair.spread(q)
+        p = self.formula.spread(q)
         out.fill(0)
         others.scatter(out, p)
         return tau, others.dot(q, p)
@@ -179,21 +171,21 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
     ) -> tuple[Tau, FloatArray]:
         """The same with all entries, which are overwritten; τ is NaN where a row holds NaN."""
         own.scatter(full, x)
-        lower = lower_bound(full, np.maximum(own.highest(x), 0), self.pair)
+        lower = lower_bound(full, np.maximum(own.highest(x), 0), self.formula)
         q = self._buffer(out, scratch)
         parts = [Entries(full, 1, q)]
         if bend is not None:
             own.scatter(full, -np.inf)
             parts.append(_columns(x, own, bend))
-        tau = newton(parts, lower, self.pair)
+        tau = newton(parts, lower, self.formula)
         np.maximum(tau.rows(full, q), 0, out=q)
         own.scatter(q, 0)
-        self.pair.spread(q, out)
+        self.formula.spread(q, out)
         return tau, row_dot(q, out)
 
     def _buffer(self, out: FloatArray, scratch: Scratch) -> FloatArray:
         """An array for q, which is ``out`` where p = q."""
-        return out if self.pair.power == 1 else scratch.array("q", out.shape, out.dtype)
+        return out if self.formula.power == 1 else scratch.array("q", out.shape, out.dtype)
 
     def _solve_dense(
         self,
@@ -203,33 +195,33 @@ class SparseRows(Rows[Labels | SparseTargets | DenseTargets]):
         value: FloatArray | None,
         scratch: Scratch,
     ) -> bool:
-        pair = self.pair
+        formula = self.formula
         x = scratch.array("x", theta.shape, theta.dtype)
         top = np.maximum.reduce(theta, axis=1)
         np.subtract(theta, top[:, None], out=x)
-        if not np.isfinite(top).all() or x.min(initial=0) == -np.inf or not pair.knows(x):
+        if not np.isfinite(top).all() or x.min(initial=0) == -np.inf or not formula.knows(x):
             return False
-        if pair.shift:
-            x += y
+        if formula.shift:
+            x += formula.shift * y
         q = self._buffer(out, scratch)
-        entries = Entries(x, 1, q, pair.bend(y))
-        active = active_entries(x, pair, scratch) if entries.bend is None else None
+        entries = Entries(x, 1, q, formula.bend(y))
+        active = active_entries(x, formula, scratch) if entries.bend is None else None
         if active is None:
-            tau = newton([entries], lower_bound(x, np.maximum.reduce(x, axis=1), pair), pair)
+            tau = newton([entries], lower_bound(x, np.maximum.reduce(x, axis=1), formula), formula)
         else:
             others = active.entries
             z = others.y - others.spread(active.top)
-            tau = newton([_columns(z, others)], active.least - active.top, pair)
+            tau = newton([_columns(z, others)], active.least - active.top, formula)
             x -= active.top[:, None]
         if not tau.is_known:
             return False
         np.copyto(q, tau.rows(x, x))
-        pair.above(q, entries.bend)
-        pair.spread(q, out)
+        formula.above(q, entries.bend)
+        formula.spread(q, out)
         if value is None:
             return True
         out -= y
-        value[:] = pair.loss(x, y, q, out, row_dot)
+        value[:] = formula.loss(x, y, q, out, row_dot)
         return True
 
 

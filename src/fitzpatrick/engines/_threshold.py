@@ -1,4 +1,4 @@
-"""τ of the sparse pairs, without a sort: Newton's method, on the few entries that come near it.
+"""τ of the sparse losses, without a sort: Newton's method, on the few entries that come near it.
 
 Any part of a row gives a lower bound of τ: the maximum alone gives max x − R, and the maxima of
 some hundred interleaved *lanes* of the row come close to τ. The few entries above the bound are
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._root import SHORT_STEP, STEP_BACK
+from .._root import advance
 from ._blocks import FloatArray, IntArray, Scratch
-from ._pairs import SparsePair
+from ._sparse_formulas import SparseFormula
 from ._targets import Support
 
 # Shorter rows are treated as a whole.
-_LEAST_LENGTH = 256
+_MIN_LENGTH = 256
 # Entries of a row that are looked at to see how many are within R of the maximum, and the share of
 # them from which a better bound pays.
 _SAMPLE, _LANES_SHARE = 32, 0.02
@@ -24,7 +24,7 @@ _LANES, _LANE_STEPS = 64, 3
 # A larger share of entries above the guess is treated as a whole.
 _DENSE_SHARE = 0.25
 # More Newton steps than rows of any length need.
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +36,15 @@ class Entries:
     s: FloatArray
     bend: FloatArray | None = None
 
-    def above(self, tau: FloatArray, pair: SparsePair) -> FloatArray | None:
-        """Write a at these τ to the buffer, and return what the pair does."""
+    def above(self, tau: FloatArray, formula: SparseFormula) -> FloatArray | None:
+        """Write a at these τ to the buffer, and return what the formula does."""
         np.subtract(self.x, tau if self.axis == 0 else tau[:, None], out=self.s)
-        return pair.above(self.s, self.bend)
+        return formula.above(self.s, self.bend)
 
-    def sums(self, tau: FloatArray, pair: SparsePair) -> tuple[FloatArray, FloatArray]:
+    def sums(self, tau: FloatArray, formula: SparseFormula) -> tuple[FloatArray, FloatArray]:
         """Σ a^P of each row, and its slope −∂/∂τ over P."""
-        root, a, axis = self.above(tau, pair), self.s, self.axis
-        if pair.power == 1:
+        root, a, axis = self.above(tau, formula), self.s, self.axis
+        if formula.power == 1:
             count = np.add.reduce((a > 0).view(np.uint8), axis=axis, dtype=np.uint32)
             return np.add.reduce(a, axis=axis), count.astype(a.dtype)
         if root is None:
@@ -57,15 +57,15 @@ class Entries:
         return mass, np.add.reduce(a, axis=axis)
 
 
-def newton_step(parts: list[Entries], tau: FloatArray, pair: SparsePair) -> FloatArray:
+def newton_step(parts: list[Entries], tau: FloatArray, formula: SparseFormula) -> FloatArray:
     """How far τ is to be moved towards ‖a‖ = R."""
-    sums = [part.sums(tau, pair) for part in parts]
+    sums = [part.sums(tau, formula) for part in parts]
     mass, slope = (sum(column[1:], start=column[0]) for column in zip(*sums, strict=True))
-    if pair.power == 1:
-        step = (mass - pair.reach) / np.maximum(slope, 1)
+    if formula.power == 1:
+        step = (mass - formula.reach) / np.maximum(slope, 1)
     else:
         norm = np.sqrt(mass)
-        excess = (mass - pair.reach**2) / (norm + pair.reach)  # of the norm, with its digits
+        excess = (mass - formula.reach**2) / (norm + formula.reach)  # of the norm, with its digits
         step = excess * norm / np.maximum(slope, np.finfo(tau.dtype).tiny)
     return np.asarray(step)
 
@@ -95,31 +95,27 @@ class Tau:
         return out
 
 
-def newton(parts: list[Entries], tau: FloatArray, pair: SparsePair) -> Tau:
-    """τ such that ‖a‖ = R, from a lower bound, which is overwritten."""
-    tolerance = np.finfo(tau.dtype).eps
+def newton(parts: list[Entries], tau: FloatArray, formula: SparseFormula) -> Tau:
+    """τ such that ‖a‖ = R, from a lower bound."""
     before = None
-    for _ in range(MOST_STEPS):
-        step = newton_step(parts, tau, pair)
-        left = size = np.abs(step)
-        if pair.power > 1 and before is not None:
-            left = size * (step / before) ** 2  # errors are squared, those of P = 1 vanish
-        slack = tolerance * (np.abs(tau) + size)
-        is_long = size > SHORT_STEP * slack
-        if not np.any((left > tolerance / 8) & is_long):
+    for _ in range(MAX_STEPS):
+        step = newton_step(parts, tau, formula)
+        left = np.abs(step)
+        if formula.power > 1 and before is not None:
+            left = left * (step / before) ** 2  # errors are squared, those of P = 1 vanish
+        there, is_long = advance(tau, step)
+        if not np.any((left > np.finfo(tau.dtype).eps / 8) & is_long):
             break
-        # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
-        tau[is_long] += np.maximum(step, -STEP_BACK * slack)[is_long]
-        before = step
+        tau, before = there, step
     return Tau(tau, step)
 
 
-def lower_bound(x: FloatArray, highest: FloatArray, pair: SparsePair) -> FloatArray:
+def lower_bound(x: FloatArray, highest: FloatArray, formula: SparseFormula) -> FloatArray:
     """A lower bound of τ, from the highest entry of each row and from their mean; NaN at NaN."""
     k = x.shape[1]
     mean = np.add.reduce(x, axis=1) / k
-    bound = mean - pair.reach / k ** (1 / pair.power)
-    return np.asarray(np.maximum(bound, highest - pair.reach))
+    bound = mean - formula.reach / k ** (1 / formula.power)
+    return np.asarray(np.maximum(bound, highest - formula.reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,27 +127,27 @@ class Active:
     entries: Support
 
 
-def active_entries(x: FloatArray, pair: SparsePair, scratch: Scratch) -> Active | None:
+def active_entries(x: FloatArray, formula: SparseFormula, scratch: Scratch) -> Active | None:
     """The entries of every row that come near τ.
 
     None where too many entries come near τ, or a row has no finite entry.
     """
     n, k = x.shape
-    if k < _LEAST_LENGTH or not x.flags.c_contiguous:
+    if k < _MIN_LENGTH or not x.flags.c_contiguous:
         return None
     sample = x[:, :: k // _SAMPLE].T.copy()  # long columns sum faster
     peak = np.maximum.reduce(sample, axis=0)
     lowest = np.minimum.reduce(sample, axis=0)
     mean = np.add.reduce(sample, axis=0) / len(sample)
-    if np.all(mean - pair.reach / k ** (1 / pair.power) <= lowest):
+    if np.all(mean - formula.reach / k ** (1 / formula.power) <= lowest):
         return None  # all entries seem to be active
-    near = np.count_nonzero(sample > peak - pair.reach) - n  # besides the peaks themselves
+    near = np.count_nonzero(sample > peak - formula.reach) - n  # besides the peaks themselves
     if near > _LANES_SHARE * sample.size:
-        top, least = _lane_bound(x, pair)
+        top, least = _lane_bound(x, formula)
     else:
         top = np.maximum.reduce(x, axis=1)
         # below that the highest entry alone exceeds R; it is itself above, whatever its size
-        least = np.minimum(top - pair.reach, np.nextafter(top, -np.inf))
+        least = np.minimum(top - formula.reach, np.nextafter(top, -np.inf))
     if not np.isfinite(top).all():
         return None
     mask = scratch.array("mask", x.shape, np.bool_)
@@ -177,7 +173,7 @@ def as_columns(values: FloatArray, support: Support, fill: float) -> FloatArray:
     return columns
 
 
-def _lane_bound(x: FloatArray, pair: SparsePair) -> tuple[FloatArray, FloatArray]:
+def _lane_bound(x: FloatArray, formula: SparseFormula) -> tuple[FloatArray, FloatArray]:
     """The maximum of each row, and a lower bound of τ: that of the maxima of its lanes.
 
     A lane is every w-th entry. Newton's method increases to τ, and is stopped early.
@@ -191,10 +187,10 @@ def _lane_bound(x: FloatArray, pair: SparsePair) -> tuple[FloatArray, FloatArray
     if k % (2 * _LANES):
         top = np.maximum(top, np.maximum.reduce(x[:, 2 * length * _LANES :], axis=1))
     lanes -= top
-    tau = np.full(n, -float(pair.reach), dtype=x.dtype)
+    tau = np.full(n, -float(formula.reach), dtype=x.dtype)
     parts = [Entries(lanes, 0, np.empty_like(lanes))]
     for _ in range(_LANE_STEPS):
-        tau += newton_step(parts, tau, pair)
+        tau += newton_step(parts, tau, formula)
     # rounding must not drop an active entry
-    slack = 8 * np.finfo(x.dtype).eps * (pair.reach + np.abs(top))
+    slack = 8 * np.finfo(x.dtype).eps * (formula.reach + np.abs(top))
     return top, np.asarray(tau + top - slack)

@@ -1,11 +1,11 @@
-r"""The figures: both losses of a pair with the lower bound, as gaps, and as level sets.
+r"""The figures: losses with the lower bound, as gaps, as level sets, and at several tightnesses.
 
 Every curve comes from the public losses and divergences; nothing is computed here but grids. Lines
-differ in dash pattern and in lightness as well as in colour, so that a print in black and white can
+differ in dash pattern and in lightness as well as in color, so that a print in black and white can
 be read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
-# dark, middle and light: three greys once the colour is gone
+# dark, middle and light: three grays once the color is gone
 FENCHEL_YOUNG = {"color": "#08306b", "linestyle": "-", "linewidth": 2.0}
 FITZPATRICK = {"color": "#d94801", "linestyle": (0, (6, 2)), "linewidth": 2.0}
 BOUND = {"color": "#111111", "linestyle": (0, (1, 1.6)), "linewidth": 2.6}
 FAINT = {"color": "#9a9a9a", "linewidth": 0.8}
+FAMILY: dict[float, dict[str, Any]] = {
+    0.0: FENCHEL_YOUNG,
+    0.5: {"color": "#2171b5", "linestyle": (0, (8, 1.5, 1.5, 1.5)), "linewidth": 2.0},
+    1.0: FITZPATRICK,
+    2.0: {"color": "#fdae6b", "linestyle": (0, (2, 1)), "linewidth": 2.4},
+}  # styles by tightness
 
 _PAIRS = ("logistic", "sparsemax")
 
@@ -40,12 +46,16 @@ def _new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple["Fi
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def _scores() -> tuple[Array, Array, Array]:
+    """s, scores θ = (s, 0) and the label of y = e_1."""
+    s = np.linspace(-6.0, 6.0, 601)
+    return s, np.stack([s, np.zeros_like(s)], axis=-1), np.zeros(s.size, dtype=np.int64)
+
+
 def lower_bound_figure() -> "Figure":
     """Figure 1: both pairs and the lower bound, for y = e_1 and θ = (s, 0)."""
     figure, axes = _new_figure(1, len(_PAIRS), (9.0, 3.6))
-    s = np.linspace(-6.0, 6.0, 601)
-    theta = np.stack([s, np.zeros_like(s)], axis=-1)
-    y = np.zeros(s.size, dtype=np.int64)
+    s, theta, y = _scores()
     e_1 = np.stack([np.ones_like(s), np.zeros_like(s)], axis=-1)
     for ax, name in zip(axes[0], _PAIRS, strict=True):
         loss = get_loss(name)
@@ -57,6 +67,25 @@ def lower_bound_figure() -> "Figure":
         ax.set(xlabel="s", ylabel="L(e₁, (s, 0))", ylim=(-0.1, 4.1), title=f"{name} pair")
         ax.grid(**FAINT, alpha=0.4)
         ax.legend(frameon=False)
+    return figure
+
+
+def tightness_figure() -> "Figure":
+    """The family of each link at several tightnesses, and what each gains on the first of them."""
+    figure, axes = _new_figure(2, len(_PAIRS), (9.0, 6.4))
+    s, theta, y = _scores()
+    for name, (above, below) in zip(_PAIRS, axes.T, strict=True):
+        omega = get_loss(name).regularizer
+        first = FenchelYoungLoss(omega).value(y, theta)
+        for tightness, style in FAMILY.items():
+            value = FitzpatrickLoss(omega, tightness).value(y, theta)
+            above.plot(s, value, label=f"c = {tightness:g}", **style)
+            below.plot(s, first - value, **style)
+        above.set(title=f"{name} family", ylabel="$L_c(e_1, (s, 0))$", ylim=(-0.1, 4.1))
+        below.set(xlabel="s", ylabel="gap $L_0 - L_c$")
+        above.legend(frameon=False, title="tightness")
+        for ax in (above, below):
+            ax.grid(**FAINT, alpha=0.4)
     return figure
 
 
@@ -156,9 +185,9 @@ def _draw_levels(ax: "Axes", y: Array, loss: Loss, theta: Array) -> None:
     value = loss.value(y, np.broadcast_to(theta, y.shape))
     plane = _to_plane(y)
     mesh = Triangulation(plane[:, 0], plane[:, 1])
-    # from white to grey in even steps, so that neighbours differ in print too
-    greys = [str(grey) for grey in np.linspace(1.0, 0.45, _LEVELS.size + 1)]
-    ax.tricontourf(mesh, value, levels=[0.0, *_LEVELS, 10.0], colors=greys)
+    # from white to gray in even steps, so that neighbours differ in print too
+    grays = [str(gray) for gray in np.linspace(1.0, 0.45, _LEVELS.size + 1)]
+    ax.tricontourf(mesh, value, levels=[0.0, *_LEVELS, 10.0], colors=grays)
     ax.tricontour(mesh, value, levels=_LEVELS, colors="black", linewidths=0.8)
     for level, point in _label_points(loss, theta):
         ax.annotate(f"{level:g}", _to_plane(point), ha="center", va="center", fontsize=8, bbox=_BOX)
@@ -190,16 +219,17 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
     "figure1": lower_bound_figure,
     "figure2": geometry_figure,
     "level_sets": level_set_figure,
+    "tightness": tightness_figure,
 }
 
 
 def write_figures(
-    folder: Path, formats: tuple[str, ...] = ("png",), names: tuple[str, ...] = tuple(FIGURES)
+    folder: Path, formats: Sequence[str] = ("png",), names: Sequence[str] | None = None
 ) -> list[Path]:
-    """Write the named figures into ``folder`` in each format, and return the paths."""
+    """Write the named figures, or all, into ``folder`` in each format, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in names:
+    for name in FIGURES if names is None else names:
         figure = FIGURES[name]()
         for suffix in formats:
             path = folder / f"{name}.{suffix}"

@@ -5,7 +5,7 @@ part set aside as dev. For each α on a grid the linear model
 
 .. math:: \min_W \sum_i L(y_i, W x_i) + \tfrac{\alpha}{2} \|W\|^2
 
-is fitted to standardised features, without an intercept in the paper, from the strongest penalty to
+is fitted to standardized features, without an intercept in the paper, from the strongest penalty to
 the weakest. The α with the least dev error is chosen, and its model is tested; with ``refit``, the
 model of that α fitted to train and dev together, which walks the same grid, is tested instead. The
 test error is the squared error summed over classes and averaged over samples.
@@ -14,6 +14,7 @@ test error is the squared error summed over classes and averaged over samples.
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,10 @@ from scipy import sparse
 
 from ..datasets import DataError, Dataset
 from ..datasets._table import Matrix
-from ..linear_model import ProportionRegressor
-from ..linear_model._checks import check_features
+from ..linear_model import DEFAULT_ALPHAS, check_features, constant_columns
+from ..losses import Loss, get_loss, name_of
 from ..preprocessing import label_proportions
 
-ALPHAS = tuple(float(f"1e{power}") for power in range(4, -5, -1))
 SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
@@ -40,7 +40,7 @@ class Protocol:
     """Settings of a run; two runs share their records exactly if these are equal.
 
     Args:
-        intercept: whether an unpenalised intercept is learned.
+        intercept: whether an unpenalized intercept is learned.
         scaling: ``"standardize"`` (mean 0 and deviation 1 on the rows that are fitted) or
             ``"none"`` (features as they are given).
         alphas: the grid, from strong to weak; each fit starts where the one before ended.
@@ -48,13 +48,13 @@ class Protocol:
         refit: whether the model to test is fitted to train and dev together, with the α that was
             chosen on dev.
         tol: relative gradient norm at which a fit ends.
-        max_iter: most iterations of a fit.
+        max_iter: the most iterations of a fit.
         device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
 
     intercept: bool = False
     scaling: str = "standardize"
-    alphas: tuple[float, ...] = ALPHAS
+    alphas: tuple[float, ...] = DEFAULT_ALPHAS[::-1]
     dtype: str = "float64"
     refit: bool = False
     tol: float = 1e-8
@@ -70,7 +70,7 @@ class Protocol:
             raise ValueError(f"alphas must be different and falling, got {self.alphas}")
 
     @property
-    def centred(self) -> bool:
+    def centered(self) -> bool:
         """Whether features are shifted to mean 0, which makes constant ones zero."""
         return self.intercept or self.scaling == "standardize"
 
@@ -181,13 +181,13 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
     for X in (experiment.X, experiment.X_test):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                X = X.astype(protocol.dtype, copy=False)
-                check_features(ProportionRegressor(), X, reset=True)
+                check_features(X, protocol.dtype)
         except ValueError as error:
             raise DataError(" ".join(str(error).split()), file) from None
     for seed in range(seeds):
         rows = dev_split(n, seed)[0]
-        if not useful_columns(experiment.X[rows], centred=protocol.centred).size:
+        constant = constant_columns(experiment.X[rows], zero_only=not protocol.centered)
+        if constant.size == experiment.X.shape[1]:
             raise DataError(
                 f"every feature is constant on the {rows.size} of {n} samples that dev split "
                 f"{seed} leaves to fit",
@@ -200,16 +200,17 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
 
     Without a seed, train and dev together, and no dev rows.
     """
-    n = experiment.X.shape[0]
+    n, width = experiment.X.shape
     fit, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
-    useful = useful_columns(experiment.X[fit], centred=protocol.centred)
+    fitted = experiment.X[fit].astype(protocol.dtype, copy=False)
+    kept = np.delete(np.arange(width), constant_columns(fitted, zero_only=not protocol.centered))
 
     def prepare(X: Matrix) -> Matrix:
-        X = X[:, useful].astype(protocol.dtype, copy=False)
+        X = X[:, kept].astype(protocol.dtype, copy=False)
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     return Rows(
-        X=prepare(experiment.X[fit]),
+        X=prepare(fitted),
         Y=experiment.Y[fit],
         X_dev=prepare(experiment.X[dev]),
         Y_dev=experiment.Y[dev],
@@ -218,33 +219,73 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
     )
 
 
-def useful_columns(X: Matrix, *, centred: bool) -> np.ndarray:
-    """Indices of the features that are not constant; not zero, where nothing is centred."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    if sparse.issparse(X):
-        low, high = low.toarray(), high.toarray()
-    return np.flatnonzero(low != high) if centred else np.flatnonzero((low != 0) | (high != 0))
+@dataclass(frozen=True)
+class LossChoice:
+    """A loss of the registry, at the tightness of its name (None) or at another one.
+
+    Example:
+        >>> print(LossChoice.of("fitzpatrick_logistic", 0.5))
+        fitzpatrick_logistic (tightness 0.5)
+        >>> print(LossChoice.of("fitzpatrick_logistic", 0.0))
+        logistic
+    """
+
+    name: str
+    tightness: float | None = None
+
+    @classmethod
+    def of(cls, name: str, tightness: float | None = None) -> "LossChoice":
+        """The choice for that loss; both ends of a family go by their names."""
+        loss = get_loss(name, tightness)
+        known = name_of(loss)
+        return cls(name, loss.tightness) if known is None else cls(known)
+
+    @property
+    def loss(self) -> Loss:
+        """The loss itself."""
+        return get_loss(self.name, self.tightness)
+
+    @property
+    def slug(self) -> str:
+        """Its part of a folder's name."""
+        return self.name if self.tightness is None else f"{self.name}-tightness{self.tightness!r}"
+
+    def __str__(self) -> str:
+        return (
+            self.name if self.tightness is None else f"{self.name} (tightness {self.tightness:g})"
+        )
 
 
-def squared_errors(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """The error of each sample, summed over classes."""
-    return np.asarray(np.square(Y - prediction).sum(axis=1, dtype=np.float64))
+def at_tightnesses(
+    names: Sequence[str], tightnesses: Sequence[float | None] = (None,)
+) -> tuple[LossChoice, ...]:
+    """Each Fitzpatrick loss at each tightness, and the other losses as they are.
+
+    Example:
+        >>> print(*at_tightnesses(["sparsemax", "fitzpatrick_sparsemax"], [0, 0.5, 1]), sep=", ")
+        sparsemax, fitzpatrick_sparsemax (tightness 0.5), fitzpatrick_sparsemax
+    """
+    choices: list[LossChoice] = []
+    for name in names:
+        is_fitzpatrick = get_loss(name).tightness > 0
+        choices += [LossChoice.of(name, c) for c in (tightnesses if is_fitzpatrick else [None])]
+    return tuple(dict.fromkeys(choices))
 
 
 @dataclass(frozen=True)
 class FitPath:
     """One path of fits over the grid: a loss on the rows of a seed, or on train and dev (None)."""
 
-    loss: str
+    loss: LossChoice
     seed: int | None
 
     @property
     def name(self) -> str:
         """Its folder among the records."""
-        return f"{self.loss}-{'whole' if self.seed is None else f'seed{self.seed}'}"
+        return f"{self.loss.slug}-{'whole' if self.seed is None else f'seed{self.seed}'}"
 
 
-def paths(losses: tuple[str, ...], seeds: int, *, refit: bool) -> list[FitPath]:
+def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitPath]:
     """All paths of a run, seeds first, so that early results cover every loss."""
     rows = [*range(seeds), *([None] if refit else [])]
     return [FitPath(loss, seed) for seed in rows for loss in losses]
@@ -253,8 +294,8 @@ def paths(losses: tuple[str, ...], seeds: int, *, refit: bool) -> list[FitPath]:
 def describe(protocol: Protocol) -> dict[str, Any]:
     """The settings in words, for reports."""
     return {
-        "intercept": "unpenalised" if protocol.intercept else "none, as in the paper",
-        "features": "standardised" if protocol.scaling == "standardize" else "as given",
+        "intercept": "unpenalized" if protocol.intercept else "none, as in the paper",
+        "features": "standardized" if protocol.scaling == "standardize" else "as given",
         "final model": "fitted to train and dev" if protocol.refit else "fitted to train alone",
         "α grid": ", ".join(f"{alpha:g}" for alpha in protocol.alphas),
         "precision": protocol.dtype,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from .. import __version__
 from . import svg
-from .summary import LEVEL, RESAMPLES, LossSummary
-from .tables import interval_text, number, resampled, verdicts
+from .summary import LEVEL, RESAMPLES, Evaluation
+from .tables import DIFFERENCE, interval_text, resampled
+from .text import number
 
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STYLE = """
@@ -63,7 +64,7 @@ class Section:
 
     Attributes:
         title: its heading.
-        summaries: one per loss.
+        evaluation: its losses, and how they compare.
         paper: the paper's errors, if there are any.
         settings: what it was run with, in words.
         checksums: of the data.
@@ -71,7 +72,7 @@ class Section:
     """
 
     title: str
-    summaries: list[LossSummary]
+    evaluation: Evaluation
     paper: dict[str, float] | None
     settings: dict[str, object]
     checksums: dict[str, str]
@@ -136,16 +137,16 @@ def _section(section: Section) -> str:
 
 
 def _results(section: Section) -> str:
-    differences, better = verdicts(section.summaries)
-    paper = section.paper or {}
-    head = ["loss", "test error", *(["paper"] if paper else []), "Fitzpatrick − its twin"]
+    evaluation, paper = section.evaluation, section.paper or {}
+    head = ["loss", "test error", *(["paper"] if paper else []), DIFFERENCE]
     head += ["± splits", "α chosen", "zeros", "s per path", "not converged"]
     rows = []
-    for summary in section.summaries:
-        found = differences.get(summary.loss)
-        cells = [escape(summary.loss), number(summary.error)]
+    for summary in evaluation.summaries:
+        found = evaluation.differences.get(summary.loss)
+        cells = [escape(str(summary.loss)), number(summary.error)]
         if paper:
-            cells.append(number(paper[summary.loss], 3) if summary.loss in paper else "–")
+            published = paper.get(str(summary.loss))
+            cells.append("–" if published is None else number(published, 3))
         cells += [
             escape(interval_text(found)) if found else "",
             number(summary.spread) if summary.errors.size > 1 else "–",
@@ -154,31 +155,35 @@ def _results(section: Section) -> str:
             f"{summary.seconds:.2g}",
             f"{summary.unconverged} of {summary.fits}",
         ]
-        mark = ' class="better"' if summary.loss in better else ""
+        mark = ' class="better"' if summary.loss in evaluation.better else ""
         rows.append(f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     header = "".join(f"<th>{cell}</th>" for cell in head)
     return (
         f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
         f'<p class="soft">Squared error summed over classes, averaged over test samples. Bold: '
-        f"better of its pair; the {LEVEL:.0%} interval of the difference excludes 0 (paired "
-        f"bootstrap over {resampled(section.summaries[0].errors.size)}, {RESAMPLES} resamples).</p>"
+        "better than the Fenchel-Young loss with the same link, or that loss itself; the "
+        f"{LEVEL:.0%} interval of the difference excludes 0 (paired bootstrap over "
+        f"{resampled(evaluation.summaries[0].errors.size)}, {RESAMPLES} resamples).</p>"
     )
 
 
 def _plots(section: Section) -> str:
-    summaries = section.summaries
+    summaries, paper = section.evaluation.summaries, section.paper or {}
     rows = [
-        svg.Interval(
-            found.loss, found.error, *found.interval, (section.paper or {}).get(found.loss)
-        )
-        for found in summaries
+        svg.Interval(str(one.loss), one.error, *one.interval, paper.get(str(one.loss)))
+        for one in summaries
     ]
-    reference = "; diamond: paper" if section.paper else ""
+    reference = "; diamond: paper" if paper else ""
     alphas = summaries[0].grid
-    families = list(dict.fromkeys(_twin(summary.loss) for summary in summaries))
+    families = list(dict.fromkeys(one.loss.loss.regularizer for one in summaries))
     curves = [
-        svg.Series(s.loss, s.dev_curve, families.index(_twin(s.loss)), s.loss != _twin(s.loss))
-        for s in summaries
+        svg.Series(
+            str(one.loss),
+            one.dev_curve,
+            families.index(one.loss.loss.regularizer),
+            one.loss.loss.tightness > 0,
+        )
+        for one in summaries
     ]
     plots = (
         svg.interval_plot(
@@ -187,23 +192,18 @@ def _plots(section: Section) -> str:
         svg.line_plot("Dev curve", alphas, curves, ("α", "dev error")),
         svg.bar_plot(
             "Zeros among predictions",
-            [(s.loss, 100 * s.zeros) for s in summaries],
+            [(str(s.loss), 100 * s.zeros) for s in summaries],
             "% of the predicted proportions",
             " %",
         ),
         svg.bar_plot(
             f"Training time of {len(alphas)} fits",
-            [(s.loss, s.seconds) for s in summaries],
+            [(str(s.loss), s.seconds) for s in summaries],
             "seconds",
             " s",
         ),
     )
     return f'<div class="plots">{"".join(plots)}</div>'
-
-
-def _twin(loss: str) -> str:
-    """The Fenchel-Young loss of a pair."""
-    return loss.removeprefix("fitzpatrick_")
 
 
 def _pairs_table(values: dict[str, object] | dict[str, str]) -> str:

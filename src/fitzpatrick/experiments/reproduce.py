@@ -2,54 +2,23 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
-from ..datasets import (
-    DATASETS,
-    PAPER_LOSSES,
-    DataError,
-    DatasetMismatchWarning,
-    UnavailableError,
-    load_dataset,
-)
+from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
 from ..datasets._files import write_atomically
 from . import protocol as paper
-from .progress import download_progress, progress
-from .records import Record, Store, all_records, final_models
+from .progress import download_progress
+from .records import final_models
 from .report import Section, is_of_other_data, render
 from .results import FitLine, fit_lines, to_csv
-from .runner import run
-from .summary import summarize
-from .tables import heading, number, results_table, wrapped
+from .runner import RunOptions, run_experiment
+from .summary import evaluate
+from .tables import heading, results_table
+from .text import number, wrapped
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Options:
-    """What ``fitzpatrick reproduce`` was asked for."""
-
-    protocol: paper.Protocol = field(default_factory=paper.Protocol)
-    losses: tuple[str, ...] = PAPER_LOSSES
-    seeds: int = 5
-    n_jobs: int = 1
-    output: Path = Path("out")
-    command: str = ""  # the line that was typed, for the report
-
-
-def run_experiment(
-    experiment: paper.Experiment, options: Options
-) -> dict[paper.FitPath, list[Record]]:
-    """Every path of an experiment, from the records where they are there."""
-    store = Store.of(options.output / "records", experiment, options.protocol)
-    paths = paper.paths(options.losses, options.seeds, refit=options.protocol.refit)
-    with progress(experiment.name, len(paths) * len(options.protocol.alphas)) as report:
-        run(experiment, store, paths, options.n_jobs, report)
-    return all_records(store, paths)
-
-
-def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
+def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
 
     Returns:
@@ -77,17 +46,17 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
             say(f"\n{blocks[-1]}")
             continue
         records = run_experiment(experiment, options)
-        summaries = summarize(final_models(records))
+        evaluation = evaluate(final_models(records))
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))
-        blocks.append(results_table(name, summaries, info.paper))
+        blocks.append(results_table(name, evaluation, info.paper))
         blocks[-1] += "".join(f"\n  note: {note}" for note in notes)
         say(f"\n{blocks[-1]}")
         settings = {**paper.describe(options.protocol), "dev splits": options.seeds}
         sections.append(
             Section(
-                name, summaries, info.paper, settings, experiment.digests, (data.source, *notes)
+                name, evaluation, info.paper, settings, experiment.digests, (data.source, *notes)
             )
         )
     if sections:
@@ -102,8 +71,10 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
         if failures:
             say(f"{len(sections)} of {len(names)} data sets were run")
         if is_of_other_data(options.output / "report.html", page):
-            what = f"the results in {options.output}"
-            say(f"note: {what} were of other data, and are replaced; -o FOLDER keeps both")
+            say(
+                f"note: the results in {options.output} were of other data, and are replaced; "
+                "-o FOLDER keeps both"
+            )
         for file, content in contents.items():
             write_atomically(options.output / file, content)
             say(f"wrote {options.output / file}")
@@ -113,11 +84,11 @@ def reproduce(names: Sequence[str], options: Options, say: Say) -> int:
 def _distance(sections: list[Section]) -> str:
     """Where our numbers are farthest from the paper's, in a sentence."""
     distances = {
-        (section.title, summary.loss): abs(summary.error - section.paper[summary.loss])
+        (section.title, str(one.loss)): abs(one.error - section.paper[str(one.loss)])
         for section in sections
         if section.paper
-        for summary in section.summaries
-        if summary.loss in section.paper
+        for one in section.evaluation.summaries
+        if str(one.loss) in section.paper
     }
     if not distances:
         return ""
@@ -128,6 +99,6 @@ def _distance(sections: list[Section]) -> str:
 
 _TITLE = "Learning with Fitzpatrick losses: the experiment"
 _LEAD = (
-    "Linear models of label proportions, fitted with Fenchel-Young losses and their Fitzpatrick "
-    "twins, with the test errors of the paper's Table 1 beside ours."
+    "Linear models of label proportions, fitted with Fenchel-Young and Fitzpatrick losses, with "
+    "the test errors of the paper's Table 1 beside ours."
 )

@@ -1,22 +1,14 @@
-"""Fits and differences as lines of CSV files: what runs are reported by, and compared."""
+"""Fits as lines of a CSV file."""
 
 import csv
 import io
-import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from ..datasets import DataError
 from .protocol import FitPath
-from .records import Record, choose
-from .summary import bootstrap_interval
-
-Line = TypeVar("Line", "FitLine", "DifferenceLine")
+from .records import Record
 
 
 @dataclass(frozen=True)
@@ -37,6 +29,7 @@ class FitLine:
         converged: whether it reached its tolerance.
         seconds: time it took.
         device: what computed it.
+        tightness: of the loss, where it is not that of its name.
     """
 
     dataset: str
@@ -52,25 +45,19 @@ class FitLine:
     converged: bool
     seconds: float
     device: str
+    tightness: float | None = None
 
 
-Grids = dict[FitPath, list[Record]]
-Errors = dict[int, np.ndarray]  # of the test samples, by seed
-RunKey = tuple[str, str, bool]  # data set, scaling of the features, intercept
-
-# of the stores of a data set; the fingerprint stands for the files' checksums
-_MAY_DIFFER = ("device", "alphas", "checksums", "scaling", "intercept")
-_MILLIONTH = 1e-6
-
-
-def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[FitLine]:
+def fit_lines(
+    dataset: str, features: str, intercept: bool, grids: dict[FitPath, list[Record]]
+) -> list[FitLine]:
     """The fits of one data set."""
     return [
         FitLine(
             dataset=dataset,
             features=features,
             intercept=intercept,
-            loss=path.loss,
+            loss=path.loss.name,
             seed=path.seed,
             alpha=record.alpha,
             dev_error=record.dev_error,
@@ -80,218 +67,15 @@ def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> lis
             converged=record.converged,
             seconds=record.seconds,
             device=record.device,
+            tightness=path.loss.tightness,
         )
         for path, grid in grids.items()
         for record in grid
     ]
 
 
-@dataclass(frozen=True)
-class DifferenceLine:
-    """One paired bootstrap over dev splits and test samples.
-
-    Attributes:
-        dataset: its name.
-        features: ``"standardize"`` or ``"none"``.
-        rows: ``"train"``, or ``"train+dev"`` for the models of ``refit``.
-        comparison: ``"pair"``: Fitzpatrick minus its twin; ``"intercept"``: with an intercept minus
-            without, each with the α that dev chose; ``"intercept, same α"``: both with the α that
-            dev chose without an intercept.
-        intercept: whether a pair was fitted with one; None where it is what is compared.
-        loss: the (first) loss.
-        mean: difference of the test errors, averaged over the seeds.
-        low: lower end of its interval.
-        high: upper end.
-    """
-
-    dataset: str
-    features: str
-    rows: str
-    comparison: str
-    intercept: bool | None
-    loss: str
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """All fits of one data set with one scaling and with or without an intercept.
-
-    Attributes:
-        settings: of its stores, as far as they share them, and the checksums of the data.
-        grids: the fits of each path, from the strongest penalty to the weakest.
-    """
-
-    settings: dict[str, Any]
-    grids: Grids
-
-
-@dataclass(frozen=True, eq=False)
-class Models:
-    """The models of one run that comparisons need.
-
-    Attributes:
-        settings: those of the run.
-        chosen: the α that dev chose, by path.
-        errors: squared errors of the test samples, by path and α: of the chosen models, those with
-            the α that was chosen without an intercept, and both fitted to train and dev.
-    """
-
-    settings: dict[str, Any]
-    chosen: dict[FitPath, float]
-    errors: dict[tuple[FitPath, float], np.ndarray]
-
-
-def load_runs(*folders: Path) -> dict[RunKey, Run]:
-    """All records below some folders, by data set, scaling of the features and intercept.
-
-    Stores of the same three are put together. They may be of other losses, alphas or devices;
-    stores of one data set with other data or other settings of the solver are an error.
-    """
-    runs: dict[RunKey, Run] = {}
-    first: dict[str, tuple[Path, dict[str, Any]]] = {}
-    for file in (file for root in folders for file in sorted(root.rglob("settings.json"))):
-        about = json.loads(file.read_text())
-        own = {key: value for key, value in about.items() if key not in _MAY_DIFFER}
-        before, known = first.setdefault(about["name"], (file.parent, own))
-        for setting in sorted(known.keys() | own.keys()):
-            here, there = own.get(setting), known.get(setting)
-            if here != there:
-                raise DataError(
-                    f"{setting!r} is {here!r}, but {there!r} in {before}: such fits are not to be "
-                    "put together or compared; collect the two apart",
-                    file.parent,
-                )
-        settings = {key: about[key] for key in about if key not in ("device", "alphas")}
-        key = about["name"], about["scaling"], about["intercept"]
-        grids = runs.setdefault(key, Run(settings, {})).grids
-        for folder in sorted(path for path in file.parent.iterdir() if path.is_dir()):
-            path = _path_of(folder.name)
-            records = {record.alpha: record for record in grids.get(path, [])}
-            for record in (Record.read(file) for file in folder.glob("[0-9][0-9].json")):
-                records.setdefault(record.alpha, record)
-            if records:
-                grids[path] = sorted(records.values(), key=lambda record: -record.alpha)
-    return runs
-
-
-def _path_of(name: str) -> FitPath:
-    """The inverse of ``FitPath.name``."""
-    loss, _, seed = name.rpartition("-")
-    return FitPath(loss, None if seed == "whole" else int(seed.removeprefix("seed")))
-
-
-def compared_models(runs: dict[RunKey, Run]) -> dict[RunKey, Models]:
-    """What comparisons need of each run."""
-    chosen = {
-        key: {path: choose(grid).alpha for path, grid in run.grids.items() if path.seed is not None}
-        for key, run in runs.items()
-    }
-    found = {}
-    for key, run in runs.items():
-        dataset, features, _ = key
-        wanted = {
-            (where, alpha)
-            for choice in (chosen[key], chosen.get((dataset, features, False), {}))
-            for path, alpha in choice.items()
-            for where in (path, FitPath(path.loss, None))
-        }
-        errors = {
-            (path, record.alpha): record.test_errors
-            for path, grid in run.grids.items()
-            for record in grid
-            if (path, record.alpha) in wanted
-        }
-        found[key] = Models(run.settings, chosen[key], errors)
-    return found
-
-
-def write_models(folder: Path, models: dict[RunKey, Models]) -> None:
-    """Settings and choices as ``models.json``, errors of the test samples as ``DATASET.npz``.
-
-    The errors are written as whole numbers of millionths, which take little space.
-    """
-    about = [
-        {**one.settings, "chosen": {path.name: alpha for path, alpha in one.chosen.items()}}
-        for one in models.values()
-    ]
-    (folder / "models.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    archives: dict[str, dict[str, Any]] = {}
-    for key, one in models.items():
-        for (path, alpha), errors in one.errors.items():
-            rounded = np.rint(errors.astype(np.float64) / _MILLIONTH).astype(np.int32)
-            archives.setdefault(key[0], {})[f"{_start(key)}{path.name}/{alpha!r}"] = rounded
-    for dataset, entries in archives.items():
-        np.savez_compressed(folder / f"{dataset}.npz", **entries)
-
-
-def read_models(folder: Path) -> dict[RunKey, Models]:
-    """What :func:`write_models` wrote."""
-    models: dict[RunKey, Models] = {}
-    for about in json.loads((folder / "models.json").read_text(encoding="utf-8")):
-        choices = about.pop("chosen")
-        key = about["name"], about["scaling"], about["intercept"]
-        start = _start(key)
-        with np.load(folder / f"{about['name']}.npz") as stored:
-            errors = {}
-            for entry in (entry for entry in stored if entry.startswith(start)):
-                path, alpha = entry.removeprefix(start).split("/")
-                errors[_path_of(path), float(alpha)] = stored[entry] * _MILLIONTH
-        chosen = {_path_of(name): alpha for name, alpha in choices.items()}
-        models[key] = Models(about, chosen, errors)
-    return models
-
-
-def _start(key: RunKey) -> str:
-    """How the names of a run's entries start."""
-    _, features, intercept = key
-    return f"{features}/{'intercept' if intercept else 'none'}/"
-
-
-def difference_lines(models: dict[RunKey, Models]) -> list[DifferenceLine]:
-    """Every comparison that the models allow, over the seeds that both sides have."""
-    lines = []
-    for (dataset, features, intercept), run in models.items():
-        without = models.get((dataset, features, False))
-        for rows in ("train", "train+dev"):
-            tested = _tested(run, run.chosen, rows)
-            found: list[tuple[str, bool | None, str, Errors, Errors]] = [
-                ("pair", intercept, loss, tested[loss], tested[loss.removeprefix("fitzpatrick_")])
-                for loss in tested
-                if loss.startswith("fitzpatrick_") and loss.removeprefix("fitzpatrick_") in tested
-            ]
-            if intercept and without is not None:
-                plain = _tested(without, without.chosen, rows)
-                same = _tested(run, without.chosen, rows)
-                found += [("intercept", None, x, tested[x], plain[x]) for x in tested if x in plain]
-                found += [
-                    ("intercept, same α", None, x, same[x], plain[x]) for x in same if x in plain
-                ]
-            for comparison, fitted_with, loss, first, second in found:
-                seeds = sorted(first.keys() & second.keys())
-                if seeds:
-                    delta = np.stack([first[seed] - second[seed] for seed in seeds])
-                    about = dataset, features, rows, comparison, fitted_with, loss
-                    values = float(delta.mean()), *bootstrap_interval(delta)
-                    lines.append(DifferenceLine(*about, *values))
-    return lines
-
-
-def _tested(run: Models, chosen: dict[FitPath, float], rows: str) -> dict[str, Errors]:
-    """Errors of the test samples by loss and seed, with the alphas that some run's dev chose."""
-    found: dict[str, Errors] = {}
-    for path, alpha in chosen.items():
-        where = path if rows == "train" else FitPath(path.loss, None)
-        if path.seed is not None and (where, alpha) in run.errors:
-            errors = run.errors[where, alpha].astype(np.float64)
-            found.setdefault(path.loss, {})[path.seed] = errors
-    return found
-
-
-def to_csv(lines: Sequence[FitLine] | Sequence[DifferenceLine]) -> str:
-    """A header and one line each; six digits are written."""
+def to_csv(lines: Sequence[Any]) -> str:
+    """A header and one line for each dataclass; six digits are written."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([field.name for field in fields(lines[0])])
@@ -305,26 +89,3 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-_PARSE: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "int": int,
-    "float": lambda text: float(text or "nan"),
-    "bool": lambda text: text == "1",
-    "int | None": lambda text: int(text) if text else None,
-    "bool | None": lambda text: text == "1" if text else None,
-}
-
-
-def from_csv(path: Path, kind: type[Line]) -> list[Line]:
-    """The lines of a file that :func:`to_csv` wrote."""
-    parse = {
-        field.name: _PARSE[str(getattr(field.type, "__name__", field.type))]
-        for field in fields(kind)
-    }
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            kind(**{name: parse[name](text) for name, text in row.items()})
-            for row in csv.DictReader(file)
-        ]

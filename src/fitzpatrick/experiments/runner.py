@@ -10,43 +10,76 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
+from pathlib import Path
 
 import numpy as np
 
 from ..datasets._table import Matrix
-from ..linear_model._base import Data
-from ..linear_model._fitting import Fitted, Settings
-from ..losses import get_loss
-from .protocol import Experiment, FitPath, Protocol, Rows, split, squared_errors
-from .records import Record, Store
+from ..linear_model import FittedModel, describe_device, fit_path
+from ..losses import Loss
+from ..metrics import squared_error, squared_errors
+from .errors import WorkerError
+from .progress import progress
+from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
+from .records import Record, Store, all_records
 
 _POLL_SECONDS = 0.5
 
 Report = Callable[[int], None]
 AfterFit = Callable[[], None]
-State = tuple[np.ndarray, np.ndarray]  # coefficients and intercepts
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What ``reproduce`` and ``compare`` run, and where the results go.
+
+    Attributes:
+        losses: which.
+        protocol: how each is fitted.
+        seeds: number of dev splits.
+        n_jobs: paths that are fitted at a time.
+        output: folder of the records and results.
+        command: the line that was typed, for the report.
+    """
+
+    losses: tuple[LossChoice, ...]
+    protocol: Protocol = field(default_factory=Protocol)
+    seeds: int = 5
+    n_jobs: int = 1
+    output: Path = Path("out")
+    command: str = ""
+
+
+def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
+    """The records of every path of an experiment; those that are there are not fitted again."""
+    store = Store.of(options.output / "records", experiment, options.protocol)
+    wanted = paths(options.losses, options.seeds, refit=options.protocol.refit)
+    with progress(experiment.name, len(wanted) * len(options.protocol.alphas)) as report:
+        run(experiment, store, wanted, options.n_jobs, report)
+    return all_records(store, wanted)
 
 
 def run(
-    experiment: Experiment, store: Store, paths: list[FitPath], n_jobs: int, report: Report
+    experiment: Experiment, store: Store, wanted: list[FitPath], n_jobs: int, report: Report
 ) -> None:
     """Finish every path; what is on record is not fitted again.
 
     Args:
         experiment: the data.
         store: where the records are and go.
-        paths: what to fit.
+        wanted: what to fit.
         n_jobs: how many paths to fit at a time, each in a process and on one thread.
         report: called with the number of finished fits, now and then.
     """
-    open_paths = [path for path in paths if not store.is_complete(path)]
-    report(store.count(paths))
+    open_paths = [path for path in wanted if not store.is_complete(path)]
+    report(store.count(wanted))
     if not open_paths:
         return
     if n_jobs == 1:
         for path in open_paths:
-            run_path(experiment, store, path, after_fit=lambda: report(store.count(paths)))
+            run_path(experiment, store, path, after_fit=lambda: report(store.count(wanted)))
         return
     # spawned workers carry over no threads or locks, and know when their parent is gone
     context = multiprocessing.get_context("spawn")
@@ -61,7 +94,7 @@ def run(
                 done, pending = wait(pending, _POLL_SECONDS, FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                report(store.count(paths))
+                report(store.count(wanted))
         except BrokenProcessPool:
             raise WorkerError(
                 "a worker process was killed, perhaps for lack of memory; the same command goes on "
@@ -72,10 +105,6 @@ def run(
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()  # a later run takes up from the records
             raise
-
-
-class WorkerError(RuntimeError):
-    """A worker process that ended before its work."""
 
 
 @contextmanager
@@ -119,7 +148,7 @@ def _exit_with_parent() -> None:
 
 def _work(path: FitPath) -> None:
     if _job is None:
-        raise RuntimeError("the worker was not initialised")
+        raise RuntimeError("the worker was not initialized")
     run_path(*_job, path, after_fit=lambda: None)
 
 
@@ -131,70 +160,59 @@ def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: Aft
         return
     state = store.state(path, finished - 1) if finished else None
     if finished and state is None:
-        finished = 0  # without the state the path is walked again; it gives the same records
+        finished = 0  # without the state the path is fitted again; it gives the same records
     store.discard_states(path, finished - 1)
-    model = _Model(split(experiment, protocol, path.seed), path.loss, protocol)
-    start = None if state is None else (state["coef"], state["intercept"])
-    for index in range(finished, len(protocol.alphas)):
-        record, start = model.fit(protocol.alphas[index], start)
-        store.add(path, index, record, {"coef": start[0], "intercept": start[1]})
-        after_fit()
+    rows = split(experiment, protocol, path.seed)
+    device = describe_device(protocol.device)
+    index = finished
+    begin = time.perf_counter()
 
-
-class _Model:
-    """The estimator's problem on some rows, prepared once for every α."""
-
-    def __init__(self, rows: Rows, loss: str, protocol: Protocol) -> None:
-        self.rows = rows
-        self.settings = Settings(
-            loss=get_loss(loss),
-            fit_intercept=protocol.intercept,
-            standardize=protocol.scaling == "standardize",
-            solver="auto",
-            tol=protocol.tol,
-            max_iter=protocol.max_iter,
-            verbose=0,
-            n_threads=1,
-        )
-        if protocol.device is None:
-            self.device = "NumPy"
-            data = Data(rows.X, rows.Y, rows.Y.shape[1], None, binary=False)
-            self.problem = data.problem(self.settings)
-        else:
-            from ..linear_model._device import device_name, device_problem, find_device
-
-            device = find_device(protocol.device)
-            self.device = device_name(device)
-            self.problem = device_problem(rows.X, rows.Y, self.settings, device)
-
-    def predict(self, X: Matrix, fitted: Fitted) -> np.ndarray:
-        scores = np.asarray(X @ fitted.coef.T) + fitted.intercept
-        design = self.problem.design
-        return np.asarray(design.fetch(self.settings.loss.link(design.place(scores))))
-
-    def fit(self, alpha: float, start: State | None) -> tuple[Record, State]:
-        """The record of one α, and the coefficients to start the next one from."""
-        rows = self.rows
-        begin = time.perf_counter()
-        fitted = self.problem.fit(alpha, start)
+    def keep(model: FittedModel) -> None:
+        nonlocal index, begin
         seconds = time.perf_counter() - begin
-        prediction = self.predict(rows.X_test, fitted)
-        dev_error = (
-            float(squared_errors(rows.Y_dev, self.predict(rows.X_dev, fitted)).mean())
-            if rows.Y_dev.size
-            else math.nan
-        )
-        record = Record(
-            alpha=alpha,
-            dev_error=dev_error,
-            test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
-            zeros=float((prediction == 0).mean()),
-            objective=float(fitted.result.objective),
-            gradient_norm=float(fitted.result.gradient_norm),
-            n_iter=int(fitted.result.n_iter),
-            status=fitted.result.status.value,
-            converged=bool(fitted.result.status.converged),
-            seconds=seconds,
-            device=self.device,
-        )
-        return record, (fitted.coef, fitted.intercept)
+        record = _evaluate(model, rows, path.loss.loss, seconds, device)
+        store.add(path, index, record, {"coef": model.coef, "intercept": model.intercept})
+        after_fit()
+        index += 1
+        begin = time.perf_counter()
+
+    fit_path(
+        rows.X,
+        rows.Y,
+        path.loss.loss,
+        protocol.alphas[finished:],
+        fit_intercept=protocol.intercept,
+        standardize=protocol.scaling == "standardize",
+        device=protocol.device,
+        tol=protocol.tol,
+        max_iter=protocol.max_iter,
+        n_threads=1,
+        start=None if state is None else (state["coef"], state["intercept"]),
+        resumable=True,
+        callback=keep,
+    )
+
+
+def _evaluate(model: FittedModel, rows: Rows, loss: Loss, seconds: float, device: str) -> Record:
+    """The record of a fit: its errors on dev and test."""
+
+    def predict(X: Matrix) -> np.ndarray:
+        return np.asarray(loss.link(np.asarray(X @ model.coef.T) + model.intercept))
+
+    prediction = predict(rows.X_test)
+    dev_error = math.nan
+    if rows.Y_dev.size:
+        dev_error = squared_error(rows.Y_dev, predict(rows.X_dev))
+    return Record(
+        alpha=model.alpha,
+        dev_error=dev_error,
+        test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
+        zeros=float((prediction == 0).mean()),
+        objective=model.objective,
+        gradient_norm=model.gradient_norm,
+        n_iter=model.n_iter,
+        status=model.status.value,
+        converged=model.status.converged,
+        seconds=seconds,
+        device=device,
+    )

@@ -1,15 +1,17 @@
 """From records to numbers: chosen models, their errors, and whether a difference means anything."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from .protocol import FitPath
+from .protocol import FitPath, LossChoice
 from .records import PathRecords
 
 RESAMPLES = 4000
 LEVEL = 0.95
+MIN_TEST_SAMPLES = 30  # fewer allow no verdict
 _SEED = 20240
 _BLOCK_CELLS = 2_000_000
 
@@ -19,11 +21,11 @@ class LossSummary:
     """One loss on one experiment.
 
     Attributes:
-        loss: its name.
+        loss: which.
         alphas: chosen on dev, one per seed.
         errors: test error of the chosen model, one per seed.
-        sample_errors: test error of each sample, (seeds, n).
-        interval: bootstrap interval of the mean error.
+        n_test: number of test samples.
+        resampled_errors: the mean test error in each bootstrap resample.
         dev_curve: dev error at each alpha of the grid, averaged over the seeds.
         grid: the alphas.
         zeros: share of exact zeros in the chosen models' predictions.
@@ -32,11 +34,11 @@ class LossSummary:
         fits: number of fits.
     """
 
-    loss: str
+    loss: LossChoice
     alphas: tuple[float, ...]
     errors: np.ndarray
-    sample_errors: np.ndarray
-    interval: tuple[float, float]
+    n_test: int
+    resampled_errors: np.ndarray
     dev_curve: np.ndarray
     grid: tuple[float, ...]
     zeros: float
@@ -54,6 +56,11 @@ class LossSummary:
         """Standard deviation over the seeds; 0 for a single one."""
         return float(self.errors.std(ddof=1)) if self.errors.size > 1 else 0.0
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bootstrap interval of the mean error."""
+        return percentile_interval(self.resampled_errors)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -67,63 +74,118 @@ class Difference:
         high: upper end.
     """
 
-    first: str
-    second: str
+    first: LossChoice
+    second: LossChoice
     mean: float
     low: float
     high: float
 
     @property
-    def better(self) -> str | None:
-        """The loss with the lower error, if the interval leaves no doubt."""
+    def better(self) -> LossChoice | None:
+        """The loss with the lower error, if the interval excludes zero."""
         if self.high < 0:
             return self.first
         return self.second if self.low > 0 else None
 
 
-def summarize(records: dict[FitPath, PathRecords]) -> list[LossSummary]:
-    """One summary per loss, in the order of the paths."""
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The losses of one experiment, and how they compare."""
+
+    summaries: list[LossSummary]
+
+    @functools.cached_property
+    def differences(self) -> dict[LossChoice, Difference]:
+        """Each loss of positive tightness minus the Fenchel-Young loss of its regularizer."""
+        plain = {
+            summary.loss.loss.regularizer: summary
+            for summary in self.summaries
+            if summary.loss.loss.tightness == 0
+        }
+        return {
+            summary.loss: difference(summary, plain[summary.loss.loss.regularizer])
+            for summary in self.summaries
+            if summary.loss.loss.tightness > 0 and summary.loss.loss.regularizer in plain
+        }
+
+    @functools.cached_property
+    def better(self) -> set[LossChoice]:
+        """Losses that are better than the Fenchel-Young loss, and those better than all of its."""
+        if self.summaries[0].n_test < MIN_TEST_SAMPLES:
+            return set()
+        found = {one.better for one in self.differences.values()}
+        beaten = {one.second for one in self.differences.values() if one.better != one.second}
+        return {loss for loss in found if loss is not None and loss not in beaten}
+
+
+def evaluate(records: dict[FitPath, PathRecords]) -> Evaluation:
+    """One summary per loss, in the order of the paths; all share one bootstrap."""
+    by_loss: dict[LossChoice, list[PathRecords]] = {}
+    for path, one in records.items():
+        by_loss.setdefault(path.loss, []).append(one)
+    errors = np.asarray([[one.final.test_errors for one in found] for found in by_loss.values()])
     summaries = []
-    for loss in dict.fromkeys(path.loss for path in records):
-        found = [records[path] for path in records if path.loss == loss]
-        runs, chosen = [one.grid for one in found], [one.final for one in found]
-        samples = np.stack([record.test_errors for record in chosen]).astype(np.float64)
+    for (loss, found), resampled in zip(by_loss.items(), resampled_means(errors), strict=True):
+        grids, chosen = [one.grid for one in found], [one.final for one in found]
         fitted = [fit for one in found for fit in one.fits]
         summaries.append(
             LossSummary(
                 loss=loss,
                 alphas=tuple(record.alpha for record in chosen),
                 errors=np.asarray([record.test_error for record in chosen]),
-                sample_errors=samples,
-                interval=bootstrap_interval(samples),
-                dev_curve=np.mean([[fit.dev_error for fit in fits] for fits in runs], axis=0),
-                grid=tuple(fit.alpha for fit in runs[0]),
+                n_test=errors.shape[2],
+                resampled_errors=resampled,
+                dev_curve=np.mean([[fit.dev_error for fit in grid] for grid in grids], axis=0),
+                grid=tuple(fit.alpha for fit in grids[0]),
                 zeros=float(np.mean([record.zeros for record in chosen])),
-                seconds=float(np.mean([sum(fit.seconds for fit in fits) for fits in runs])),
+                seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
                 unconverged=sum(not fit.converged for fit in fitted),
                 fits=len(fitted),
             )
         )
-    return summaries
+    return Evaluation(summaries)
+
+
+def difference(first: LossSummary, second: LossSummary) -> Difference:
+    """Paired bootstrap: both losses are judged on the same splits and the same test samples."""
+    mean = first.error - second.error
+    interval = percentile_interval(first.resampled_errors - second.resampled_errors)
+    return Difference(first.loss, second.loss, mean, *interval)
 
 
 def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
     """Percentile interval of the mean of ``values``, (seeds, n), always the same one.
-
-    Dev splits and test samples are resampled: both might have been others. A bootstrap of few
-    splits is too narrow, by √((S − 1)/S) and by the ratio of the normal to the t quantile with
-    S − 1 degrees of freedom: the splits' means are moved apart by as much before resampling.
 
     Example:
         >>> low, high = bootstrap_interval(np.asarray([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
         >>> f"{low:.2f}, {high:.2f}"  # the t interval of three splits' means: -0.48, 4.48
         '-0.69, 4.69'
     """
+    return percentile_interval(resampled_means(values[None])[0])
+
+
+def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
+    """Its middle part, of the share LEVEL."""
+    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def resampled_means(values: np.ndarray) -> np.ndarray:
+    """Means of bootstrap resamples, (losses, RESAMPLES), of ``values`` (losses, seeds, n).
+
+    Dev splits and test samples are resampled, the same for every loss: both might have been
+    others. A bootstrap of few splits is too narrow, by √((S − 1)/S) and by the ratio of the normal
+    to the t quantile with S − 1 degrees of freedom: the splits' means are moved apart by as much
+    before resampling. All of this is linear in the values, so that the difference of two losses'
+    resampled means is the resampled mean of their difference.
+    """
     generator = np.random.default_rng(_SEED)
-    seeds, n = values.shape
+    values = values.astype(np.float64)
+    losses, seeds, n = values.shape
     if seeds > 1:
-        means = values.mean(axis=1, keepdims=True)
-        values = values + (_widening(seeds) - 1) * (means - means.mean())
+        means = values.mean(axis=2, keepdims=True)
+        values += (_widening(seeds) - 1) * (means - means.mean(axis=1, keepdims=True))
+    columns = values.reshape(losses * seeds, n).T
     blocks = []
     for start in range(0, RESAMPLES, max(1, _BLOCK_CELLS // n)):
         count = min(max(1, _BLOCK_CELLS // n), RESAMPLES - start)
@@ -131,28 +193,12 @@ def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
         samples = generator.integers(n, size=(count, n))
         cells = samples + n * np.arange(count)[:, None]
         times = np.bincount(cells.ravel(), minlength=count * n).reshape(count, n)
-        blocks.append((weights * (times @ values.T)).sum(axis=1) / n)
-    low, high = np.quantile(np.concatenate(blocks), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+        sums = (times @ columns).reshape(count, losses, seeds)
+        blocks.append(np.einsum("cls,cs->lc", sums, weights) / n)
+    return np.concatenate(blocks, axis=1)
 
 
 def _widening(seeds: int) -> float:
     """By how much a normal interval from the spread of few means is too narrow."""
     upper = (1 + LEVEL) / 2
     return float(np.sqrt(seeds / (seeds - 1)) * stdtrit(seeds - 1, upper) / ndtri(upper))
-
-
-def difference(first: LossSummary, second: LossSummary) -> Difference:
-    """Paired bootstrap: both losses are judged on the same splits and the same test samples."""
-    delta = first.sample_errors - second.sample_errors
-    return Difference(first.loss, second.loss, float(delta.mean()), *bootstrap_interval(delta))
-
-
-def pairs(summaries: list[LossSummary]) -> list[Difference]:
-    """Each Fitzpatrick loss against its Fenchel-Young twin."""
-    by_name = {summary.loss: summary for summary in summaries}
-    return [
-        difference(by_name[f"fitzpatrick_{name}"], summary)
-        for name, summary in by_name.items()
-        if f"fitzpatrick_{name}" in by_name
-    ]

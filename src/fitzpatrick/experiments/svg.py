@@ -1,4 +1,4 @@
-"""Small plots as inline SVG whose colours follow the page, light or dark.
+"""Small plots as inline SVG whose colors follow the page, light or dark.
 
 Plots are as wide as a telephone, so that their text is never scaled down much; labels stand above
 their rows. Series differ in marker and dash as well as in shade. Text is set in the page's own
@@ -15,7 +15,7 @@ WIDTH = 360
 _MARGIN, _TOP, _BOTTOM = 14, 4, 46
 _LABEL, _ROW = 20, 43
 _PLOT = 210  # height of a line plot's area
-_CUT = 2.0  # line plots end at so many times the least value
+MAX_RATIO = 2.0  # of the largest to the least value that a line plot shows
 HUES = 4
 MARKERS = ("circle", "square", "diamond", "triangle", "wedge", "bar")
 _CORNERS = {
@@ -40,7 +40,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One line of a plot: twins share a hue, the second of them is dashed."""
+    """One line of a plot: losses with one link share a hue, the Fitzpatrick ones are dashed."""
 
     label: str
     values: np.ndarray
@@ -99,7 +99,7 @@ def line_plot(
     logs = np.log10(np.asarray(x, dtype=float))
     least = [float(line.values.min()) for line in series]
     highest = max(float(line.values.max()) for line in series)
-    cut = max(_CUT * min(least), 1.1 * max(least))
+    cut = max(MAX_RATIO * min(least), 1.1 * max(least))
     low, high = min(least), min(highest, cut)
     span = (high - low) or 1.0
     low, high = low - 0.06 * span, high + 0.06 * span
@@ -143,7 +143,7 @@ def line_plot(
         )
         parts.append(_marker(_marker_of(i), _MARGIN + 22, y, f"fill s{line.hue % HUES}"))
         parts.append(f'<text x="{_MARGIN + 54}" y="{y + 5}">{escape(line.label)}</text>')
-    title += f": {axes[1]} over {axes[0]}, least ringed"
+    title += f": {axes[1]} over {axes[0]}, minima circled"
     return _figure(title + (", cut off above" if highest > high else ""), height, parts)
 
 

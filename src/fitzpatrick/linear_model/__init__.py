@@ -1,14 +1,25 @@
-"""Linear models x ↦ ŷ(Wx + b) as scikit-learn estimators."""
+"""Linear models x ↦ ŷ(Wx + b): scikit-learn estimators, and paths of models by one call."""
 
+from ._checks import check_features
 from ._classifier import FitzpatrickClassifier
-from ._cv import FitzpatrickClassifierCV, ProportionRegressorCV
+from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
+from ._design import constant_columns
+from ._path import LinearPath, describe_device, fit_path
+from ._problem import FittedModel
 from ._regressor import ProportionRegressor
 from .solvers import Status
 
 __all__ = [
+    "DEFAULT_ALPHAS",
+    "FittedModel",
     "FitzpatrickClassifier",
     "FitzpatrickClassifierCV",
+    "LinearPath",
     "ProportionRegressor",
     "ProportionRegressorCV",
     "Status",
+    "check_features",
+    "constant_columns",
+    "describe_device",
+    "fit_path",
 ]

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,9 +14,17 @@ from .. import engines
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss
-from ._checks import CONSTRAINTS, check_features, check_not_constant, check_settings
-from ._fitting import Fitted, Problem, Settings
-from ._rows import BinaryRows
+from ._binary import BinaryLoss
+from ._checks import (
+    CONSTRAINTS,
+    check_not_constant,
+    check_own_features,
+    check_settings,
+    unchanged_on_failure,
+)
+from ._design import Design, make_design
+from ._problem import FitSettings, FittedModel, Problem
+from ._threads import limited_blas
 from .solvers import Status
 
 
@@ -48,16 +56,30 @@ class Data:
         weights = None if self.weights is None else self.weights[rows]
         return Data(self.X[rows], self.targets[rows], self.n_classes, weights, self.binary)
 
-    def problem(self, settings: Settings) -> Problem:
-        """The loss bound to the targets of all samples of positive weight."""
-        if self.weights is not None and not self.weights.all():
-            return self.take(np.flatnonzero(self.weights)).problem(settings)
-        rows = engines.bind(
+    def without_zero_weights(self) -> "Data":
+        """The samples that count."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(np.flatnonzero(self.weights))
+
+    def design(self, settings: FitSettings) -> Design:
+        """The features as the solvers see them: one design serves every loss and every alpha."""
+        with limited_blas(settings.n_threads):
+            return make_design(
+                self.X,
+                self.weights,
+                fit_intercept=settings.fit_intercept,
+                standardize=settings.standardize,
+                n_scores=self.n_scores,
+            )
+
+    def problem(self, settings: FitSettings, design: Design) -> Problem:
+        """The loss bound to the targets."""
+        loss = engines.bind(
             settings.loss, self.targets, self.n_classes, self.X.dtype, settings.n_threads
         )
-        return Problem(
-            self.X, BinaryRows(rows) if self.binary else rows, self.n_scores, self.weights, settings
-        )
+        bound = BinaryLoss(loss) if self.binary else loss
+        return Problem(design, bound, self.n_scores, self.weights, settings)
 
 
 class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -77,19 +99,117 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
     def _as_given(self, targets: Array) -> Array:
         """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: Settings) -> Data:
-        X = check_features(self, X, reset=True)
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
+        X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
         if settings.standardize:
             check_not_constant(X, data.weights)
         return data
 
-    def _fit_one(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Check everything, fit at alpha and keep the result."""
-        settings = check_settings(self)
+    def _fit_final(
+        self,
+        data: Data,
+        settings: FitSettings,
+        alpha: float,
+        start: tuple[Array, Array] | None = None,
+    ) -> None:
+        """Fit, set the fitted attributes, and warn where the fit did not converge."""
+        data = data.without_zero_weights()
+        model = data.problem(settings, data.design(settings)).fit(alpha, start)
+        self._set_model(model, settings.loss, data.X.dtype)
+        if not model.status.converged:
+            self._warn(
+                f"stopped after {model.n_iter} iterations at gradient norm "
+                f"{model.gradient_norm:.3g}: {model.status.value}",
+                stacklevel=5,
+            )
+
+    def _set_model(self, model: FittedModel, loss: Loss, dtype: Any) -> None:
+        """Set the attributes of a fit."""
+        self.loss_ = self.loss
+        self.tightness_ = loss.tightness
+        self.coef_ = model.coef.astype(dtype)
+        self.intercept_ = model.intercept.astype(dtype)
+        self.objective_ = model.objective
+        self.gradient_norm_ = model.gradient_norm
+        self.n_iter_ = model.n_iter
+        self._status_name = model.status.name
+
+    @property
+    def status_(self) -> Status:
+        """How the solver ended; the value is a sentence."""
+        # kept by name, since skops does not persist enums
+        return Status[self._status_name]
+
+    def _warn(self, problem: str, *, stacklevel: int) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), use "
+            "standardized features (standardize=True), strengthen the penalty (alpha), or accept "
+            f"less precision with a larger tol (now {self.tol:g}).",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+    def _scores(self, X: Any) -> Array:
+        """θ, with one column per row of coef_."""
+        check_is_fitted(self)
+        X = check_own_features(self, X, reset=False)
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SinglePenalty(LinearModel):
+    """The parameters of an estimator with one alpha and one tightness."""
+
+    def __init__(
+        self,
+        loss: str | Loss = "fitzpatrick_logistic",
+        alpha: float = 1.0,
+        *,
+        tightness: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.tightness = tightness
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from features X (n, d), dense or sparse.
+
+        Args:
+            X: features.
+            y: labels (n,) of a classifier; targets (n, k) of a regressor, dense or sparse, or (n,)
+                for one column of targets, where the domain of the loss is not the simplex.
+            sample_weight: weights (n,) of the samples.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        settings = check_settings(self, self.tightness)
         data = self._check_data(X, y, sample_weight, settings)
         start = self._warm_start((data.n_scores, data.X.shape[1]))
-        self._store(data.problem(settings).fit(float(self.alpha), start), data.X.dtype)
+        self._fit_final(data, settings, float(self.alpha), start)
 
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -100,48 +220,3 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
                 f"these data need {shape}; set warm_start=False to begin anew"
             )
         return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
-
-    def _keep(self, fitted: Fitted, dtype: Any) -> None:
-        self.loss_ = self.loss
-        self.coef_ = fitted.coef.astype(dtype)
-        self.intercept_ = fitted.intercept.astype(dtype)
-        self.objective_ = fitted.result.objective
-        self.gradient_norm_ = fitted.result.gradient_norm
-        self.n_iter_ = fitted.result.n_iter
-        self._status_name = fitted.result.status.name
-
-    @property
-    def status_(self) -> Status:
-        """How the solver ended; the value is a sentence."""
-        # kept by name, since skops does not persist enums
-        return Status[self._status_name]
-
-    def _store(self, fitted: Fitted, dtype: Any) -> None:
-        """Keep the result, and warn where it is not what was asked for."""
-        self._keep(fitted, dtype)
-        if not self.status_.converged:
-            self._warn(
-                f"stopped after {self.n_iter_} iterations at gradient norm "
-                f"{self.gradient_norm_:.3g}: {self.status_.value}",
-                stacklevel=5,
-            )
-
-    def _warn(self, what: str, *, stacklevel: int) -> None:
-        warnings.warn(
-            f"{type(self).__name__}: {what}. Increase max_iter (now {self.max_iter}), standardise "
-            "the features (standardize=True), strengthen the penalty (alpha), or accept less "
-            f"precision with a larger tol (now {self.tol:g}).",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
-
-    def _scores(self, X: Any) -> Array:
-        """θ, with one column per row of coef_."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False)
-        return np.asarray(X @ self.coef_.T) + self.intercept_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

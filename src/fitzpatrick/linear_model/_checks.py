@@ -14,16 +14,17 @@ from sklearn.utils.validation import validate_data
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ..sets import Simplex
 from ..sets._base import membership_tolerance
+from ._continuation import SOLVERS
 from ._design import constant_columns
-from ._fitting import SOLVERS, Settings
+from ._problem import FitSettings
 
-MAX_ALPHAS = 1000
+MAX_GRID_SIZE = 1000
 
 # What scikit-learn checks by itself, parameter by parameter; each estimator has some of them.
 CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="left")],
+    "tightness": [Interval(Real, 0, None, closed="left"), None],
     "fit_intercept": ["boolean"],
     "standardize": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -49,11 +50,11 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def check_settings(estimator: Any) -> Settings:
+def check_settings(estimator: Any, tightness: float | None = None) -> FitSettings:
     """The parameters that all estimators share."""
     estimator._validate_params()
-    settings = Settings(
-        loss=get_loss(estimator.loss),
+    settings = FitSettings(
+        loss=get_loss(estimator.loss, tightness),
         fit_intercept=bool(estimator.fit_intercept),
         standardize=bool(estimator.standardize),
         solver=estimator.solver,
@@ -62,51 +63,77 @@ def check_settings(estimator: Any) -> Settings:
         verbose=int(estimator.verbose),
         n_threads=estimator.n_threads,
     )
-    if settings.solver == "newton-cg" and not settings.has_curvature:
-        raise ValueError(
-            f"solver='newton-cg' needs curvature, and the Hessian of the loss {estimator.loss!r} "
-            "is zero; use solver='lbfgs' or 'auto'"
-        )
+    check_solver(settings.solver, settings.loss)
     return settings
 
 
-def check_alphas(alphas: Any) -> Array:
-    """A grid of penalties, in the order given."""
-    grid = np.asarray(alphas)
+def check_solver(solver: str, loss: Loss) -> None:
+    """Raise for a solver that there is not, or that the loss gives nothing to work with."""
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(
+            f"solver must be 'auto', {' or '.join(map(repr, SOLVERS))}, got {solver!r}"
+        )
+    if solver == "newton-cg" and not loss.regularizer.has_curvature:
+        raise ValueError(
+            f"solver='newton-cg' needs curvature, and the Hessian of {loss!r} is zero; use "
+            "solver='lbfgs' or 'auto'"
+        )
+
+
+def check_grid(values: Any, name: str) -> Array:
+    """Different numbers of at least 0, in the order given."""
+    grid = np.asarray(values)
     if grid.ndim != 1 or grid.size == 0 or grid.dtype.kind not in "fiu":
         raise ValueError(
-            f"alphas must be a sequence of numbers such as [0.1, 1.0, 10.0], got {alphas!r}"
+            f"{name} must be a sequence of numbers such as [0.1, 1.0, 10.0], got {values!r}"
         )
-    if len(grid) > MAX_ALPHAS:
+    if len(grid) > MAX_GRID_SIZE:
         raise ValueError(
-            f"alphas holds {len(grid)} values and at most {MAX_ALPHAS} are allowed: one model is "
-            "fitted per value and fold; np.logspace(-4, 4, 9) covers eight orders of magnitude"
+            f"{name} holds {len(grid)} values and at most {MAX_GRID_SIZE} are allowed: one model "
+            "is fitted per value and fold; np.logspace(-4, 4, 9) covers eight orders of magnitude"
         )
     grid = grid.astype(np.float64)
     valid = np.isfinite(grid) & (grid >= 0)
     if not valid.all():
         at = int(valid.argmin())
-        raise ValueError(f"alphas[{at}] must be a finite number of at least 0, got {grid[at]:g}")
+        raise ValueError(f"{name}[{at}] must be a finite number of at least 0, got {grid[at]:g}")
     if len(np.unique(grid)) < len(grid):
-        raise ValueError(f"alphas must differ from each other, got {grid.tolist()}")
+        raise ValueError(f"{name} must differ from each other, got {grid.tolist()}")
     return grid
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place."""
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        order="C",
-    )
+_FEATURE_OPTIONS: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": (np.float64, np.float32),
+    "order": "C",
+}
+
+
+def check_features(X: Any, dtype: Any = None) -> Array:
+    """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
+
+    Args:
+        X: features (n, d).
+        dtype: float32 or float64; by default that of X, and float64 for other numbers.
+    """
+    options = _FEATURE_OPTIONS if dtype is None else {**_FEATURE_OPTIONS, "dtype": dtype}
+    X = _merge_duplicates(check_array(X, input_name="X", **options))
+    _check_squares(X)
+    return X
+
+
+def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """The same for an estimator, which remembers the number and the names of its features."""
+    X = _merge_duplicates(validate_data(estimator, X, reset=reset, **_FEATURE_OPTIONS))
+    if reset:
+        _check_squares(X)
+    return X
+
+
+def _merge_duplicates(X: Array) -> Array:
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which may be the user's
         X.sum_duplicates()
-    if reset:
-        _check_squares(X)
     return X
 
 
@@ -149,7 +176,7 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
         input_name="y",
     )
     check_consistent_length(X, y)
-    on_simplex = isinstance(loss.regularizer.domain, Simplex)
+    on_simplex = loss.regularizer.domain.has_labels
     if y.ndim == 1 and on_simplex:
         raise ValueError(
             f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
@@ -167,9 +194,9 @@ def _check_finite(y: Array) -> None:
         return
     entries = sparse.coo_array(y if y.ndim == 2 else y[:, None])
     at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-    what = "NaN" if np.isnan(entries.data[at]) else "infinity"
+    value = "NaN" if np.isnan(entries.data[at]) else "infinity"
     raise ValueError(
-        f"Input y contains {what} in row {entries.row[at]}, column {entries.col[at]}; drop the "
+        f"Input y contains {value} in row {entries.row[at]}, column {entries.col[at]}; drop the "
         "row or give it a target"
     )
 

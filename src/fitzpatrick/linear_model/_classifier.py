@@ -1,6 +1,6 @@
 """Classification with a loss on the simplex."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,17 +11,15 @@ from sklearn.utils.validation import column_or_1d
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ..sets import Simplex
-from ._base import Data, LinearModel
-from ._checks import unchanged_on_failure
-from ._rows import BinaryRows
+from ._base import Data, LinearModel, SinglePenalty
+from ._binary import with_zero_score
 
 
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
-        if not isinstance(loss.regularizer.domain, Simplex):
+        if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
@@ -94,7 +92,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
     def predict_proba(self, X: Any) -> Array:
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
         scores = self._scores(X)
-        theta = BinaryRows.pair(scores) if scores.shape[1] == 1 else scores
+        theta = with_zero_score(scores) if scores.shape[1] == 1 else scores
         return get_loss(self.loss_).link(theta)
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -103,11 +101,11 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             return np.log(self.predict_proba(X))
 
 
-class FitzpatrickClassifier(ClassModel):
+class FitzpatrickClassifier(SinglePenalty, ClassModel):
     r"""Linear classifier with a Fitzpatrick or Fenchel-Young loss on the simplex.
 
-    Minimises :math:`\sum_i w_i L(e_{y_i}, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
-    never penalised. With ``loss="logistic"`` this is scikit-learn's
+    Minimizes :math:`\sum_i w_i L(e_{y_i}, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
+    never penalized. With ``loss="logistic"`` this is scikit-learn's
     ``LogisticRegression(C=1/alpha)``. As there, two classes share one row of coefficients, the
     score of the second class against 0 for the first.
 
@@ -116,6 +114,9 @@ class FitzpatrickClassifier(ClassModel):
             simplex.
         alpha: strength of the penalty, at least 0. Without any, classes that features separate
             perfectly have no best coefficients: the fit ends at some large ones.
+        tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
+            its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
+            the loss's own. The best one depends on the data; search it as you search alpha.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
@@ -124,7 +125,7 @@ class FitzpatrickClassifier(ClassModel):
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
         tol: the fit ends when the gradient norm, in the parameters as the solver sees them
-            (centred, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
+            (centered, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
             ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
             ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
             asked for that rounding errors in the dtype of X would hide.
@@ -139,6 +140,7 @@ class FitzpatrickClassifier(ClassModel):
         coef_: W, shape (k, d), or (1, d) with two classes, in the dtype of X.
         intercept_: b, one per row of ``coef_``.
         loss_: the loss of the fit, which predictions use.
+        tightness_: its tightness.
         objective_: the objective at the end.
         gradient_norm_: norm of its gradient there, as ``tol`` sees it.
         n_iter_: iterations of the solver.
@@ -160,6 +162,7 @@ class FitzpatrickClassifier(ClassModel):
         loss: str | Loss = "fitzpatrick_logistic",
         alpha: float = 1.0,
         *,
+        tightness: float | None = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: dict[Any, float] | str | None = None,
@@ -170,20 +173,17 @@ class FitzpatrickClassifier(ClassModel):
         verbose: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
+        super().__init__(
+            loss,
+            alpha,
+            tightness=tightness,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            verbose=verbose,
+            n_threads=n_threads,
+        )
         self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from features X (n, d), dense or sparse, and labels y (n,)."""
-        with unchanged_on_failure(self):
-            self._fit_one(X, y, sample_weight)
-        return self

@@ -1,9 +1,9 @@
-"""Estimators that choose alpha by cross-validation or on a dev set."""
+"""Estimators that choose alpha and the tightness by cross-validation or on a dev set."""
 
 import copy
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,11 +15,11 @@ from sklearn.model_selection import check_cv
 from .. import metrics
 from .._array import Array
 from .._weights import check_weights
-from ..losses import Loss
+from ..losses import Loss, get_loss
 from ._base import Data, LinearModel
-from ._checks import check_alphas, check_features, check_settings, unchanged_on_failure
+from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
-from ._fitting import Settings
+from ._problem import FitSettings
 from ._regressor import ProportionModel
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
@@ -39,10 +39,41 @@ class CrossValidated(LinearModel):
 
     _default_scoring: ClassVar[str]
 
+    def __init__(
+        self,
+        loss: str | Loss = "fitzpatrick_logistic",
+        alphas: Any = DEFAULT_ALPHAS,
+        *,
+        tightnesses: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        cv: Any = None,
+        scoring: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        verbose: int = 0,
+        n_threads: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alphas = alphas
+        self.tightnesses = tightnesses
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.cv = cv
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.n_threads = n_threads
+        self.n_jobs = n_jobs
+
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
     ) -> Self:
-        """Choose alpha, then fit all of X and y with it.
+        """Choose alpha and the tightness, then fit all of X and y with them.
 
         Args:
             X: features (n, d), dense or sparse.
@@ -51,7 +82,7 @@ class CrossValidated(LinearModel):
                 takes them: the metrics of this package do, a function without an argument
                 ``sample_weight`` does not.
             groups: groups of the samples, for splitters that ask for them.
-            dev: (X_dev, y_dev) or (X_dev, y_dev, weights) to score the alphas on instead of folds;
+            dev: (X_dev, y_dev) or (X_dev, y_dev, weights) to score the models on instead of folds;
                 the model is then fitted on X and y alone.
         """
         with unchanged_on_failure(self):
@@ -60,7 +91,8 @@ class CrossValidated(LinearModel):
 
     def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
         settings = check_settings(self)
-        alphas = check_alphas(self.alphas)
+        self.alphas_ = check_grid(self.alphas, "alphas")
+        losses = self._check_tightnesses(settings.loss)
         data = self._check_data(X, y, sample_weight, settings)
         scorer = self._scorer()
         parts = (
@@ -69,19 +101,25 @@ class CrossValidated(LinearModel):
             else iter([(data, self._check_dev(dev, data.n_classes, settings.loss))])
         )
         results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_path)(self, part, settings, alphas, scorer, held_out)
+            delayed(_score_paths)(self, part, settings, losses, self.alphas_, scorer, held_out)
             for part, held_out in parts
         )
-        self.alphas_ = alphas
-        self.scores_ = np.asarray([scores for scores, _ in results])
-        self._choose()
-        self._store(data.problem(settings).fit(self.alpha_), data.X.dtype)
+        scores = np.asarray([scores for scores, _ in results])
+        chosen = self._choose(scores, losses)
+        self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
+        self._fit_final(data, replace(settings, loss=chosen), self.alpha_)
         unfinished = sum(count for _, count in results)
         if unfinished:
             self._warn(
-                f"{unfinished} of {self.scores_.size} fits of the path did not converge",
-                stacklevel=4,
+                f"{unfinished} of {scores.size} fits of the path did not converge", stacklevel=4
             )
+
+    def _check_tightnesses(self, loss: Loss) -> list[Loss]:
+        """The loss at every tightness to choose from."""
+        if self.tightnesses is None:
+            return [loss]
+        self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
+        return [get_loss(self.loss, float(tightness)) for tightness in self.tightnesses_]
 
     def _folds(
         self, data: Data, weights: Array | None, groups: Any
@@ -114,23 +152,32 @@ class CrossValidated(LinearModel):
                 f"{type(dev).__name__}"
             )
         try:
-            X = check_features(self, dev[0], reset=False)
+            X = check_own_features(self, dev[0], reset=False)
             y = self._check_more_targets(dev[1], X, n_classes, loss)
             return HeldOut(X, y, check_weights(dev[2] if len(dev) == 3 else None, X))
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error
 
-    def _choose(self) -> None:
-        """The best mean score; among equals the strongest penalty."""
-        mean = self.scores_.mean(axis=0)
+    def _choose(self, scores: Array, losses: list[Loss]) -> Loss:
+        """The best mean score; among equals the strongest penalty, then the tightness named first.
+
+        Args:
+            scores: shape (folds, alphas, losses).
+            losses: one per tightness.
+        """
+        mean = scores.mean(axis=0)
         bad = np.isnan(mean) | np.isposinf(mean)
         if bad.any() or np.isneginf(mean).all():
+            alphas = self.alphas_[~np.isfinite(mean).all(axis=1)].tolist()
             raise ValueError(
-                f"scoring={self.scoring!r} gave no finite score for alphas "
-                f"{self.alphas_[~np.isfinite(mean)].tolist()}; choose another metric"
+                f"scoring={self.scoring!r} gave no finite score for alphas {alphas}; choose "
+                "another metric"
             )
         self.best_score_ = float(mean.max())
-        self.alpha_ = float(self.alphas_[mean == mean.max()].max())
+        best = np.argwhere(mean == mean.max())
+        alpha, loss = best[np.argmax(self.alphas_[best[:, 0]])]
+        self.alpha_ = float(self.alphas_[alpha])
+        return losses[int(loss)]
 
     def _scorer(self) -> Any:
         scoring = self._default_scoring if self.scoring is None else self.scoring
@@ -155,39 +202,50 @@ def _takes_weights(scorer: Any) -> bool:
     )
 
 
-def _score_path(
+def _score_paths(
     model: CrossValidated,
     data: Data,
-    settings: Settings,
+    settings: FitSettings,
+    losses: list[Loss],
     alphas: Array,
     scorer: Any,
     held_out: HeldOut,
 ) -> tuple[Array, int]:
-    """Scores of all alphas, fitted from strong to weak, and how many fits did not converge."""
+    """Scores (alphas, losses), and how many fits did not converge.
+
+    For each loss the alphas are fitted from strong to weak; all losses share one design.
+    """
     y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
     weighted = held_out.weights is not None and _takes_weights(scorer)
     extra = {"sample_weight": held_out.weights} if weighted else {}
     order = np.argsort(-alphas)
-    scores = np.empty(len(alphas))
+    scores = np.empty((len(alphas), len(losses)))
     unfinished = 0
     probe = copy.copy(model)
     probe.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare with
-    for i, fitted in zip(order, data.problem(settings).path(alphas[order]), strict=True):
-        probe._keep(fitted, data.X.dtype)
-        scores[i] = scorer(probe, held_out.X, y, **extra)
-        unfinished += not fitted.result.status.converged
+    data = data.without_zero_weights()
+    design = data.design(settings)
+    for j, loss in enumerate(losses):
+        problem = data.problem(replace(settings, loss=loss), design)
+        for i, fitted in zip(order, problem.path(alphas[order]), strict=True):
+            probe._set_model(fitted, loss, data.X.dtype)
+            scores[i, j] = scorer(probe, held_out.X, y, **extra)
+            unfinished += not fitted.status.converged
     return scores, unfinished
 
 
 class ProportionRegressorCV(CrossValidated, ProportionModel):
-    r"""A :class:`ProportionRegressor` that chooses its alpha.
+    r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
-    For each fold a path of models is fitted from the strongest penalty to the weakest, each started
-    at the one before; the alpha with the best mean score is fitted to all samples.
+    For each fold and tightness a path of models is fitted from the strongest penalty to the
+    weakest, each started at the one before; the pair with the best mean score is fitted to all
+    samples.
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`ProportionRegressor`.
         alphas: the strengths to choose from.
+        tightnesses: the numbers c of the loss to choose from, such as ``[0, 0.5, 1, 2]``, together
+            with the alphas; None is the loss's own alone.
         standardize: as in :class:`ProportionRegressor`; measured on the training part of each fold.
         cv: a number of folds, any scikit-learn splitter, an iterable of pairs of indices, or None
             for five folds. Folds by number are consecutive samples, so that an order in the data
@@ -203,8 +261,11 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     Attributes:
         alpha_: the chosen strength.
         alphas_: the strengths that were tried.
-        scores_: shape (folds, alphas), higher is better.
-        best_score_: mean score of ``alpha_`` over the folds.
+        tightness_: the chosen tightness; the loss's own where ``tightnesses`` is None.
+        tightnesses_: those that were tried; not there where ``tightnesses`` is None.
+        scores_: shape (folds, alphas), and (folds, alphas, tightnesses) where ``tightnesses`` is
+            not None; higher is better.
+        best_score_: mean score of the chosen pair over the folds.
         coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
             in :class:`ProportionRegressor`.
 
@@ -220,45 +281,17 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 
     _default_scoring = "squared_error"
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs
-
 
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
-    r"""A :class:`FitzpatrickClassifier` that chooses its alpha.
+    r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    For each fold a path of models is fitted from the strongest penalty to the weakest, each started
-    at the one before; the alpha with the best mean score is fitted to all samples.
+    For each fold and tightness a path of models is fitted from the strongest penalty to the
+    weakest, each started at the one before; the pair with the best mean score is fitted to all
+    samples.
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
-        alphas: the strengths to choose from.
+        alphas, tightnesses, verbose, n_threads, n_jobs: as in :class:`ProportionRegressorCV`.
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
@@ -269,15 +302,10 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default the accuracy. The former compare
             probabilities with one-hot rows.
-        verbose: print the progress of every fit; 0 is silent.
-        n_threads: threads of each fit.
-        n_jobs: folds that are fitted at a time, by joblib.
 
     Attributes:
-        alpha_: the chosen strength.
-        alphas_: the strengths that were tried.
-        scores_: shape (folds, alphas), higher is better.
-        best_score_: mean score of ``alpha_`` over the folds.
+        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
+            :class:`ProportionRegressorCV`.
         coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
             in :class:`FitzpatrickClassifier`.
 
@@ -297,6 +325,7 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         loss: str | Loss = "fitzpatrick_logistic",
         alphas: Any = DEFAULT_ALPHAS,
         *,
+        tightnesses: Any = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: dict[Any, float] | str | None = None,
@@ -309,16 +338,19 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         n_threads: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
+        super().__init__(
+            loss,
+            alphas,
+            tightnesses=tightnesses,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            cv=cv,
+            scoring=scoring,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            verbose=verbose,
+            n_threads=n_threads,
+            n_jobs=n_jobs,
+        )
         self.class_weight = class_weight
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs

@@ -1,7 +1,7 @@
 r"""The features as a linear map from parameters to scores.
 
 Parameters are a matrix P of shape (p, k): one row per feature and, with an intercept, a last row of
-ones' coefficients. Features may be centred and scaled,
+ones' coefficients. Features may be centered and scaled,
 
 .. math:: \Theta = (X - 1 \mu^\top) \, \mathrm{diag}(1/\sigma) \, P_{1:d} + 1 \, P_{d+1},
 
@@ -9,9 +9,9 @@ and the map to coefficients of the original X is
 
 .. math:: W = P_{1:d}^\top \mathrm{diag}(1/\sigma), \qquad b = P_{d+1} - W \mu.
 
-With an intercept, which is not penalised, centring changes nothing but the conditioning of the
-problem, for the better. A dense X is centred in a copy. A sparse X never becomes dense: its
-centring is a rank-one correction of the two products.
+With an intercept, which is not penalized, centering changes nothing but the conditioning of the
+problem, for the better. A dense X is centered in a copy. A sparse X never becomes dense: its
+centering is a rank-one correction of the two products.
 
 A dense X is also rotated to its principal directions where that pays, :math:`X V P'` instead of
 :math:`X P`: the penalty stays what it is, the Gram matrix becomes diagonal, which is what the
@@ -56,11 +56,24 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     return Scaling(np.where(constant, low, mean), np.where(constant, 1.0, np.sqrt(variance)))
 
 
-def constant_columns(X: Array, weights: Array | None) -> Array:
-    """Indices of the columns that hold one value only in the rows of positive weight."""
-    if weights is not None and not weights.all():
-        X = X[np.flatnonzero(weights)]
-    return np.flatnonzero(_is_constant(*_range(X), X.dtype))
+def constant_columns(
+    X: Array, sample_weight: Array | None = None, *, zero_only: bool = False
+) -> Array:
+    """Indices of the columns that hold one value only, in the rows of positive weight.
+
+    Centered features have nothing to learn from them; ``standardize`` cannot scale them. Where
+    nothing is centered, a column of ones is an intercept: ``zero_only`` names columns of zeros.
+
+    Example:
+        >>> constant_columns(np.asarray([[1.0, 7.0, 0.0], [2.0, 7.0, 0.0]]))
+        array([1, 2])
+    """
+    if sample_weight is not None and not np.all(sample_weight):
+        X = X[np.flatnonzero(sample_weight)]
+    low, high = _range(X)
+    if zero_only:
+        return np.flatnonzero((low == 0) & (high == 0))
+    return np.flatnonzero(_is_constant(low, high, X.dtype))
 
 
 def _mean(X: Array, weights: Array | None) -> Array:
@@ -77,9 +90,9 @@ def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
         mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
         return mean, variance
     mean = _mean(X, weights)
-    centred = X - mean
-    correction = _mean(centred, weights)  # the sum of many rows is rounded
-    variance = _mean(np.square(centred, out=centred), weights) - np.square(correction)
+    centered = X - mean
+    correction = _mean(centered, weights)  # the sum of many rows is rounded
+    variance = _mean(np.square(centered, out=centered), weights) - np.square(correction)
     return mean + correction, np.maximum(variance, 0.0)
 
 
@@ -99,7 +112,7 @@ def _is_constant(low: Array, high: Array, dtype: Any) -> Array:
 
 
 class Design(ABC):
-    """Centred and scaled features, with or without an intercept.
+    """Centered and scaled features, with or without an intercept.
 
     Attributes:
         n_features: d.
@@ -183,7 +196,7 @@ class Design(ABC):
         return self.place(parameters)
 
     def _to_features(self, parameters: Array) -> Array:
-        """From penalised parameters to coefficients of the scaled features, (d, k)."""
+        """From penalized parameters to coefficients of the scaled features, (d, k)."""
         return parameters
 
     def _from_features(self, parameters: Array) -> Array:
@@ -259,7 +272,7 @@ class DenseDesign(Design):
 
 
 class SparseDesign(Design):
-    """Sparse features, scaled in a copy of their non-zeros, centred by a rank-one correction."""
+    """Sparse features, scaled in a copy of their non-zeros, centered by a rank-one correction."""
 
     def __init__(
         self, X: Array, weights: Array | None, scaling: Scaling, fit_intercept: bool

@@ -3,7 +3,7 @@ r"""The objective of every model here, as a function of the parameters P of a de
 .. math:: f(P) = \sum_i w_i L(y_i, \theta_i) + \tfrac{\alpha}{2} \|P_{1:d}\|^2,
           \qquad \Theta = \mathrm{design}(P)
 
-The intercept, the last row of P, is never penalised.
+The intercept, the last row of P, is never penalized.
 """
 
 import copy
@@ -15,19 +15,19 @@ from typing import Literal, Self
 import numpy as np
 
 from .._array import Array, namespace
+from ..engines import BoundLoss, HessianOperator
 from ._design import Design
 from ._preconditioner import Blocks, Map, Memory, Spectral
-from ._rows import Entrywise, Product, Rows
 from ._vectors import copy as copied
 from ._vectors import inner, norm
 
-# Classes up to which the curvature of all rows is computed in full: from the curvatures of the
-# entries where the rows have them, else by one product with the rows for each class.
-_MAX_FULL, _MAX_PRODUCTS = 64, 8
-_FEW = 32
-_FLAT = 1e-8  # mean curvature below this is none
-_SHARE_AT_KINKS = 0.1  # of the mean curvature, added to that of each class
-_PAIRS, _PAIRS_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
+# Classes up to which the curvature of all rows is computed in full: from the slopes of the entries
+# where the Hessian has them, else by one Hessian product for each class.
+MAX_CLASSES_BY_ENTRIES, MAX_CLASSES_BY_PRODUCTS = 64, 8
+MAX_COLUMN_MAJOR_CLASSES = 32
+MIN_CURVATURE = 1e-8  # a mean curvature below this counts as none
+KINK_CURVATURE_SHARE = 0.1  # of the mean curvature, added to that of each class
+MAX_PAIRS, MAX_PAIR_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Objective:
 
     Args:
         design: the features.
-        rows: the loss at the targets.
+        loss: bound to the targets.
         weights: w, or None for ones.
         alpha: strength of the penalty.
         n_scores: k.
@@ -71,7 +71,7 @@ class Objective:
     def __init__(
         self,
         design: Design,
-        rows: Rows,
+        loss: BoundLoss,
         weights: Array | None,
         alpha: float,
         n_scores: int,
@@ -80,7 +80,7 @@ class Objective:
     ) -> None:
         self.has_kinks = has_kinks
         self.design = design
-        self.rows = rows
+        self.loss = loss
         self.weights = weights
         self.alpha = alpha
         self.n_scores = n_scores
@@ -89,7 +89,7 @@ class Objective:
             None if weights is None else design.place(weights[:, None].astype(design.dtype))
         )
         # products with few columns are faster if these are contiguous
-        self._order: Literal["C", "F"] = "F" if n_scores <= _FEW else "C"
+        self._order: Literal["C", "F"] = "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
         self._workspace = _Workspace(design, n_scores, self._order)
         self._memory = self._empty_memory()
         self._spectral: list[Spectral] = []  # the latest one
@@ -111,7 +111,7 @@ class Objective:
 
     def _empty_memory(self) -> Memory:
         pair_bytes = 16 * self.design.n_parameters * self.n_scores
-        size = min(_PAIRS, max(1, _PAIRS_BYTES // pair_bytes))
+        size = min(MAX_PAIRS, max(1, MAX_PAIR_BYTES // pair_bytes))
         return Memory(size, self.design.n_penalized, self.design.place)
 
     def zero(self) -> Array:
@@ -129,11 +129,11 @@ class Objective:
         space = self._workspace
         theta = self.design.scores(parameters, out=space.theta)
         space.parameters = parameters
-        values, residual = self.rows.value_and_gradient(theta, (space.values, space.residual))
+        values, residual = self.loss.value_and_gradient(theta, (space.values, space.residual))
         total = float(self._sum(values))
         if not math.isfinite(total):
-            nowhere = namespace(parameters).full_like(parameters, math.nan)
-            return Point(parameters, math.inf, nowhere, self.alpha)
+            no_gradient = namespace(parameters).full_like(parameters, math.nan)
+            return Point(parameters, math.inf, no_gradient, self.alpha)
         if self._column is not None:
             residual *= self._column
         gradient = self.design.adjoint(residual)
@@ -156,19 +156,19 @@ class Objective:
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""
         if not self._spectral:
-            self._learn(self._row_curvature(point))
+            self._learn(self._row_hessians(point))
         return point.parameters - self._inverse()(point.gradient)
 
     def curvature(self, point: Point) -> tuple[Map, Map]:
         """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
-        rows = self._row_curvature(point)
+        hessian = self._row_hessians(point)
         d = self.design.n_penalized
         buffer = self._workspace.tangent
 
         def product(direction: Array) -> Array:
             self._blocks.products += 1
             tangent = self.design.scores(direction, out=buffer)
-            tangent = rows(tangent, tangent)
+            tangent = hessian(tangent, tangent)
             if self._column is not None:
                 tangent *= self._column
             out = self.design.adjoint(tangent)
@@ -176,24 +176,24 @@ class Objective:
             self._memory.add(direction, out, self.alpha)
             return out
 
-        self._learn(rows)
-        if self._blocks.products > self.design.block_cost and isinstance(rows, Entrywise):
+        self._learn(hessian)
+        if self._blocks.products > self.design.block_cost and hessian.d is not None:
             self._blocks.set(None, self.alpha)  # their memory is needed
-            self._blocks.set(self._block_inverse(rows), self.alpha)
+            self._blocks.set(self._block_inverse(hessian), self.alpha)
         return product, self._inverse()
 
-    def _row_curvature(self, point: Point) -> Product:
+    def _row_hessians(self, point: Point) -> HessianOperator:
         """Hessians of the rows; the scores may still be there."""
         space = self._workspace
         if space.parameters is not point.parameters:
             self.design.scores(point.parameters, out=space.theta)
             space.parameters = point.parameters
-        return self.rows.hessian_operator(space.theta)
+        return self.loss.hessian_operator(space.theta)
 
-    def _learn(self, rows: Product) -> None:
+    def _learn(self, hessian: HessianOperator) -> None:
         """M₀ from the curvature of the rows: of all classes together, or of each by itself."""
-        curvature, vectors = self._row_spectrum(rows)
-        if curvature.max() <= _FLAT * self.total_weight:  # on the flat part of a loss
+        curvature, vectors = self._row_spectrum(hessian)
+        if curvature.max() <= MIN_CURVATURE * self.total_weight:  # on the flat part of a loss
             curvature, vectors = np.full(self.n_scores, self.total_weight), None
         # directions without curvature, as on the simplex, hold nothing but rounding errors
         least = self._negligible * curvature.max()
@@ -217,27 +217,27 @@ class Objective:
             base = self._spectral[0].inverse(self.alpha)
         return self._memory.inverse(base, self.alpha)
 
-    def _block_inverse(self, rows: Entrywise) -> Map | None:
+    def _block_inverse(self, hessian: HessianOperator) -> Map | None:
         """M₀⁻¹ from the exact blocks of the classes.
 
         Where the entries of a row are coupled, what is the same for all classes changes nothing
         but the penalty, and is kept apart.
         """
         d, weights = self.design.n_penalized, self._column
-        curvature = self._diagonal(rows)
+        curvature = self._diagonal(hessian)
         if weights is not None:
             curvature = curvature * weights
         # Directions without curvature are as in the spectral M₀; where there are kinks, curvature
         # may be beyond the next one, so that M would call steps short that are not.
         spectral = self._spectral[0]
         if self.has_kinks:
-            least = _SHARE_AT_KINKS * float(spectral.curvature.mean())
+            least = KINK_CURVATURE_SHARE * float(spectral.curvature.mean())
         else:
             least = self._negligible * float(spectral.curvature.max())
         ridge = spectral.spectrum * least
         ridge[:d] += self.alpha
         inverse = self.design.block_inverse(curvature, ridge)
-        if inverse is None or rows.total is None:
+        if inverse is None or hessian.total is None:
             return inverse
         common = self.design.place(np.full((self.design.n_parameters, 1), self.total_weight))
         if self.alpha > 0:
@@ -250,35 +250,33 @@ class Objective:
 
         return apply
 
-    def _row_spectrum(self, rows: Product) -> tuple[Array, Array | None]:
+    def _row_spectrum(self, hessian: HessianOperator) -> tuple[Array, Array | None]:
         """Eigenvalues and eigenvectors of C, or with many classes something simpler like C."""
-        if isinstance(rows, Entrywise):
-            if self.n_scores > _MAX_FULL:
-                return self._class_curvatures(rows), None
-            full = self._curvature_of_entries(rows)
-        elif self.n_scores > _MAX_PRODUCTS:
-            return np.full(self.n_scores, self._mean_curvature(rows)), None
+        if hessian.d is not None:
+            if self.n_scores > MAX_CLASSES_BY_ENTRIES:
+                return self._sum(self._diagonal(hessian)), None
+            full = self._curvature_by_entries(hessian)
+        elif self.n_scores > MAX_CLASSES_BY_PRODUCTS:
+            return np.full(self.n_scores, self._mean_curvature(hessian)), None
         else:
-            full = self._curvature_by_products(rows)
+            full = self._curvature_by_products(hessian)
         eigenvalues, vectors = np.linalg.eigh(full)
         return eigenvalues, vectors
 
-    def _curvature_of_entries(self, rows: Entrywise) -> Array:
+    def _curvature_by_entries(self, hessian: HessianOperator) -> Array:
         """C = Σ w_i (diag(d_i) − d_i d_iᵀ / ⟨d_i, 1⟩)."""
-        full = np.diag(self._sum(rows.d))
-        if rows.total is not None:
-            full -= self.design.fetch(rows.d.T @ (rows.d * self._share(rows.total)))
+        d: Array = hessian.d
+        full = np.diag(self._sum(d))
+        if hessian.total is not None:
+            full -= self.design.fetch(d.T @ (d * self._share(hessian.total)))
         return full
 
-    def _class_curvatures(self, rows: Entrywise) -> Array:
-        """The diagonal of C."""
-        return self._sum(self._diagonal(rows))
-
-    def _diagonal(self, rows: Entrywise) -> Array:
+    def _diagonal(self, hessian: HessianOperator) -> Array:
         """The diagonals of the rows' Hessians, (n, k)."""
-        if rows.total is None:
-            return rows.d
-        return rows.d - rows.d * rows.d * self._share(rows.total, weighted=False)
+        d: Array = hessian.d
+        if hessian.total is None:
+            return d
+        return d - d * d * self._share(hessian.total, weighted=False)
 
     def _share(self, total: Array, *, weighted: bool = True) -> Array:
         """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
@@ -288,21 +286,21 @@ class Objective:
             return share[:, None] * self._column
         return share[:, None]
 
-    def _curvature_by_products(self, rows: Product) -> Array:
+    def _curvature_by_products(self, hessian: HessianOperator) -> Array:
         """C, column by column."""
         full = np.empty((self.n_scores, self.n_scores))
         tangent = self._workspace.tangent
         for j in range(self.n_scores):
             tangent[...] = 0
             tangent[:, j] = 1
-            full[:, j] = self._sum(rows(tangent, tangent))
+            full[:, j] = self._sum(hessian(tangent, tangent))
         return (full + full.T) / 2
 
-    def _mean_curvature(self, rows: Product) -> float:
+    def _mean_curvature(self, hessian: HessianOperator) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
         tangent = self._workspace.tangent
         tangent[...] = self._signs
-        product = rows(tangent, tangent)
+        product = hessian(tangent, tangent)
         product *= self._signs
         return float(max(self._sum(product).mean(), 0.0))
 
@@ -312,16 +310,16 @@ class Objective:
         signs = np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8)
         return self.design.place(2 * signs - 1)
 
-    def _sum(self, rows: Array) -> Array:
+    def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples."""
         if self._weights is not None:
-            return self.design.fetch(self._weights @ rows)
-        xp = namespace(rows)
-        return self.design.fetch(xp.sum(rows, axis=0, dtype=xp.float64))
+            return self.design.fetch(self._weights @ values)
+        xp = namespace(values)
+        return self.design.fetch(xp.sum(values, axis=0, dtype=xp.float64))
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
-        self._learn(self._row_curvature(point))
+        self._learn(self._row_hessians(point))
         mean = self.design.fetch(self._spectral[0].curvature).mean(keepdims=True)
         spectral = Spectral(self.design.spectrum, self.design.n_penalized, mean)
         return 1 / np.sqrt(spectral.diagonal(self.alpha))

@@ -19,7 +19,7 @@ from ._vectors import inner
 
 Map = Callable[[Array], Array]
 
-_SMALLEST = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
+MIN_DIAGONAL = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Spectral:
         largest = float(diagonal.max())
         if largest <= 0:
             return diagonal + 1.0
-        return namespace(diagonal).clip(diagonal, min=_SMALLEST * largest)
+        return namespace(diagonal).clip(diagonal, min=MIN_DIAGONAL * largest)
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M₀⁻¹ R."""

@@ -8,9 +8,9 @@ from sklearn.base import RegressorMixin
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
-from ..sets import Simplex
-from ._base import Data, LinearModel
-from ._checks import check_proportions, unchanged_on_failure
+from ._base import Data, LinearModel, SinglePenalty
+from ._checks import check_proportions
+from ._problem import FittedModel
 
 
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -52,46 +52,37 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         # parameters may be wrong until fit says so
         known = isinstance(self.loss, Loss) or self.loss in loss_names()
         tags.target_tags.single_output = not (
-            known and isinstance(get_loss(self.loss).regularizer.domain, Simplex)
+            known and get_loss(self.loss).regularizer.domain.has_labels
         )
         return tags
 
 
-class ProportionRegressor(ProportionModel):
+class ProportionRegressor(SinglePenalty, ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
-    Minimises :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
-    never penalised. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
+    Minimizes :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
+    never penalized. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
     ``PoissonRegressor(alpha / n)`` for n samples. Two proportions have two rows of coefficients:
     their model is that of :class:`FitzpatrickClassifier`, with its single row, at ``alpha / 2``.
 
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
             targets live: rows on the simplex for ``logistic``, ``sparsemax``, ``entmax15`` and
-            their Fitzpatrick twins, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
+            their Fitzpatrick losses, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
             non-negative numbers for ``poisson``, all numbers for ``squared``.
         alpha: strength of the penalty, at least 0. Without any, classes that features separate
             perfectly have no best coefficients: the fit ends at some large ones.
-        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
-        standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
-            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
-        solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
-            ``"auto"``: the former wherever the loss has curvature.
-        tol: the fit ends when the gradient norm, in the parameters as the solver sees them
-            (centred, scaled, rotated), is at most ``tol`` times that at zero coefficients, and
-            ``gradient_norm_² / (2 alpha)``, which without an intercept bounds how far
-            ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
-            asked for that rounding errors in the dtype of X would hide.
-        max_iter: most iterations of the solver.
-        warm_start: whether to start from the coefficients of the previous fit, whatever its data
-            and classes were; the optimum is the same.
-        verbose: print the progress every so many iterations; 0 is silent.
-        n_threads: threads for matrix products and rows; None leaves it to the libraries.
+        tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
+            its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
+            the loss's own. The best one depends on the data; search it as you search alpha.
+        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads: as in
+            :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
         loss_: the loss of the fit, which predictions use.
+        tightness_: its tightness.
         objective_: the objective at the end.
         gradient_norm_: norm of its gradient there, as ``tol`` sees it.
         n_iter_: iterations of the solver.
@@ -100,8 +91,7 @@ class ProportionRegressor(ProportionModel):
         feature_names_in_: names of the features, if X had any.
 
     Example:
-        >>> import numpy as np
-        >>> from fitzpatrick.linear_model import ProportionRegressor
+        >>>         >>> from fitzpatrick.linear_model import ProportionRegressor
         >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
         >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
         >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
@@ -109,36 +99,17 @@ class ProportionRegressor(ProportionModel):
         array([[0.53, 0.47]])
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
+    @classmethod
+    def from_model(cls, model: FittedModel, loss: str | Loss, **parameters: Any) -> Self:
+        """A regressor as a fit leaves it, with a model of :func:`fit_path` or of a file.
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from features X (n, d) and targets y (n, k), each dense or sparse.
-
-        A y of shape (n,) is one column of targets, for losses whose domain is not the simplex.
+        Args:
+            model: coefficients and how they were found.
+            loss: that of the fit.
+            parameters: further ones of the constructor, such as ``tightness``.
         """
-        with unchanged_on_failure(self):
-            self._fit_one(X, y, sample_weight)
-        return self
+        regressor = cls(loss, model.alpha, **parameters)
+        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef.dtype)
+        regressor._is_single = False
+        regressor.n_features_in_ = model.coef.shape[1]
+        return regressor

@@ -6,7 +6,7 @@ from .._array import Array
 from ._threads import limited_blas
 
 # Hessian products that a rotation may cost at most, by counts of arithmetic operations.
-_WORTH = 150
+MAX_ROTATION_COST = 150
 
 
 def rotation_pays(n_samples: int, n_features: int, n_scores: int) -> bool:
@@ -17,7 +17,7 @@ def rotation_pays(n_samples: int, n_features: int, n_scores: int) -> bool:
     """
     smaller = min(n_samples, n_features)
     cost = smaller + 2.5 * smaller**3 / (n_samples * n_features)
-    return cost <= _WORTH * n_scores
+    return cost <= MAX_ROTATION_COST * n_scores
 
 
 def principal_directions(features: Array, weights: Array | None) -> Array:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
 
-_SMALL = 2e7  # operations of a product that takes about a millisecond
+MAX_SERIAL_OPERATIONS = 2e7  # operations of a product that takes about a millisecond
 
 _lock = threading.Lock()
 _active = 0
@@ -34,7 +34,7 @@ def blas_threads(n_threads: int | None, operations: float) -> int | None:
     A second thread saves little on small products, and costs milliseconds for each of them where
     another process keeps the cores busy.
     """
-    return 1 if n_threads is None and operations < _SMALL else n_threads
+    return 1 if n_threads is None and operations < MAX_SERIAL_OPERATIONS else n_threads
 
 
 @contextmanager

@@ -13,9 +13,9 @@ convex in y as well.
 
 from dataclasses import dataclass, field
 
+from .. import engines
 from .._array import Array, quiet
 from .._validation import as_tightness, check_label_domain
-from ..engines import evaluate
 from ..regularizers import Regularizer, Solution
 
 
@@ -72,7 +72,8 @@ class Loss:
     @quiet
     def value(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The loss of each row, shape (n,); non-negative, 0 exactly at y = link(θ)."""
-        return evaluate(self, y, theta, n_threads).value()
+        bound, theta, restore = engines.bind_pair(self, y, theta, n_threads)
+        return restore(bound.value(theta))
 
     def __call__(self, y: Array, theta: Array) -> Array:
         """The same as :meth:`value`."""
@@ -81,7 +82,8 @@ class Loss:
     @quiet
     def gradient(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """Gradient in θ, shape (n, k): y_star(y, θ) − y."""
-        return evaluate(self, y, theta, n_threads).gradient()
+        bound, theta, restore = engines.bind_pair(self, y, theta, n_threads)
+        return restore(bound.gradient(theta))
 
     @quiet
     def value_and_gradient(
@@ -101,7 +103,7 @@ class Loss:
             n_threads: how many threads to use for NumPy scores, by default one per core. The
                 results do not depend on it.
         """
-        return evaluate(self, y, theta, n_threads).value_and_gradient(out)
+        return engines.value_and_gradient(self, y, theta, out, n_threads)
 
     @quiet
     def hessian_product(
@@ -122,12 +124,13 @@ class Loss:
             out: NumPy array of shape (n, k) to write the result into; it may be ``v`` itself.
             n_threads: how many threads to use for NumPy scores, by default one per core.
         """
-        return evaluate(self, y, theta, n_threads).hessian_product(v, out)
+        return engines.hessian_product(self, y, theta, v, out, n_threads)
 
     @quiet
     def y_star(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The maximizer that the gradient is made of, shape (n, k)."""
-        return evaluate(self, y, theta, n_threads).y_star()
+        bound, theta, restore = engines.bind_pair(self, y, theta, n_threads)
+        return restore(bound.y_star(theta))
 
     def link(self, theta: Array) -> Array:
         """The predictions ŷ(θ) that belong to the scores, shape (n, k); the same for every c."""

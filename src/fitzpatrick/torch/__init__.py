@@ -12,7 +12,7 @@ Example:
     torch.Size([3, 5])
 """
 
-from typing import TYPE_CHECKING
+# Written by tools/write_torch.py: change that and run it again.
 
 try:
     import torch as _torch  # noqa: F401
@@ -22,11 +22,46 @@ except ImportError as error:
         "pip install 'fitzpatrick[torch]'"
     ) from error
 
-from . import functional, modules
-from .modules import *  # noqa: F403  # the names are generated from the registry
+from . import functional
+from .modules import (
+    Entmax15Loss,
+    FenchelYoungLoss,
+    FitzpatrickEntmax15Loss,
+    FitzpatrickLogisticLoss,
+    FitzpatrickLoss,
+    FitzpatrickPoissonLoss,
+    FitzpatrickSigmoidLoss,
+    FitzpatrickSparsemaxLoss,
+    FitzpatrickSparseSigmoidLoss,
+    FitzpatrickSquaredLoss,
+    LogisticLoss,
+    LossModule,
+    PerceptronLoss,
+    PoissonLoss,
+    SigmoidLoss,
+    SparsemaxLoss,
+    SparseSigmoidLoss,
+    SquaredLoss,
+)
 
-__all__ = ["functional", *modules.__all__]
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> type[modules.LossModule]: ...
+__all__ = [
+    "Entmax15Loss",
+    "FenchelYoungLoss",
+    "FitzpatrickEntmax15Loss",
+    "FitzpatrickLogisticLoss",
+    "FitzpatrickLoss",
+    "FitzpatrickPoissonLoss",
+    "FitzpatrickSigmoidLoss",
+    "FitzpatrickSparseSigmoidLoss",
+    "FitzpatrickSparsemaxLoss",
+    "FitzpatrickSquaredLoss",
+    "LogisticLoss",
+    "LossModule",
+    "PerceptronLoss",
+    "PoissonLoss",
+    "SigmoidLoss",
+    "SparseSigmoidLoss",
+    "SparsemaxLoss",
+    "SquaredLoss",
+    "functional",
+]

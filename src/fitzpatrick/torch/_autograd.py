@@ -3,47 +3,66 @@ r"""Derivatives, all of them, in one place.
 A loss has the gradient :math:`y^\star - y`, its gradient has the Hessian product of the core as
 derivative, and that is linear in its direction. Three functions say so, :class:`_Value`,
 :class:`_Gradient` and :class:`_HessianProduct`, each for backward and forward mode, so that double
-backward and the transforms of ``torch.func`` compose, compiled or not. What has no derivative here
-raises: targets, third derivatives, and forward mode inside of forward mode.
+backward and the transforms of ``torch.func`` compose, compiled or not. They take the arguments of
+the operators. What has no derivative here raises: targets, third derivatives, and forward mode
+inside of forward mode.
 
-:class:`_Plain` is for plain training: it calls an engine without PyTorch's dispatcher, and computes
-the gradient of a mean or a sum in the forward pass, where the scores are at hand, and only rescales
-it in the backward pass. Without a reduction that would be a needless pass over the gradient, and in
-float16 a gradient that waits for the loss scale would underflow; in float64 all backward passes
-shall have the same digits, which two kernels do not promise. A compiled graph does without it,
-since it could not rescale in place.
+:class:`_TrainingLoss` is for plain training: it calls an engine without PyTorch's dispatcher, and
+computes the gradient of a mean or a sum in the forward pass, where the scores are at hand, and only
+rescales it in the backward pass. Without a reduction that would be a needless pass over the
+gradient, and in float16 a gradient that waits for the loss scale would underflow; in float64 all
+backward passes shall have the same digits, which two kernels do not promise. A compiled graph does
+without it, since it could not rescale in place.
 """
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..engines.row_scale import Scale, as_tensor
-from ..engines.smoothed_labels import Smoothed, Target
+from ..engines.triton.scale import Scale, as_tensor
+from ..engines.triton.targets import Smoothed, Target
 from . import _operators as operators
 from ._arguments import is_plain, rows_along
 from ._engine import engine_module
 from ._reference import any_target
 
-__all__ = ["link_rows", "loss_rows"]
+__all__ = ["LossCall", "link_rows", "loss_rows"]
 
 Gradients = tuple[Tensor | None, ...]
+
+
+class LossCall(NamedTuple):
+    """What an operator is told besides its tensors."""
+
+    omega: str
+    tightness: float
+    engine: str
+    ignore_index: int
 
 
 def _apply(function: type[Function], *inputs: Any) -> Any:
     return function.apply(*inputs)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keep the tensors and the options that a derivative needs."""
+def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Save the inputs for :func:`_saved_inputs`."""
     del output
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
-    ctx.options = inputs[len(tensors) :]
+    ctx.inputs = [None if isinstance(x, Tensor) else x for x in inputs]
+    ctx.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
     ctx.set_materialize_grads(False)
+
+
+def _saved_inputs(ctx: Any) -> list[Any]:
+    """The inputs of a function, in their order."""
+    inputs: list[Any] = list(ctx.inputs)
+    for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
+        inputs[i] = x
+    return inputs
 
 
 def _no_target_derivative() -> NoReturn:
@@ -56,7 +75,7 @@ def _no_target_derivative() -> NoReturn:
 
 def _no_third_derivative() -> NoReturn:
     raise NotImplementedError(
-        "the losses have two derivatives in input and the links one; the next one is not there"
+        "the losses have two derivatives in input and the links one; there is no further one"
     )
 
 
@@ -68,7 +87,7 @@ def _check_one_forward_level() -> None:
     levels = torch._C._functorch.get_interpreter_stack() or []
     if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
         raise NotImplementedError(
-            "forward mode inside of forward mode is not there for the losses and links; "
+            "the losses and links do not support forward mode inside of forward mode; "
             "use torch.func.hessian, or jacrev inside of jacfwd"
         )
 
@@ -77,7 +96,7 @@ class _Value(Function):
     """scale · L(y, θ), row by row; differentiable in the scores and in the scale."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_keep)
+    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
@@ -86,32 +105,30 @@ class _Value(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        if upstream is None:
-            return (None,) * 6
-        theta, target, scale = ctx.saved_tensors
+        theta, target, scale, *others = _saved_inputs(ctx)
         by_theta = by_scale = None
-        if ctx.needs_input_grad[0]:
-            by_theta = _apply(_Gradient, theta, target, scale * upstream, *ctx.options)
-        if ctx.needs_input_grad[1]:
-            _no_target_derivative()
-        if ctx.needs_input_grad[2]:
-            by_scale = upstream * _apply(
-                _Value, theta, target, torch.ones_like(scale), *ctx.options
-            )
-        return by_theta, None, by_scale, None, None, None
+        if upstream is not None:
+            if ctx.needs_input_grad[0]:
+                by_theta = _apply(_Gradient, theta, target, scale * upstream, *others)
+            if ctx.needs_input_grad[1]:
+                _no_target_derivative()
+            if ctx.needs_input_grad[2]:
+                ones = torch.ones_like(scale)
+                by_scale = upstream * _apply(_Value, theta, target, ones, *others)
+        return by_theta, None, by_scale, *[None for _ in others]
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
         _check_one_forward_level()
         if target_dot is not None:
             _no_target_derivative()
-        theta, target, scale = ctx.saved_tensors
+        theta, target, scale, *others = _saved_inputs(ctx)
         out = torch.zeros_like(scale)
         if theta_dot is not None:
-            rows = _apply(_Gradient, theta, target, scale, *ctx.options)
+            rows = _apply(_Gradient, theta, target, scale, *others)
             out = out + (rows * theta_dot).sum(-1).to(scale.dtype)
         if scale_dot is not None:
-            out = out + _apply(_Value, theta, target, scale_dot, *ctx.options)
+            out = out + _apply(_Value, theta, target, scale_dot, *others)
         return out
 
 
@@ -119,7 +136,7 @@ class _Gradient(Function):
     """scale · (y* − y), row by row; differentiable in the scores and in the scale."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_keep)
+    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
@@ -128,40 +145,48 @@ class _Gradient(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        if upstream is None:
-            return (None,) * 6
-        theta, target, scale = ctx.saved_tensors
+        theta, target, scale, *others = _saved_inputs(ctx)
         by_theta = by_scale = None
-        if ctx.needs_input_grad[0]:
-            by_theta = _hessian_product(theta, target, scale, upstream, ctx.options)
-        if ctx.needs_input_grad[1]:
-            _no_target_derivative()
-        if ctx.needs_input_grad[2]:
-            rows = _apply(_Gradient, theta, target, torch.ones_like(scale), *ctx.options)
-            by_scale = (rows * upstream).sum(-1).to(scale.dtype)
-        return by_theta, None, by_scale, None, None, None
+        if upstream is not None:
+            if ctx.needs_input_grad[0]:
+                by_theta = _hessian_product(theta, target, scale, upstream, *others)
+            if ctx.needs_input_grad[1]:
+                _no_target_derivative()
+            if ctx.needs_input_grad[2]:
+                rows = _apply(_Gradient, theta, target, torch.ones_like(scale), *others)
+                by_scale = (rows * upstream).sum(-1).to(scale.dtype)
+        return by_theta, None, by_scale, *[None for _ in others]
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
         _check_one_forward_level()
         if target_dot is not None:
             _no_target_derivative()
-        theta, target, scale = ctx.saved_tensors
+        theta, target, scale, *others = _saved_inputs(ctx)
         out = torch.zeros_like(theta)
         if theta_dot is not None:
-            out = out + _hessian_product(theta, target, scale, theta_dot, ctx.options)
+            out = out + _hessian_product(theta, target, scale, theta_dot, *others)
         if scale_dot is not None:
-            out = out + _apply(_Gradient, theta, target, scale_dot, *ctx.options)
+            out = out + _apply(_Gradient, theta, target, scale_dot, *others)
         return out
 
 
 def _hessian_product(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, options: tuple[str, str, int]
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    v: Tensor,
+    omega: str,
+    tightness: float,
+    engine: str,
+    ignore_index: int,
+    symbolic_tightness: Tensor | None,
 ) -> Tensor:
-    loss, _, ignore_index = options
-    theta = _apply(_NoDerivative, theta)
-    scale = _apply(_NoDerivative, scale)
-    out: Tensor = _apply(_HessianProduct, theta, target, scale, v, loss, ignore_index)
+    """By the core, whatever engine computed the gradient."""
+    del engine
+    theta, scale = _apply(_NoFurtherDerivative, theta), _apply(_NoFurtherDerivative, scale)
+    others = omega, tightness, ignore_index, symbolic_tightness
+    out: Tensor = _apply(_HessianProduct, theta, target, scale, v, *others)
     return out
 
 
@@ -169,7 +194,7 @@ class _HessianProduct(Function):
     """scale · ∇²L(y, θ) v, row by row; differentiable in v, in which it is linear and symmetric."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_keep)
+    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
@@ -178,30 +203,30 @@ class _HessianProduct(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        theta, target, scale, _, *others = _saved_inputs(ctx)
         by_v = None
         if upstream is not None and ctx.needs_input_grad[3]:
-            theta, target, scale, _ = ctx.saved_tensors
-            by_v = _apply(_HessianProduct, theta, target, scale, upstream, *ctx.options)
-        return None, None, None, by_v, None, None
+            by_v = _apply(_HessianProduct, theta, target, scale, upstream, *others)
+        return None, None, None, by_v, *[None for _ in others]
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Any, _: Any, scale_dot: Any, v_dot: Any, *__: Any) -> Tensor:
         _check_one_forward_level()
         if theta_dot is not None or scale_dot is not None:
             _no_third_derivative()
-        theta, target, scale, _v = ctx.saved_tensors
-        out: Tensor = _apply(_HessianProduct, theta, target, scale, v_dot, *ctx.options)
+        theta, target, scale, _v, *others = _saved_inputs(ctx)
+        out: Tensor = _apply(_HessianProduct, theta, target, scale, v_dot, *others)
         return out
 
 
-class _NoDerivative(Function):
+class _NoFurtherDerivative(Function):
     """A tensor itself, which raises when somebody asks for the derivative in it.
 
-    Not :class:`_HessianProduct` says so, whose backward pass also runs for the sake of v alone.
+    It is not :class:`_HessianProduct` that raises: its backward pass also runs for v alone.
     """
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_keep)
+    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -220,7 +245,7 @@ def _as_rows(target: Target, theta: Tensor) -> Tensor:
     return target.rows(theta.shape[1]) if isinstance(target, Smoothed) else target
 
 
-class _Plain(Function):
+class _TrainingLoss(Function):
     """:class:`_Value` of plain tensors, or its sum, by an engine that is called directly.
 
     Where it is ``fused``, the gradient comes from the forward pass: the first backward pass hands
@@ -234,38 +259,40 @@ class _Plain(Function):
         theta: Tensor,
         target: Target,
         scale: Scale,
-        options: tuple[str, str, int],
-        summed: bool,
-        fused: bool,
+        call: LossCall,
+        is_summed: bool,
+        is_fused: bool,
     ) -> Tensor:
-        loss, engine, ignore_index = ctx.options = options
         ctx.save_for_backward(theta, *(target if isinstance(target, Smoothed) else (target,)))
-        ctx.scale = scale
-        call = engine_module(engine)
+        ctx.scale, ctx.call = scale, call
+        engine = engine_module(call.engine)
+        arguments = theta, target, scale, call.omega, call.tightness, call.ignore_index
         value: Tensor
-        if fused:
+        if is_fused:
             # the gradient is not saved as the others are, since it is scaled in place, once
-            value, ctx.gradient = call.value_and_gradient(theta, target, scale, loss, ignore_index)
+            value, ctx.gradient = engine.value_and_gradient(*arguments)
         else:
-            value, ctx.gradient = call.value(theta, target, scale, loss, ignore_index), None
-        return value.sum() if summed else value
+            value, ctx.gradient = engine.value(*arguments), None
+        return value.sum() if is_summed else value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
         rows, ctx.gradient = ctx.gradient, None
-        loss, engine, ignore_index = ctx.options
+        call: LossCall = ctx.call
+        engine = engine_module(call.engine)
         plain = not torch.is_grad_enabled() and is_plain(upstream)
         if plain and rows is not None:
-            engine_module(engine).scale_rows_(rows, upstream)
+            engine.scale_rows_(rows, upstream)
             return rows, None, None, None, None, None
         theta, *parts = ctx.saved_tensors
         target = Smoothed(*parts) if len(parts) > 1 else parts[0]
-        scale = as_tensor(ctx.scale, theta, parts[0], ignore_index) * upstream
+        scale = as_tensor(ctx.scale, theta, parts[0], call.ignore_index) * upstream
         if plain:
-            rows = engine_module(engine).gradient(theta, target, scale, loss, ignore_index)
+            number = call.tightness
+            rows = engine.gradient(theta, target, scale, call.omega, number, call.ignore_index)
         else:
             flat = theta if theta.ndim == 2 else rows_along(theta, 1)
-            rows = _apply(_Gradient, flat, _as_rows(target, theta), scale, *ctx.options)
+            rows = _apply(_Gradient, flat, _as_rows(target, theta), scale, *call, None)
             if theta.ndim == 3:
                 outer, k, inner = theta.shape
                 rows = rows.reshape(outer, inner, k).transpose(1, 2)
@@ -276,7 +303,7 @@ class _Link(Function):
     """ŷ(θ), row by row; its Jacobian is the Hessian of the Fenchel-Young loss at any target."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_keep)
+    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
@@ -294,10 +321,10 @@ class _Link(Function):
 
 
 def _link_product(ctx: Any, v: Tensor) -> Tensor:
-    (theta,) = ctx.saved_tensors
-    (loss,) = ctx.options
+    theta, omega = _saved_inputs(ctx)
     scale = torch.ones_like(theta[:, 0])
-    return _hessian_product(theta, any_target(theta, loss), scale, v, (loss, "reference", -1))
+    call = LossCall(omega, tightness=0.0, engine="reference", ignore_index=-1)
+    return _hessian_product(theta, any_target(theta, omega), scale, v, *call, None)
 
 
 # The operators have their derivatives themselves, too, for whoever calls them by name.
@@ -307,68 +334,78 @@ for _operator, _function in (
     (operators.hessian_product, _HessianProduct),
     (operators.link, _Link),
 ):
-    _operator.register_autograd(_function.backward, setup_context=_keep)
+    _operator.register_autograd(_function.backward, setup_context=_save_inputs)
 
 
 # Compilers take these two as they are and look at the operators inside, with their derivatives.
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
-def _differentiable_rows(*inputs: Any) -> Tensor:
-    out: Tensor = _apply(_Value, *inputs)
+def _differentiable_rows(
+    theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
+) -> Tensor:
+    number, symbol = operators.as_operator_arguments(tightness)
+    out: Tensor = _apply(_Value, theta, target, scale, omega, number, *others, symbol)
     return out
 
 
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
-def _differentiable_link(theta: Tensor, loss: str) -> Tensor:
-    out: Tensor = _apply(_Link, theta, loss)
+def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
+    out: Tensor = _apply(_Link, theta, omega)
     return out
 
 
 def loss_rows(
-    theta: Tensor,
-    target: Target,
-    scale: Scale,
-    loss: str,
-    engine: str,
-    ignore_index: int,
-    *,
-    summed: bool,
+    theta: Tensor, target: Target, scale: Scale, call: LossCall, *, is_summed: bool
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
     Labels may come with scores of shape (outer, k, inner), whose columns are the rows.
     """
-    options = loss, engine, ignore_index
     parts = target if isinstance(target, Smoothed) else (target,)
     weights = scale if isinstance(scale, Tensor) else theta
-    plain = not torch.compiler.is_compiling() and is_plain(theta, weights, *parts)
-    columns = plain and engine == "triton" and isinstance(target, Tensor) and theta.ndim == 3
-    if theta.ndim == 3 and not (columns and engine_module(engine).takes_columns(*theta.shape[1:])):
+    if torch.compiler.is_compiling() or not is_plain(theta, weights, *parts):
+        return _any_loss_rows(theta, target, scale, call, is_summed)
+    if theta.ndim == 3 and not _takes_columns(theta, target, call.engine):
         theta = rows_along(theta, 1)
-    if not plain or engine == "reference":
+    if call.engine == "reference":
         target = _as_rows(target, theta)
-        scale = as_tensor(scale, theta, target, ignore_index)
-    out: Tensor
-    if not plain:
-        out = _differentiable_rows(theta, target, scale, *options)
-        return out.sum() if summed else out
-    given = any(part.requires_grad for part in parts)
-    if not torch.is_grad_enabled() or not (theta.requires_grad or weights.requires_grad or given):
-        out = engine_module(engine).value(theta, target, scale, loss, ignore_index)
-    elif given:
+    is_target_given = any(part.requires_grad for part in parts)
+    needs_grad = theta.requires_grad or weights.requires_grad or is_target_given
+    if not (needs_grad and torch.is_grad_enabled()):
+        omega, tightness, engine, ignore_index = call
+        value = engine_module(engine).value(theta, target, scale, omega, tightness, ignore_index)
+        loss: Tensor = value.sum() if is_summed else value
+        return loss
+    if is_target_given:
         _no_target_derivative()
-    elif isinstance(scale, Tensor) and scale.requires_grad:
-        if theta.ndim == 3:
-            theta = rows_along(theta, 1)
-        out = _differentiable_rows(theta, _as_rows(target, theta), scale, *options)
-    else:
-        kernels = theta.dtype in (torch.float32, torch.bfloat16) and summed
-        fused = kernels if engine == "triton" else theta.dtype != torch.float16
-        out = _apply(_Plain, theta, target, scale, options, summed, fused)
-        return out
-    return out.sum() if summed else out
+    if weights.requires_grad and weights is not theta:
+        return _any_loss_rows(theta, target, scale, call, is_summed)
+    has_kernel = theta.dtype in (torch.float32, torch.bfloat16) and is_summed
+    is_fused = has_kernel if call.engine == "triton" else theta.dtype != torch.float16
+    out: Tensor = _apply(_TrainingLoss, theta, target, scale, call, is_summed, is_fused)
+    return out
 
 
-def link_rows(theta: Tensor, loss: str) -> Tensor:
+def _any_loss_rows(
+    theta: Tensor, target: Target, scale: Scale, call: LossCall, is_summed: bool
+) -> Tensor:
+    """The same through PyTorch's dispatcher, for compilers, transforms and learned weights."""
+    if theta.ndim == 3:
+        theta = rows_along(theta, 1)
+    rows = _as_rows(target, theta)
+    factors = as_tensor(scale, theta, rows, call.ignore_index)
+    out: Tensor = _differentiable_rows(theta, rows, factors, *call)
+    return out.sum() if is_summed else out
+
+
+def _takes_columns(theta: Tensor, target: Target, engine: str) -> bool:
+    """Whether an engine computes the columns of (outer, k, inner) scores where they are."""
+    if engine != "triton" or isinstance(target, Smoothed):
+        return False
+    takes_columns: bool = engine_module(engine).takes_columns(*theta.shape[1:])
+    return takes_columns
+
+
+def link_rows(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) of each row, shape (n, k), once differentiable."""
-    out: Tensor = _differentiable_link(theta, loss)
+    out: Tensor = _differentiable_link(theta, omega)
     return out

@@ -1,26 +1,23 @@
-"""Which engine computes a loss: the core's formulas, or Triton kernels on a GPU.
-
-What ``torch.compile`` has to see of the choice is constants of this module, since it cannot trace
-the import of another one.
-"""
+"""Which engine computes a loss: the core's formulas, or Triton kernels on a GPU."""
 
 import importlib
 import os
 from importlib.util import find_spec
 from types import ModuleType
 
+import torch
 from torch import Tensor
 
-from ._handles import describe
+from ..engines import find_kernel
+from ..losses import regularizers_by_name
+from ._handles import regularizer_of
 
 __all__ = ["check_engine", "choose_engine", "engine_module"]
 
-_ENGINES = {"reference": "fitzpatrick.torch._reference", "triton": "fitzpatrick.engines.triton"}
-_KERNELS = tuple(
-    prefix + name
-    for name in ("logistic", "sparsemax", "entmax15")
-    for prefix in ("", "fitzpatrick_")
-)
+_ENGINES = {
+    "reference": "fitzpatrick.torch._reference",
+    "triton": "fitzpatrick.engines.triton.launch",
+}
 _HAS_TRITON = find_spec("triton") is not None
 _IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _LOADED: dict[str, ModuleType] = {}
@@ -39,26 +36,36 @@ def check_engine(engine: str | None) -> None:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")
 
 
-def choose_engine(engine: str | None, theta: Tensor, loss: str) -> str:
+# a compiler takes the answer as it is, without a look at the table
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _has_kernel(omega: str) -> bool:
+    """Whether there are Triton kernels for a regularizer."""
+    return find_kernel("triton", regularizer_of(omega)) is not None
+
+
+def choose_engine(engine: str | None, theta: Tensor, omega: str) -> str:
     """The engine asked for, or the fastest one that is there; raises where it is not there."""
     if engine is None:
-        return "triton" if theta.is_cuda and _HAS_TRITON and loss in _KERNELS else "reference"
+        return "triton" if theta.is_cuda and _HAS_TRITON and _has_kernel(omega) else "reference"
     check_engine(engine)
     if engine == "triton":
-        _check_triton(theta, loss)
+        _check_triton(theta, omega)
     return engine
 
 
-def _check_triton(theta: Tensor, loss: str) -> None:
+def _check_triton(theta: Tensor, omega: str) -> None:
     if not _HAS_TRITON:
         raise ImportError(
             'engine="triton" needs the package triton, which is not installed; it comes with the '
             'CUDA builds of PyTorch. Use engine="reference", or None to choose automatically'
         )
-    if loss not in _KERNELS:
+    if not _has_kernel(omega):
+        names = ", ".join(
+            repr(o) for name, o in regularizers_by_name().items() if _has_kernel(name)
+        )
         raise ValueError(
-            f"there is no Triton kernel for the loss {describe(loss)}; there is one for "
-            f'{", ".join(_KERNELS)}. Use engine="reference"'
+            f"there is no Triton kernel for the losses of {regularizer_of(omega)!r}; there is one "
+            f'for those of {names}. Use engine="reference"'
         )
     if not (theta.is_cuda or _IS_INTERPRETED):
         raise ValueError(

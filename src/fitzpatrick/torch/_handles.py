@@ -1,61 +1,55 @@
-"""Strings that stand for loss objects.
+"""Strings that stand for regularizers.
 
-A PyTorch operator takes tensors, numbers and strings, so that a loss travels through one as a
-string: its registry name, or a key made here for a loss over a regulariser of the user's own.
+A PyTorch operator takes tensors, numbers and strings, so that a regularizer travels through one as
+a string: its registry name, or a key made here for one of the user's own.
 """
 
 import uuid
 
-from ..losses import Loss, get_loss, loss_names
+from ..losses import regularizers_by_name
+from ..regularizers import Regularizer
 
-__all__ = ["describe", "handle_of", "loss_of", "restore"]
+__all__ = ["handle_of", "regularizer_of", "restore"]
 
-# A compiled graph keeps nothing but the string, so that a loss that was once used stays here.
-_LOSSES: dict[str, Loss] = {name: get_loss(name) for name in loss_names()}
+# A compiled graph keeps nothing but the string: a regularizer that was once used stays here.
+_REGULARIZERS: dict[str, Regularizer] = regularizers_by_name()
 
 
-def _is_same(one: Loss, other: Loss) -> bool:
-    if one.tightness != other.tightness:
-        return False
-    if one.regularizer is other.regularizer:
+def _is_same(one: Regularizer, other: Regularizer) -> bool:
+    if one is other:
         return True
-    if type(one.regularizer) is not type(other.regularizer):
+    if type(one) is not type(other):
         return False
     try:
         return hash(one) == hash(other) and one == other
-    except TypeError:  # a regulariser without a hash is the same as itself alone
+    except TypeError:  # a regularizer without a hash is the same as itself alone
         return False
 
 
-def handle_of(loss: Loss) -> str:
-    """The string that stands for ``loss``; equal losses share one.
+def handle_of(omega: Regularizer) -> str:
+    """The string that stands for ``omega``; equal regularizers share one.
 
     Example:
         >>> import fitzpatrick as fp
-        >>> handle_of(fp.FitzpatrickLoss(fp.regularizers.Negentropy()))
-        'fitzpatrick_logistic'
+        >>> handle_of(fp.regularizers.Negentropy())
+        'logistic'
     """
-    for handle, known in _LOSSES.items():
-        if _is_same(known, loss):
+    for handle, known in _REGULARIZERS.items():
+        if _is_same(known, omega):
             return handle
-    handle = f"{type(loss).__name__}-{uuid.uuid4().hex}"
-    _LOSSES[handle] = loss
+    handle = f"{type(omega).__name__}-{uuid.uuid4().hex}"
+    _REGULARIZERS[handle] = omega
     return handle
 
 
-def restore(handle: str, loss: Loss) -> Loss:
-    """The loss that ``handle`` stands for; ``loss``, its copy, where this process has none yet.
+def restore(handle: str, omega: Regularizer) -> Regularizer:
+    """What ``handle`` stands for; ``omega``, its copy, where this process does not know it yet.
 
-    So that copies share one loss, and a handle means the same in every process.
+    So that copies share one regularizer, and a handle means the same in every process.
     """
-    return _LOSSES.setdefault(handle, loss)
+    return _REGULARIZERS.setdefault(handle, omega)
 
 
-def loss_of(handle: str) -> Loss:
-    """The loss that ``handle`` stands for."""
-    return _LOSSES[handle]
-
-
-def describe(handle: str) -> str:
-    """What messages call the loss: its registry name, or the loss itself."""
-    return repr(handle if handle in loss_names() else loss_of(handle))
+def regularizer_of(handle: str) -> Regularizer:
+    """The regularizer that ``handle`` stands for."""
+    return _REGULARIZERS[handle]

@@ -1,26 +1,24 @@
-"""A loss of tensors, for the three kinds of domain.
+"""A loss of tensors, for the three kinds of regularizer.
 
-- On the simplex, one loss per row of classes, with the arguments of ``cross_entropy``.
-- Entry by entry where the regulariser is a sum over a product set, with the arguments of
+- On a set whose vertices are classes, one loss per row, with the arguments of ``cross_entropy``.
+- Entry by entry where the regularizer is a sum over entries, with the arguments of
   ``binary_cross_entropy_with_logits``.
-- On any other set, one loss per row.
+- Elsewhere, one loss per row.
 
 Each brings its arguments into rows, a target and a scale, which holds weights and reduction, and
 leaves the rest to the operators.
 """
 
 import math
-from enum import Enum
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from ..engines.row_scale import Scale, working_dtype
-from ..engines.smoothed_labels import Target, smooth
-from ..losses import Loss
-from ..regularizers import SquaredNorm
-from ..regularizers._base import SeparableRegularizer
-from ..sets import Box, ProductSet, Simplex
+from .._validation import as_tightness
+from ..engines.triton.scale import Scale, working_dtype
+from ..engines.triton.targets import Target, smooth
+from ..regularizers import Regularizer
 from ._arguments import (
     as_class_index,
     check_labels,
@@ -35,35 +33,24 @@ from ._arguments import (
     output_dtype,
     rows_along,
 )
-from ._autograd import loss_rows
+from ._autograd import LossCall, link_rows, loss_rows
 from ._engine import choose_engine
-from ._handles import loss_of
+from ._handles import regularizer_of
 
-__all__ = ["Kind", "class_loss", "entry_loss", "has_coins", "kind_of", "row_loss"]
-
-
-class Kind(Enum):
-    """How the entries of a target belong together."""
-
-    CLASSES = "a distribution over classes"
-    ENTRIES = "one number per entry"
-    ROWS = "a vector of the domain"
+__all__ = ["class_loss", "entry_loss", "link", "loss_of_kind", "row_loss", "supports_pos_weight"]
 
 
-def kind_of(loss: Loss) -> Kind:
-    """The kind of the domain of ``loss``."""
-    omega = loss.regularizer
-    if isinstance(omega.domain, Simplex):
-        return Kind.CLASSES
-    separable = isinstance(omega, (SeparableRegularizer, SquaredNorm))
-    if separable and isinstance(omega.domain, ProductSet):
-        return Kind.ENTRIES
-    return Kind.ROWS
+def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
+    """The function below that computes the losses of a regularizer."""
+    if omega.domain.has_labels:
+        return class_loss
+    return entry_loss if omega.is_entrywise else row_loss
 
 
-def has_coins(loss: Loss) -> bool:
-    """Whether the targets are probabilities of their own, which have a positive side to weigh."""
-    return loss.regularizer.domain == Box(0.0, 1.0)
+def supports_pos_weight(omega: Regularizer) -> bool:
+    """Whether each target is a probability, which has a positive side to weigh."""
+    bounds = omega.domain.coordinates
+    return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 
 
 def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  # noqa: A002
@@ -75,13 +62,14 @@ def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  #
 
 
 def _reduce(
-    rows: tuple[Tensor, Target, Scale, str, str, int],
+    rows: tuple[Tensor, Target, Scale],
+    call: LossCall,
     reduction: str,
     shape: torch.Size,
     dtype: torch.dtype,
 ) -> Tensor:
     """The reduced loss of rows that carry the reduction's scale already."""
-    out = loss_rows(*rows, summed=reduction != "none")
+    out = loss_rows(*rows, call, is_summed=reduction != "none")
     if reduction == "none":
         out = out.reshape(shape)
     if reduction == "mean" and rows[0].numel() == 0:
@@ -95,18 +83,21 @@ def _divisor(n: int, reduction: str) -> int:
 
 
 def class_loss(
-    handle: str,
+    omega: str,
+    tightness: float,
     input: Tensor,  # noqa: A002
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
+    *,
     dim: int | None = None,
     engine: str | None = None,
     validate: bool | None = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
+    tightness = as_tightness(tightness)
     check_scores(input)
     check_target(target, input)
     check_options(reduction, label_smoothing, validate)
@@ -118,10 +109,10 @@ def class_loss(
     look = looks_at_values(validate, input)
     if weight is not None:
         _check_class_weight(weight, input, k, look and label_smoothing > 0)
-    engine = choose_engine(engine, input, handle)
+    call = LossCall(omega, tightness, choose_engine(engine, input, omega), ignore_index)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
     theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
-    nothing = None
+    nan_of_no_rows = None
     y: Target
     scale: Scale
     if target.is_floating_point():
@@ -133,7 +124,7 @@ def class_loss(
             )
         y = rows_along(target, axis)
         if look:
-            check_rows(y, loss_of(handle).regularizer.domain)
+            check_rows(y, regularizer_of(omega).domain)
         y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
     else:
         if target.shape != shape:
@@ -150,12 +141,11 @@ def class_loss(
         if weight is None and label_smoothing == 0:
             y, scale = labels, None if reduction == "mean" else 1
         else:
-            y, scale, nothing = _weighted(
+            y, scale, nan_of_no_rows = _weighted(
                 theta, labels, weight, ignore_index, reduction, label_smoothing
             )
-    rows = theta, y, scale, handle, engine, ignore_index
-    out = _reduce(rows, reduction, shape, output_dtype(input))
-    return out if nothing is None else out + nothing.to(out.dtype)
+    out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
+    return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
 
 
 def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
@@ -209,43 +199,52 @@ def _weighted(
         weights = weights.masked_fill(~inside, torch.nan)
     if reduction != "mean":
         return y, weights.masked_fill(~counts, 0.0), None
-    nothing = total / total - 1
-    return y, (weights / total + nothing).masked_fill(~counts, 0.0), nothing.detach()
+    nan_of_no_rows = total / total - 1
+    scale = (weights / total + nan_of_no_rows).masked_fill(~counts, 0.0)
+    return y, scale, nan_of_no_rows.detach()
 
 
 def entry_loss(
-    handle: str,
+    omega: str,
+    tightness: float,
     input: Tensor,  # noqa: A002
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
+    *,
     engine: str | None = None,
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
+    tightness = as_tightness(tightness)
     check_scores(input)
     check_target(target, input)
     check_options(reduction, validate=validate)
     _check_same_shape(input, target)
-    engine = choose_engine(engine, input, handle)
+    call = LossCall(omega, tightness, choose_engine(engine, input, omega), -1)
     dtype = working_dtype(input)
     if looks_at_values(validate, input) and target.numel():
         vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
-        check_rows(vectors, loss_of(handle).regularizer.domain)
+        check_rows(vectors, regularizer_of(omega).domain)
     y = target.reshape(target.numel(), 1)
     scale: Tensor | int = _divisor(y.shape[0], reduction)
     if weight is not None:
         scale = _spread(weight, input, "weight").to(dtype) / scale
     y = y.to(dtype)
     if pos_weight is not None:
+        if not supports_pos_weight(regularizer_of(omega)):
+            raise TypeError(
+                "pos_weight is for targets between 0 and 1, this loss has the domain "
+                f"{regularizer_of(omega).domain!r}; use weight"
+            )
         # w·y log p + (1−y) log(1−p) is c times the loss at w·y/c, with c = w·y + 1 − y
         positive = _spread(pos_weight, input, "pos_weight").to(dtype)[:, None] * y
         total = positive + (1 - y)
         y = positive / total
         scale = total[:, 0] / scale if weight is None else total[:, 0] * scale
-    rows = input.reshape(input.numel(), 1), y, scale, handle, engine, -1
-    return _reduce(rows, reduction, input.shape, output_dtype(input))
+    rows = input.reshape(input.numel(), 1), y, scale
+    return _reduce(rows, call, reduction, input.shape, output_dtype(input))
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
@@ -260,15 +259,18 @@ def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
 
 
 def row_loss(
-    handle: str,
+    omega: str,
+    tightness: float,
     input: Tensor,  # noqa: A002
     target: Tensor,
     reduction: str = "mean",
+    *,
     dim: int = -1,
     engine: str | None = None,
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
+    tightness = as_tightness(tightness)
     check_scores(input)
     check_target(target, input)
     check_options(reduction, validate=validate)
@@ -276,11 +278,26 @@ def row_loss(
     axis = class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
-    engine = choose_engine(engine, input, handle)
+    call = LossCall(omega, tightness, choose_engine(engine, input, omega), -1)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
     theta = rows_along(input, axis)
     y = rows_along(target.to(working_dtype(input)), axis)
     if looks_at_values(validate, input):
-        check_rows(y, loss_of(handle).regularizer.domain)
-    rows = theta, y, _divisor(theta.shape[0], reduction), handle, engine, -1
-    return _reduce(rows, reduction, shape, output_dtype(input))
+        check_rows(y, regularizer_of(omega).domain)
+    rows = theta, y, _divisor(theta.shape[0], reduction)
+    return _reduce(rows, call, reduction, shape, output_dtype(input))
+
+
+def link(omega: str, input: Tensor, dim: int | None = -1) -> Tensor:  # noqa: A002
+    """The link of a regularizer along an axis."""
+    check_scores(input)
+    if input.ndim == 0 and regularizer_of(omega).is_entrywise:
+        return link(omega, input.reshape(1), dim).reshape(())
+    axis = class_dim(input, dim)
+    if input.numel() == 0:
+        return input.clone()
+    if input.ndim == 2 and axis == 1:
+        return link_rows(input, omega)
+    moved = input.movedim(axis, -1)
+    rows = link_rows(rows_along(input, axis), omega)
+    return rows.reshape(moved.shape).movedim(-1, axis)

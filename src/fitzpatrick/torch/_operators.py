@@ -3,51 +3,93 @@
 An operator is opaque to compilers: they see its signature and the shapes it returns, never what is
 inside, which may be the core's formulas or a GPU kernel. All operators work on rows: scores (n, k),
 a target of labels (n,) or of rows (n, k), and one scale (n,) that multiplies each row's loss.
+
+The tightness is a number. A compiler that keeps it symbolic, so as not to compile anew for each
+value, cannot hand a symbol over to an operator: ``symbolic_tightness`` is a tensor that holds it.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.library import custom_op, register_vmap
 
-from ..engines.row_scale import working_dtype
+from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 
-__all__ = ["gradient", "hessian_product", "link", "value"]
+__all__ = ["as_operator_arguments", "gradient", "hessian_product", "link", "value"]
+
+
+def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
+    """``tightness`` and ``symbolic_tightness`` of a number that may be a compiler's symbol."""
+    if isinstance(tightness, torch.SymFloat):
+        # of all that makes a tensor of a symbol, compilers follow a product
+        return math.nan, torch.ones((), dtype=torch.float64) * tightness
+    return tightness, None
+
+
+def _number(tightness: float, symbolic_tightness: Tensor | None) -> float:
+    return tightness if symbolic_tightness is None else float(symbolic_tightness)
 
 
 @custom_op("fitzpatrick::value", mutates_args=())
 def value(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    omega: str,
+    tightness: float,
+    engine: str,
+    ignore_index: int,
+    symbolic_tightness: Tensor | None = None,
 ) -> Tensor:
     """Losses of the rows, shape (n,)."""
-    out: Tensor = engine_module(engine).value(theta, target, scale, loss, ignore_index)
+    tightness = _number(tightness, symbolic_tightness)
+    out: Tensor = engine_module(engine).value(theta, target, scale, omega, tightness, ignore_index)
     return out
 
 
 @custom_op("fitzpatrick::gradient", mutates_args=())
 def gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, engine: str, ignore_index: int
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    omega: str,
+    tightness: float,
+    engine: str,
+    ignore_index: int,
+    symbolic_tightness: Tensor | None = None,
 ) -> Tensor:
     """Gradients in θ, shape (n, k)."""
-    out: Tensor = engine_module(engine).gradient(theta, target, scale, loss, ignore_index)
+    compute = engine_module(engine).gradient
+    tightness = _number(tightness, symbolic_tightness)
+    out: Tensor = compute(theta, target, scale, omega, tightness, ignore_index)
     return out
 
 
 @custom_op("fitzpatrick::hessian_product", mutates_args=())
 def hessian_product(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, loss: str, ignore_index: int
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    v: Tensor,
+    omega: str,
+    tightness: float,
+    ignore_index: int,
+    symbolic_tightness: Tensor | None = None,
 ) -> Tensor:
     """Hessians in θ, applied to the rows of v, shape (n, k)."""
-    return _reference.hessian_product(theta, target, scale, v, loss, ignore_index)
+    tightness = _number(tightness, symbolic_tightness)
+    return _reference.hessian_product(theta, target, scale, v, omega, tightness, ignore_index)
 
 
 @custom_op("fitzpatrick::link", mutates_args=())
-def link(theta: Tensor, loss: str) -> Tensor:
+def link(theta: Tensor, omega: str) -> Tensor:
     """The predictions ŷ(θ), shape (n, k)."""
-    return _reference.link(theta, loss)
+    return _reference.link(theta, omega)
 
 
 @value.register_fake
@@ -62,26 +104,26 @@ def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape)
 
 
-def _register_vmap(operator: Callable[..., Any]) -> None:
-    """A batch of rows is more rows: fold the mapped axis into the first one and unfold after."""
+def _register_vmap(operator: Callable[..., Any], n_row_tensors: int) -> None:
+    """A batch of rows is more rows: fold the mapped axis into the first one and unfold after.
+
+    The first ``n_row_tensors`` arguments have rows; the others are the same for all of them.
+    """
 
     def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         size, theta, dim = info.batch_size, args[0], in_dims[0]
         n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
 
-        def fold(x: Any, dim: int | None) -> Any:
-            if not isinstance(x, Tensor):
-                return x
+        def fold(x: Tensor, dim: int | None) -> Tensor:
             x = x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
             return x.flatten(0, 1)
 
-        def unfold(x: Any) -> Any:
-            return x.reshape(size, n, *x.shape[1:])
-
-        return unfold(operator(*(fold(x, dim) for x, dim in zip(args, in_dims, strict=True)))), 0
+        rows = [fold(x, dim) for x, dim in zip(args[:n_row_tensors], in_dims, strict=False)]
+        out = operator(*rows, *args[n_row_tensors:])
+        return out.reshape(size, n, *out.shape[1:]), 0
 
     register_vmap(operator, rule)  # type: ignore[arg-type]  # takes an operator or its name
 
 
-for _operator in (value, gradient, hessian_product, link):
-    _register_vmap(_operator)
+for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4), (link, 1)):
+    _register_vmap(_operator, _n_row_tensors)

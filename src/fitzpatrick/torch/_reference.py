@@ -1,28 +1,28 @@
 """The reference engine: the formulas of the core, row by row, on whatever device the scores are.
 
-On a CPU the package's engine for NumPy arrays computes them, where it has the loss. Every function
-takes scores θ of shape (n, k), a target (labels of shape (n,), or rows of shape (n, k)) and a scale
-of shape (n,) that multiplies a row's loss and its derivatives. Arithmetic is in float32 where the
-scores are half precision. A row with the label ``ignore_index`` or the scale 0 contributes nothing,
-whatever its scores; a label out of range makes its row NaN, since a device cannot raise.
+On a CPU the package's engine for NumPy arrays computes them, where it has the loss: it works in
+blocks that stay in cache and stops iterating where a block has converged. Every function takes
+scores θ of shape (n, k), a target (labels of shape (n,), or rows of shape (n, k)) and a scale that
+multiplies a row's loss and its derivatives. Arithmetic is in float32 where the scores are half
+precision. A row with the label ``ignore_index`` or the scale 0 contributes nothing, whatever its
+scores; a label out of range makes its row NaN, since a device cannot raise.
 """
 
 import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._array import Array, Namespace, working_precision
+from .._array import Array
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted
+from ..engines.triton.scale import Scale
 from ..losses import Loss
-from ..regularizers import Solution
-from ..sets import Simplex
-from ._blocks import BlockSolution, solve_blocks
-from ._handles import loss_of
+from ._handles import regularizer_of
 
 __all__ = [
     "any_target",
@@ -53,139 +53,203 @@ def _exact(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+def _widen(x: Tensor) -> Tensor:
+    """``x`` itself, or in float32 where it is half precision."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+@functools.lru_cache(maxsize=256)
+def _loss_of(omega: str, tightness: float) -> Loss:
+    return Loss(regularizer_of(omega), tightness)
+
+
 @dataclass(frozen=True, eq=False)
-class _CoreSolution:
-    """The core's solution, with the methods of a :class:`BlockSolution`."""
+class _ScaledLoss:
+    """A loss at its targets, the scores, and what multiplies the rows.
 
-    solution: Solution
+    All arrays are of one library: NumPy's on a CPU, where its engine has the loss, else PyTorch's.
 
-    def value(self) -> Tensor:
-        out: Tensor = self.solution.value()
-        return out
-
-    def value_and_gradient(self) -> tuple[Tensor, Tensor]:
-        return self.value(), self.solution.gradient()
-
-    def hessian_product(self, v: Tensor) -> Tensor:
-        out: Tensor = self.solution.hessian_product(v)
-        return out
-
-
-def _solve_core(loss: Loss, target: Tensor, theta: Tensor) -> _CoreSolution:
-    if target.ndim == 1:
-        return _CoreSolution(loss.solve_labels(target, theta))
-    return _CoreSolution(loss.solve(target.to(theta.dtype), theta))
-
-
-class _Rows:
-    """The rows of one call, which of them do not count or make no sense, and their solution.
-
-    All arrays are of one library, PyTorch, or NumPy where its engine has the loss.
+    Attributes:
+        bound: the loss, at classes that exist.
+        theta: scores in working precision, (n, k).
+        factor: a number for each row, (n,), or one for all.
+        is_ignored: which rows count for nothing, (n,); None where all count.
+        is_outside: which rows have a label that is no class, (n,); None where none has.
     """
 
-    def __init__(
-        self,
-        xp: Namespace,
-        solve: Callable[[Loss, Array, Array], BlockSolution | _CoreSolution | None],
-        loss: Loss,
-        ignore_index: int,
-        theta: Array,
-        target: Array,
-        scale: Array,
-    ) -> None:
-        self.xp, self.scale = xp, scale
-        self.off, self.outside = scale == 0, None
-        if target.ndim == 1:
-            ignored = target == ignore_index
-            self.outside = ((target < 0) | (target >= theta.shape[-1])) & ~ignored
-            self.off = self.off | ignored
-            target = xp.where(ignored | self.outside, 0, target)
-        self.solution = solve(loss, target, theta)
+    bound: BoundLoss
+    theta: Array
+    factor: Array | float
+    is_ignored: Array | None
+    is_outside: Array | None
 
-    def value(self, value: Array) -> Tensor:
-        """Values of the solution, scaled."""
-        if self.outside is not None:
-            value = self.xp.where(self.outside, math.nan, value)
-        # the scale of a mean over nothing is infinite: 0 · ∞ is NaN
-        out = self.xp.where(self.off, 0.0, value) * self.scale
-        return out if self.xp is torch else torch.from_numpy(out)
+    def value(self) -> Tensor:
+        return self._scale_values(self.bound.value(self.theta))
 
-    def derivative(self, rows: Array, dtype: torch.dtype) -> Tensor:
-        """Rows of a gradient or of a Hessian product, scaled; ``rows`` may be overwritten."""
-        if self.xp is torch:
-            rows = rows * self.scale[:, None]  # a product of the core may be its own argument
-        elif len(rows) and (self.scale.strides[0] or self.scale[0] != 1):
-            rows *= self.scale[:, None]
-        if self.outside is not None:
-            rows[self.outside] = math.nan
-        rows[self.off] = 0.0
-        out = rows if self.xp is torch else torch.from_numpy(rows)
+    def value_and_gradient(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        out = None
+        if isinstance(self.theta, np.ndarray):  # in rows, whatever the order of θ
+            out = np.empty(len(self.theta), self.theta.dtype), self._empty()
+        values, gradient = self.bound.value_and_gradient(self.theta, out)
+        return self._scale_values(values), self._scale_rows(gradient, dtype)
+
+    def hessian_product(self, v: Tensor, dtype: torch.dtype) -> Tensor:
+        v = v.to(torch.float64 if dtype == torch.float64 else torch.float32)
+        is_numpy = isinstance(self.theta, np.ndarray)
+        direction, out = (v.numpy(force=True), self._empty()) if is_numpy else (v, None)
+        return self._scale_rows(self.bound.hessian_product(self.theta, direction, out), dtype)
+
+    def _empty(self) -> Array:
+        return np.empty(self.theta.shape, self.theta.dtype)
+
+    def _scale_values(self, values: Array) -> Tensor:
+        xp = np if isinstance(values, np.ndarray) else torch
+        if self.is_outside is not None:
+            values = xp.where(self.is_outside, math.nan, values)
+        if self.is_ignored is not None:
+            values = xp.where(self.is_ignored, 0.0, values)
+        # the factor of a mean over nothing is infinite: 0 · ∞ is NaN
+        values = values * self.factor
+        return torch.from_numpy(values) if xp is np else values
+
+    def _scale_rows(self, rows: Array, dtype: torch.dtype) -> Tensor:
+        """Rows of a gradient or of a Hessian product; NumPy's are buffers of this class."""
+        factor = self.factor
+        if not isinstance(factor, float) and factor.ndim:
+            factor = factor[:, None]
+        if not isinstance(rows, np.ndarray):
+            rows = rows * factor  # a product of the core may be its own argument
+        elif not (isinstance(factor, float) and factor == 1):
+            rows *= factor
+        if self.is_outside is not None:
+            rows[self.is_outside] = math.nan
+        if self.is_ignored is not None:
+            rows[self.is_ignored] = 0.0
+        out = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return out.to(dtype).contiguous()
 
 
-def _rows(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int
-) -> tuple[_Rows, Any]:
-    """The rows and their solution."""
-    theta, target = working_precision(theta), working_precision(target)
-    tensors, rest = (theta, target, scale.to(theta.dtype)), (loss_of(loss), ignore_index)
-    if theta.is_cpu:
-        rows = _Rows(np, solve_blocks, *rest, *(x.numpy(force=True) for x in tensors))
-        if rows.solution is not None:
-            return rows, rows.solution
-    rows = _Rows(torch, _solve_core, *rest, *tensors)
-    return rows, rows.solution
+def _bind(
+    theta: Tensor, target: Tensor, scale: Scale, loss: Loss, ignore_index: int
+) -> _ScaledLoss:
+    """Bind a loss to its targets, by whoever computes it."""
+    theta, target = _widen(theta), _widen(target)
+    if theta.is_cpu and loss.regularizer.is_row_wise:
+        y = target.numpy(force=True)
+        if y.ndim == 1 or not loss.regularizer.domain.has_labels or y.sum(axis=-1).all():
+            return _bind_numpy(theta.numpy(force=True), y, scale, loss, ignore_index)
+        # a row of no proportions at all, which nobody checked, is none of the engine's rows
+    return _bind_torch(theta, target, scale, loss, ignore_index)
+
+
+def _bind_numpy(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: int) -> _ScaledLoss:
+    n, k = theta.shape
+    is_ignored = is_outside = None
+    targets: Labels | DenseTargets
+    if y.ndim == 1:
+        # as unsigned numbers negative labels are out of range, too
+        is_inside = n == 0 or y.astype(np.int64, copy=False).view(np.uint64).max() < k
+        if not is_inside or 0 <= ignore_index < k:
+            is_ignored = y == ignore_index
+            is_outside = ((y < 0) | (y >= k)) & ~is_ignored
+            y = np.where(is_ignored | is_outside, 0, y)
+        targets = Labels((n, k), theta.dtype, y)
+    else:
+        targets = DenseTargets((n, k), theta.dtype, y)
+    factor: Array | float
+    if isinstance(scale, Tensor):
+        factor = _widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
+        if n and not factor.strides[0] and factor[0] != 0:
+            factor = float(factor[0])  # one number, expanded
+        else:
+            is_zero = factor == 0
+            is_ignored = is_zero if is_ignored is None else is_zero | is_ignored
+    else:
+        count = scale
+        if count is None:
+            count = n if is_ignored is None else n - np.count_nonzero(is_ignored)
+        factor = 1 / count if count else math.inf
+    bound = bind_trusted(loss, targets, torch.get_num_threads())
+    if bound is None:
+        raise TypeError(f"{loss.regularizer!r} is row-wise, but no engine has it")
+    return _ScaledLoss(bound, theta, factor, is_ignored, is_outside)
+
+
+def _bind_torch(
+    theta: Tensor, y: Tensor, scale: Scale, loss: Loss, ignore_index: int
+) -> _ScaledLoss:
+    is_ignored = is_outside = None
+    if y.ndim == 1:
+        is_ignored = y == ignore_index
+        is_outside = ((y < 0) | (y >= theta.shape[-1])) & ~is_ignored
+        y = torch.where(is_ignored | is_outside, 0, y)
+    else:
+        y = y.to(theta.dtype)
+    factor: Array | float
+    if isinstance(scale, Tensor):
+        factor = scale.to(theta.dtype)
+        is_ignored = factor == 0 if is_ignored is None else (factor == 0) | is_ignored
+    elif scale is not None:
+        factor = 1 / scale
+    else:
+        count = theta.shape[0] if is_ignored is None else (~is_ignored).sum()
+        factor = torch.as_tensor(count, device=theta.device).to(theta.dtype).reciprocal()
+    return _ScaledLoss(CoreLoss(loss, y), theta, factor, is_ignored, is_outside)
 
 
 @_exact
-def value(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+def value(
+    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
-    rows, solution = _rows(theta, target, scale, loss, ignore_index)
-    return rows.value(solution.value())
+    return _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index).value()
 
 
-def gradient(theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int) -> Tensor:
+def gradient(
+    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> Tensor:
     """Gradients of the rows in θ, shape (n, k), in the dtype of θ."""
-    return value_and_gradient(theta, target, scale, loss, ignore_index)[1]
+    return value_and_gradient(theta, target, scale, omega, tightness, ignore_index)[1]
 
 
 @_exact
 def value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, loss: str, ignore_index: int
+    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, for the price of one solution."""
-    rows, solution = _rows(theta, target, scale, loss, ignore_index)
-    values, derivative = solution.value_and_gradient()
-    return rows.value(values), rows.derivative(derivative, theta.dtype)
+    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    return loss.value_and_gradient(theta.dtype)
 
 
 @_exact
 def hessian_product(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, loss: str, ignore_index: int
+    theta: Tensor,
+    target: Tensor,
+    scale: Scale,
+    v: Tensor,
+    omega: str,
+    tightness: float,
+    ignore_index: int,
 ) -> Tensor:
     """Hessians of the rows in θ, applied to the rows of v, shape (n, k)."""
-    rows, solution = _rows(theta, target, scale, loss, ignore_index)
-    v = v.to(working_precision(theta).dtype)
-    product = solution.hessian_product(v if rows.xp is torch else v.numpy(force=True))
-    return rows.derivative(product, theta.dtype)
+    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    return loss.hessian_product(v, theta.dtype)
 
 
 @_exact
-def link(theta: Tensor, loss: str) -> Tensor:
-    """ŷ(θ) = ∇Ω*(θ), shape (n, k)."""
-    pair, working = loss_of(loss), working_precision(theta)
-    if theta.is_cpu:
-        arrays = (x.numpy(force=True) for x in (any_target(working, loss), working))
-        blocks = solve_blocks(pair, *arrays)
-        if blocks is not None:
-            return torch.from_numpy(blocks.y_star()).to(theta.dtype)
-    out: Tensor = pair.regularizer.solve_link(working)
+def link(theta: Tensor, omega: str) -> Tensor:
+    """ŷ(θ) = ∇Ω*(θ), shape (n, k): the maximizer of the Fenchel-Young loss at any target."""
+    loss = _bind(theta, any_target(theta, omega), 1, _loss_of(omega, 0.0), -1)
+    if isinstance(loss.theta, np.ndarray):
+        out = torch.from_numpy(loss.bound.y_star(loss.theta))
+    else:
+        out = regularizer_of(omega).solve_link(loss.theta)
     return out.to(theta.dtype).contiguous()
 
 
-def any_target(theta: Tensor, loss: str) -> Tensor:
+def any_target(theta: Tensor, omega: str) -> Tensor:
     """Some target, for what does not depend on it: the first class, or zeros."""
-    if isinstance(loss_of(loss).regularizer.domain, Simplex):
+    if regularizer_of(omega).domain.has_labels:
         return torch.zeros_like(theta[:, 0], dtype=torch.int64)
     return torch.zeros_like(theta)
 

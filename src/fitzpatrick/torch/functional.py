@@ -3,7 +3,7 @@ r"""Losses and links as functions of tensors, one of each for every name of the 
 A loss is its registry name plus ``_loss``; a link has the plain name of its Fenchel-Young loss
 (:func:`sparsemax`, :func:`entmax15`, ``logistic`` for the soft argmax, …). Losses on the simplex
 take the arguments of :func:`torch.nn.functional.cross_entropy`, losses of separate entries those of
-:func:`torch.nn.functional.binary_cross_entropy_with_logits`.
+:func:`torch.nn.functional.binary_cross_entropy_with_logits`. Fitzpatrick losses take a tightness.
 
 Example:
     >>> import torch
@@ -18,58 +18,1211 @@ Example:
             [0.1667, 0.6667, 0.1667]])
 """
 
+# Written by tools/write_torch.py: change that and run it again.
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from ..losses import FenchelYoungLoss, Loss, get_loss, loss_names
-from ._arguments import check_scores, class_dim, rows_along
-from ._autograd import link_rows
-from ._docs import describe_function, describe_link
+from ..losses import Loss, get_loss, name_of
 from ._handles import handle_of
-from ._losses import Kind, class_loss, entry_loss, has_coins, kind_of, row_loss
+from ._losses import class_loss, entry_loss, link, loss_of_kind
 
-LossFunction = Callable[..., Tensor]
-LinkFunction = Callable[..., Tensor]
+__all__ = [
+    "entmax15",
+    "entmax15_loss",
+    "fitzpatrick_entmax15_loss",
+    "fitzpatrick_logistic_loss",
+    "fitzpatrick_poisson_loss",
+    "fitzpatrick_sigmoid_loss",
+    "fitzpatrick_sparse_sigmoid_loss",
+    "fitzpatrick_sparsemax_loss",
+    "fitzpatrick_squared_loss",
+    "link_function",
+    "logistic",
+    "logistic_loss",
+    "loss_function",
+    "perceptron",
+    "perceptron_loss",
+    "poisson",
+    "poisson_loss",
+    "sigmoid",
+    "sigmoid_loss",
+    "sparse_sigmoid",
+    "sparse_sigmoid_loss",
+    "sparsemax",
+    "sparsemax_loss",
+    "squared",
+    "squared_loss",
+]
 
-# By handle: the same function for the same loss, with what torch.compile made of it.
-_LOSS_FUNCTIONS: dict[str, LossFunction] = {}
-_LINK_FUNCTIONS: dict[str, LinkFunction] = {}
 
+def entmax15_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``.
 
-def own_code(function: Any) -> Any:
-    """The function, with a code that no other function has.
+    The options are those of ``cross_entropy``.
 
-    ``torch.compile`` counts how often it compiles a code, and gives up after eight.
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.entmax15_loss(scores, target).item(), 4)
+        0.5266
     """
-    function.__code__ = function.__code__.replace()
-    return function
+    return class_loss(
+        "entmax15",
+        0.0,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
 
 
-def apply_loss(handle: str, kind: Kind, input: Tensor, target: Tensor, **options: Any) -> Tensor:  # noqa: A002
-    """The loss behind a handle, with the options of its kind."""
-    if kind is Kind.CLASSES:
-        return class_loss(handle, input, target, **options)
-    if kind is Kind.ENTRIES:
-        return entry_loss(handle, input, target, **options)
-    return row_loss(handle, input, target, **options)
+def fitzpatrick_entmax15_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    tightness: float = 1.0,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``.
+
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`entmax15_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        tightness: c, any finite number that is not negative.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.fitzpatrick_entmax15_loss(scores, target).item(), 4)
+        0.249
+        >>> round(F.fitzpatrick_entmax15_loss(scores, target, tightness=0.5).item(), 4)
+        0.3452
+    """
+    return class_loss(
+        "entmax15",
+        tightness,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
 
 
-def apply_link(handle: str, kind: Kind, input: Tensor, dim: int | None) -> Tensor:  # noqa: A002
-    """The link behind the handle of a Fenchel-Young loss, along an axis."""
-    check_scores(input)
-    if input.ndim == 0 and kind is Kind.ENTRIES:
-        return apply_link(handle, kind, input.reshape(1), dim).reshape(())
-    axis = class_dim(input, dim)
-    if input.numel() == 0:
-        return input.clone()
-    moved = input.movedim(axis, -1)
-    rows = link_rows(rows_along(input, axis), handle)
-    return rows.reshape(moved.shape).movedim(-1, axis)
+def fitzpatrick_logistic_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    tightness: float = 1.0,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``.
+
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`logistic_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        tightness: c, any finite number that is not negative.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.fitzpatrick_logistic_loss(scores, target).item(), 4)
+        0.3908
+        >>> round(F.fitzpatrick_logistic_loss(scores, target, tightness=0.5).item(), 4)
+        0.5982
+    """
+    return class_loss(
+        "logistic",
+        tightness,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
 
 
-def loss_function(loss: Loss | str) -> LossFunction:
+def fitzpatrick_poisson_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    *,
+    tightness: float = 1.0,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`poisson_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Orthant()``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        tightness: c, any finite number that is not negative.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.fitzpatrick_poisson_loss(scores, target).item(), 4)
+        0.2263
+        >>> round(F.fitzpatrick_poisson_loss(scores, target, tightness=0.5).item(), 4)
+        0.3664
+    """
+    return entry_loss(
+        "poisson",
+        tightness,
+        input,
+        target,
+        weight,
+        reduction,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def fitzpatrick_sigmoid_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+    *,
+    tightness: float = 1.0,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Bernoulli()``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`sigmoid_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
+            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
+            the target pos_weight · y / (pos_weight · y + 1 − y).
+        tightness: c, any finite number that is not negative.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.fitzpatrick_sigmoid_loss(scores, target).item(), 4)
+        0.2142
+        >>> round(F.fitzpatrick_sigmoid_loss(scores, target, tightness=0.5).item(), 4)
+        0.3357
+    """
+    return entry_loss(
+        "sigmoid",
+        tightness,
+        input,
+        target,
+        weight,
+        reduction,
+        pos_weight,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def fitzpatrick_sparse_sigmoid_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+    *,
+    tightness: float = 1.0,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`sparse_sigmoid_loss` at c = 0. It is never negative, 0 exactly where
+    the target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is
+    convex in y, too.
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
+            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
+            the target pos_weight · y / (pos_weight · y + 1 − y).
+        tightness: c, any finite number that is not negative.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.fitzpatrick_sparse_sigmoid_loss(scores, target).item(), 4)
+        0.026
+        >>> round(F.fitzpatrick_sparse_sigmoid_loss(scores, target, tightness=0.5).item(), 4)
+        0.0347
+    """
+    return entry_loss(
+        "sparse_sigmoid",
+        tightness,
+        input,
+        target,
+        weight,
+        reduction,
+        pos_weight,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def fitzpatrick_sparsemax_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    tightness: float = 1.0,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``.
+
+    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`sparsemax_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        tightness: c, any finite number that is not negative.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.fitzpatrick_sparsemax_loss(scores, target).item(), 4)
+        0.1953
+        >>> round(F.fitzpatrick_sparsemax_loss(scores, target, tightness=0.5).item(), 4)
+        0.2604
+    """
+    return class_loss(
+        "sparsemax",
+        tightness,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def fitzpatrick_squared_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    *,
+    tightness: float = 1.0,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
+    c ≥ 0 it is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
+    Fenchel-Young loss :func:`squared_loss` at c = 0. It is never negative, 0 exactly where the
+    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
+    y, too.
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Reals()``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        tightness: c, any finite number that is not negative.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.fitzpatrick_squared_loss(scores, target).item(), 4)
+        0.1094
+        >>> round(F.fitzpatrick_squared_loss(scores, target, tightness=0.5).item(), 4)
+        0.1458
+    """
+    return entry_loss(
+        "squared",
+        tightness,
+        input,
+        target,
+        weight,
+        reduction,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def logistic_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``.
+
+    The options are those of ``cross_entropy``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.logistic_loss(scores, target).item(), 4)
+        0.9441
+    """
+    return class_loss(
+        "logistic",
+        0.0,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def perceptron_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``.
+
+    The options are those of ``cross_entropy``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.perceptron_loss(scores, target).item(), 4)
+        0.25
+    """
+    return class_loss(
+        "perceptron",
+        0.0,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def poisson_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    *,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Orthant()``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.poisson_loss(scores, target).item(), 4)
+        0.6002
+    """
+    return entry_loss(
+        "poisson",
+        0.0,
+        input,
+        target,
+        weight,
+        reduction,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def sigmoid_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+    *,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Bernoulli()``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
+            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
+            the target pos_weight · y / (pos_weight · y + 1 − y).
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.sigmoid_loss(scores, target).item(), 4)
+        0.5378
+    """
+    return entry_loss(
+        "sigmoid",
+        0.0,
+        input,
+        target,
+        weight,
+        reduction,
+        pos_weight,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def sparse_sigmoid_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+    *,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
+            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
+            the target pos_weight · y / (pos_weight · y + 1 − y).
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.sparse_sigmoid_loss(scores, target).item(), 4)
+        0.0521
+    """
+    return entry_loss(
+        "sparse_sigmoid",
+        0.0,
+        input,
+        target,
+        weight,
+        reduction,
+        pos_weight,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def sparsemax_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``.
+
+    The options are those of ``cross_entropy``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
+            computed in float32. A class with the score −∞ is masked.
+        target: class indices, with the shape of ``input`` without its classes, or proportions, with
+            the shape of ``input``.
+        weight: one weight per class. A class index weighs its class's weight, a row of proportions
+            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
+            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
+            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
+        ignore_index: class index that counts for nothing; proportions have none.
+        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
+            proportions), ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        dim: axis of the classes.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
+        validate: whether to look at the targets' values: labels in range, proportions that sum to
+            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
+            is not repaired: a label out of range makes its row NaN.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
+        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
+        ``cross_entropy`` leaves out.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
+        >>> round(F.sparsemax_loss(scores, target).item(), 4)
+        0.3906
+    """
+    return class_loss(
+        "sparsemax",
+        0.0,
+        input,
+        target,
+        weight,
+        ignore_index,
+        reduction,
+        label_smoothing,
+        dim=dim,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def squared_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    *,
+    engine: str | None = None,
+    validate: bool | None = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``.
+
+    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+
+    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
+              \qquad \nabla_\theta L = \hat y(\theta) - y,
+
+    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
+    ŷ(θ).
+
+    Args:
+        input: scores, of any shape. Half precision is computed in float32.
+        target: numbers in ``Reals()``, with the shape of ``input``.
+        weight: weights that can be broadcast to ``input``.
+        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+        engine: ``"reference"`` or None; there are no kernels for this loss.
+        validate: whether to look at the targets' values; None looks on the CPU alone.
+
+    Returns:
+        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
+        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
+        >>> round(F.squared_loss(scores, target).item(), 4)
+        0.2188
+    """
+    return entry_loss(
+        "squared",
+        0.0,
+        input,
+        target,
+        weight,
+        reduction,
+        engine=engine,
+        validate=validate,
+    )
+
+
+def entmax15(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``Tsallis(alpha=1.5)``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.entmax15(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.5879, 0.4118, 0.0003]
+    """
+    return link("entmax15", input, dim)
+
+
+def logistic(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``Negentropy(domain=Simplex())``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.logistic(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.4995, 0.389, 0.1115]
+    """
+    return link("logistic", input, dim)
+
+
+def perceptron(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``Indicator(domain=Simplex())``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.perceptron(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [1.0, 0.0, 0.0]
+    """
+    return link("perceptron", input, dim)
+
+
+def poisson(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``Negentropy(domain=Orthant())``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.poisson(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [1.6487, 1.284, 0.3679]
+    """
+    return link("poisson", input, dim)
+
+
+def sigmoid(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``Bernoulli()``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.sigmoid(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.6225, 0.5622, 0.2689]
+    """
+    return link("sigmoid", input, dim)
+
+
+def sparse_sigmoid(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.sparse_sigmoid(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.5, 0.25, 0.0]
+    """
+    return link("sparse_sigmoid", input, dim)
+
+
+def sparsemax(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``SquaredNorm(domain=Simplex())``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.sparsemax(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.625, 0.375, 0.0]
+    """
+    return link("sparsemax", input, dim)
+
+
+def squared(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``SquaredNorm(domain=Reals())``.
+
+    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.squared(torch.tensor([0.5, 0.25, -1.0])).tolist()]
+        [0.5, 0.25, -1.0]
+    """
+    return link("squared", input, dim)
+
+
+_LOSSES: dict[str, Callable[..., Tensor]] = {
+    "entmax15": entmax15_loss,
+    "fitzpatrick_entmax15": fitzpatrick_entmax15_loss,
+    "fitzpatrick_logistic": fitzpatrick_logistic_loss,
+    "fitzpatrick_poisson": fitzpatrick_poisson_loss,
+    "fitzpatrick_sigmoid": fitzpatrick_sigmoid_loss,
+    "fitzpatrick_sparse_sigmoid": fitzpatrick_sparse_sigmoid_loss,
+    "fitzpatrick_sparsemax": fitzpatrick_sparsemax_loss,
+    "fitzpatrick_squared": fitzpatrick_squared_loss,
+    "logistic": logistic_loss,
+    "perceptron": perceptron_loss,
+    "poisson": poisson_loss,
+    "sigmoid": sigmoid_loss,
+    "sparse_sigmoid": sparse_sigmoid_loss,
+    "sparsemax": sparsemax_loss,
+    "squared": squared_loss,
+}
+
+_LINKS: dict[str, Callable[..., Tensor]] = {
+    "entmax15": entmax15,
+    "logistic": logistic,
+    "perceptron": perceptron,
+    "poisson": poisson,
+    "sigmoid": sigmoid,
+    "sparse_sigmoid": sparse_sigmoid,
+    "sparsemax": sparsemax,
+    "squared": squared,
+}
+
+
+def loss_function(loss: Loss | str) -> Callable[..., Tensor]:
     """The function (input, target, …) ↦ loss of any loss of the core, or of a registry name.
 
     Example:
@@ -78,89 +1231,19 @@ def loss_function(loss: Loss | str) -> LossFunction:
         >>> function = loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(ball)))
         >>> function(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
         1.236...
+        >>> loss_function("sparsemax") is sparsemax_loss
+        True
     """
     loss = get_loss(loss)
-    handle = handle_of(loss)
-    if handle not in _LOSS_FUNCTIONS:
-        _LOSS_FUNCTIONS[handle] = own_code(_loss_function(loss, handle))
-    return _LOSS_FUNCTIONS[handle]
+    name = name_of(loss)
+    if name is not None:
+        return _LOSSES[name]
+    omega = loss.regularizer
+    return functools.partial(loss_of_kind(omega), handle_of(omega), loss.tightness)
 
 
-def _loss_function(loss: Loss, handle: str) -> LossFunction:
-    """The function of a loss, with the options of its kind."""
-    kind = kind_of(loss)
-    if kind is Kind.CLASSES:
-
-        def classes(
-            input: Tensor,  # noqa: A002
-            target: Tensor,
-            weight: Tensor | None = None,
-            ignore_index: int = -100,
-            reduction: str = "mean",
-            label_smoothing: float = 0.0,
-            dim: int | None = None,
-            engine: str | None = None,
-            validate: bool | None = None,
-        ) -> Tensor:
-            return class_loss(
-                handle,
-                input,
-                target,
-                weight,
-                ignore_index,
-                reduction,
-                label_smoothing,
-                dim,
-                engine,
-                validate,
-            )
-
-        return classes
-    if kind is Kind.ROWS:
-
-        def rows(
-            input: Tensor,  # noqa: A002
-            target: Tensor,
-            reduction: str = "mean",
-            dim: int = -1,
-            engine: str | None = None,
-            validate: bool | None = None,
-        ) -> Tensor:
-            return row_loss(handle, input, target, reduction, dim, engine, validate)
-
-        return rows
-    if has_coins(loss):
-
-        def coins(
-            input: Tensor,  # noqa: A002
-            target: Tensor,
-            weight: Tensor | None = None,
-            reduction: str = "mean",
-            pos_weight: Tensor | None = None,
-            engine: str | None = None,
-            validate: bool | None = None,
-        ) -> Tensor:
-            return entry_loss(
-                handle, input, target, weight, reduction, pos_weight, engine, validate
-            )
-
-        return coins
-
-    def entries(
-        input: Tensor,  # noqa: A002
-        target: Tensor,
-        weight: Tensor | None = None,
-        reduction: str = "mean",
-        engine: str | None = None,
-        validate: bool | None = None,
-    ) -> Tensor:
-        return entry_loss(handle, input, target, weight, reduction, None, engine, validate)
-
-    return entries
-
-
-def link_function(loss: Loss | str) -> LinkFunction:
-    """The function input ↦ ŷ(input), the predictions that belong to a loss, or to its name.
+def link_function(loss: Loss | str) -> Callable[..., Tensor]:
+    """The function (input, dim=-1) ↦ ŷ(input) of any loss of the core, or of a registry name.
 
     Example:
         >>> import torch, fitzpatrick as fp
@@ -168,54 +1251,5 @@ def link_function(loss: Loss | str) -> LinkFunction:
         >>> entmax(torch.tensor([1.0, 1.0, -9.0]))
         tensor([0.5000, 0.5000, 0.0000])
     """
-    pair = FenchelYoungLoss(get_loss(loss).regularizer)
-    handle = handle_of(pair)
-    if handle not in _LINK_FUNCTIONS:
-        _LINK_FUNCTIONS[handle] = own_code(_link_function(handle, kind_of(pair)))
-    return _LINK_FUNCTIONS[handle]
-
-
-def _link_function(handle: str, kind: Kind) -> LinkFunction:
-    def link(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
-        return apply_link(handle, kind, input, dim)
-
-    return link
-
-
-def _named(function: Any, name: str, doc: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
-    function.__module__ = __name__
-    function.__doc__ = doc
-    return function
-
-
-def _losses() -> dict[str, LossFunction]:
-    return {
-        f"{name}_loss": _named(
-            loss_function(get_loss(name)),
-            f"{name}_loss",
-            describe_function(get_loss(name), f"{name}_loss"),
-        )
-        for name in loss_names()
-    }
-
-
-def _links() -> dict[str, LinkFunction]:
-    return {
-        name: _named(
-            link_function(get_loss(name)), name, describe_link(get_loss(name).regularizer, name)
-        )
-        for name in loss_names()
-        if isinstance(get_loss(name), FenchelYoungLoss)
-    }
-
-
-_GENERATED = {**_losses(), **_links()}
-globals().update(_GENERATED)
-
-__all__ = ["link_function", "loss_function", *_GENERATED]
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Callable[..., Tensor]: ...
+    omega = handle_of(get_loss(loss).regularizer)
+    return _LINKS[omega] if omega in _LINKS else functools.partial(link, omega)

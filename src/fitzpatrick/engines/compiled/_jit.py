@@ -1,5 +1,9 @@
 """How functions are compiled: without the GIL, and once per installation where that is possible.
 
+The formulas of a regularizer at a tightness are methods of a ``NamedTuple`` of numbers, and loops
+take that as an argument: Numba compiles a loop for each class of formulas, with the methods
+inlined, and passes the numbers at run time.
+
 Numba keeps what it compiled beside the source, or in the user's own cache folder, and looks for it
 under the function's name. A function of this folder may hold inlined code of another file, so the
 name ends with a digest of all of them.
@@ -12,25 +16,26 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
+from numba.extending import overload_method
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.py"))
 _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:12]
 
+_EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
+_ANY_ORDER = {**_EXACT, "fastmath": {"contract", "reassoc"}}
+
 
 def elementwise(function: F) -> F:
     """A function of numbers, each operation of which is rounded as written, or fused."""
-    compiled = numba.njit(function, error_model="numpy", fastmath={"contract"}, forceinline=True)
-    return cast(F, compiled)
+    return cast(F, numba.njit(function, **_EXACT))
 
 
 def part(function: F) -> F:
-    """A part of such a function, for each of its rows: a call would cost as much as a short row."""
-    compiled = numba.njit(
-        function, error_model="numpy", fastmath={"contract", "reassoc"}, forceinline=True
-    )
-    return cast(F, compiled)
+    """A part of a loop, for each of its rows: a call would cost as much as a short row."""
+    return cast(F, numba.njit(function, **_ANY_ORDER))
 
 
 def loop(function: F) -> F:
@@ -43,3 +48,36 @@ def loop(function: F) -> F:
         return cast(F, compile_function(function, cache=True))
     except RuntimeError:  # no folder to write to: compiled anew in each process
         return cast(F, compile_function(function))
+
+
+def _declare(name: str, n_arguments: int) -> None:
+    """Let compiled code call the method of that name, with so many numbers, of a NamedTuple."""
+
+    def find(formula: Any) -> Any:
+        return getattr(formula.instance_class, name, None)
+
+    # Numba counts the arguments
+    finders: dict[int, Callable[..., Any]] = {
+        1: lambda self, _: find(self),
+        2: lambda self, _, __: find(self),
+        3: lambda self, _, __, ___: find(self),
+    }
+    declare: Any = overload_method  # whose stubs know fewer options
+    for kind in (types.NamedTuple, types.NamedUniTuple):
+        declare(kind, name, jit_options=_EXACT, strict=False)(finders[n_arguments])
+
+
+# the methods that the loops call; what they mean is said in _entries.py and _simplex.py
+for _name, _n_arguments in {
+    "start": 2,
+    "refine": 3,
+    "finish": 3,
+    "slope": 2,
+    "shift": 1,
+    "part": 1,
+    "own_part": 2,
+    "step": 2,
+    "others": 1,
+    "own": 2,
+}.items():
+    _declare(_name, _n_arguments)

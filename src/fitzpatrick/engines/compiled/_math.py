@@ -12,12 +12,15 @@ from numba.extending import intrinsic
 
 from ._jit import elementwise
 
+# Targets below this behave like it.
+MIN_TARGET = 1e-300
+
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 # Adding this rounds a float64 to an integer, which is then in its low bits.
 _ROUND = 6755399441055744.0
 # Below this the exponential is returned as zero; above its negative nobody asks.
-_LEAST_EXPONENT = -708.0
+_MIN_EXPONENT = -708.0
 # The bits of the root of 1/2 and of 1, and what the last of them adds to a logarithm, in the mean.
 _ROOT_HALF_BITS, _ONE_BITS = 0x3FE6A09E667F3BCD, 0x3FF0000000000000
 _LOG_OF_BITS = 0.6931471805599453 / 2**52
@@ -43,7 +46,7 @@ _as_float: Callable[[int], float] = _bitcast(types.float64)
 @elementwise
 def exp(x: float) -> float:
     """e^x for x ≤ 709; 0 below −708, NaN at NaN."""
-    clipped = _LEAST_EXPONENT if x < _LEAST_EXPONENT else x
+    clipped = _MIN_EXPONENT if x < _MIN_EXPONENT else x
     shifted = clipped * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (clipped - n * _LN2_HIGH) - n * _LN2_LOW
@@ -63,7 +66,7 @@ def exp(x: float) -> float:
     q = q * r * r + r + 1
     scaled = _as_float(_as_int(q) + (_as_int(shifted) << 52))
     known = scaled if x == x else x  # the bits of a NaN would get into the exponent
-    return 0.0 if x < _LEAST_EXPONENT else known
+    return 0.0 if x < _MIN_EXPONENT else known
 
 
 @elementwise
@@ -134,10 +137,32 @@ def wright_omega(z: float) -> float:
     return tail if z < -40 else omega
 
 
+# Below this |log(p/y)| the terms of an entropy are a series, above it differences.
+_NEAR = 1 / 16
+
+
 @elementwise
-def expm1_minus_x(x: float) -> float:
-    """exp(x) − 1 − x for |x| ≤ 1/2, a series."""
-    series = 1.0
-    for n in range(14, 2, -1):
-        series = 1 + series * x * (1 / n)
-    return x * x / 2 * series
+def entropy_term(y: float, rho: float, p: float, ratio: float, tightness: float) -> float:
+    """y (E(ρ) + c E(−ρ)) for y > 0, with ρ = log(p/y), y/p and E(x) = exp(x) − 1 − x."""
+    x = rho if abs(rho) < _NEAR else 0.0
+    square = x * x
+    even = 1 / 40320
+    even = even * square + 1 / 720
+    even = even * square + 1 / 24
+    even = even * square + 0.5
+    odd = 1 / 362880
+    odd = odd * square + 1 / 5040
+    odd = odd * square + 1 / 120
+    odd = odd * square + 1 / 6
+    near = y * square * ((1 + tightness) * even + (1 - tightness) * x * odd)
+    reverse = tightness * y * (ratio - 1 + rho) if tightness > 0 else 0.0
+    far = p - y - y * rho + reverse
+    return near if abs(rho) < _NEAR else far
+
+
+@elementwise
+def entropy_entry(y: float, log_p: float, p: float, tightness: float) -> float:
+    """The same for any y ≥ 0, from log p: p where y = 0."""
+    known = max(y, MIN_TARGET)
+    term = entropy_term(known, log_p - log(known), p, known / p, tightness)
+    return term if y > 0 else p

@@ -3,6 +3,6 @@
 from ._lbfgs import lbfgs
 from ._newton_cg import newton_cg
 from ._progress import Report
-from ._status import Outcome, Result, Status, Stopping
+from ._status import Result, Status, Stopping
 
-__all__ = ["Outcome", "Report", "Result", "Status", "Stopping", "lbfgs", "newton_cg"]
+__all__ = ["Report", "Result", "Status", "Stopping", "lbfgs", "newton_cg"]

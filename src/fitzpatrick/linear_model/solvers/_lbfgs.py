@@ -12,12 +12,12 @@ from .._objective import Objective, Point
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
-_MEMORY = 20
-_EVALUATIONS = 50  # in one line search
+MEMORY = 20
+MAX_EVALUATIONS = 50  # in one line search
 
 
 def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
-    """Minimise from ``start``."""
+    """Minimize from ``start``."""
     point = start
     scales = objective.scales(point)
     n_iter = 0
@@ -41,12 +41,12 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
     status = stopping.reached(point.value, point.gradient_norm)
     if status is None and stopping.max_iter > 0:
         options = {
-            "maxcor": _MEMORY,
+            "maxcor": MEMORY,
             "ftol": 0.0,  # the callback decides
             "gtol": 0.0,
             "maxiter": stopping.max_iter,
-            "maxfun": _EVALUATIONS * stopping.max_iter,
-            "maxls": _EVALUATIONS,
+            "maxfun": MAX_EVALUATIONS * stopping.max_iter,
+            "maxls": MAX_EVALUATIONS,
         }
         outcome = minimize(
             evaluate,

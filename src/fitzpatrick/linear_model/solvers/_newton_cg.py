@@ -1,6 +1,6 @@
 r"""Trust-region Newton-CG.
 
-Each step minimises the quadratic model :math:`\langle g, s\rangle + \tfrac12\langle s, Hs\rangle`
+Each step minimizes the quadratic model :math:`\langle g, s\rangle + \tfrac12\langle s, Hs\rangle`
 within :math:`\|s\|_M \le \Delta` by conjugate gradients preconditioned by M (Steihaug's method):
 it stops where the residual is small against the gradient or the path leaves the region. A step that
 does not lower f enough is shortened along its own direction, which costs no further Hessian
@@ -17,24 +17,26 @@ from .._vectors import copy, inner
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
-_SUFFICIENT = 1e-4  # a step is taken if it brings this part of the decrease that the model predicts
-_POOR, _GOOD = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
-_GROWTH = 4.0
-_SHORTEST = 1e-8  # a step shortened beyond this has met a kink, not curvature
-_PATIENCE, _WINDOW = 3, 6  # so many shortened steps among the last, if kinks are to be avoided
-_LOOSEST = 0.1  # what CG brings its residual down to at least, relative to the gradient
-_FLAT = 1e-16  # curvature below this, relative to M's, is none
-_MAX_CG = 200
+MIN_DECREASE = (
+    1e-4  # a step is taken if it brings this part of the decrease that the model predicts
+)
+POOR_MODEL, GOOD_MODEL = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
+RADIUS_GROWTH = 4.0
+MIN_STEP = 1e-8  # a step shortened beyond this has met a kink, not curvature
+MAX_SHORTENED, SHORTENED_WINDOW = 3, 6  # shortened steps among the last, where kinks are avoided
+MAX_CG_RESIDUAL = 0.1  # that CG leaves at most, relative to the gradient
+MIN_CURVATURE = 1e-16  # curvature below this, relative to M's, is none
+MAX_CG_STEPS = 200
 
 
 def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
-    """Minimise from ``start``, and end with a status of no progress where steps stall."""
+    """Minimize from ``start``, and end with a status of no progress where steps stall."""
     point = start
     radius = math.inf
     previous = None
     noise = math.sqrt(stopping.eps) / 16
     best, lowest, progress = start, start.value, 0  # the last iteration that got nearer
-    shortened: deque[bool] = deque(maxlen=_WINDOW)
+    shortened: deque[bool] = deque(maxlen=SHORTENED_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
         report(iteration, point.value, norm)
@@ -47,7 +49,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             lowest, progress = point.value, iteration
         if norm < best.gradient_norm:
             best, progress = point, iteration
-        at_kinks = stopping.avoids_kinks and sum(shortened) >= _PATIENCE
+        at_kinks = stopping.avoids_kinks and sum(shortened) >= MAX_SHORTENED
         if at_kinks or iteration - progress >= stopping.patience:
             break
         step, length, at_boundary, predicted = steihaug(
@@ -55,11 +57,11 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
         )
         slope = inner(point.gradient, step)
         part = 1.0
-        while part >= _SHORTEST:
+        while part >= MIN_STEP:
             trial = objective.evaluate(point.parameters + part * step)
             model = -part * slope - part**2 * (-slope - predicted)
             actual = decrease(point, trial, part * step, noise)
-            if actual >= _SUFFICIENT * model:
+            if actual >= MIN_DECREASE * model:
                 break
             part *= _shortening(part * slope, trial.value - point.value)
         else:
@@ -67,12 +69,12 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
         shortened.append(part < 1)
         if part < 1:
             radius = part * length
-        elif actual < _POOR * model:
+        elif actual < POOR_MODEL * model:
             radius = length / 2
-        elif actual > _GOOD * model and at_boundary:
-            radius *= _GROWTH
+        elif actual > GOOD_MODEL * model and at_boundary:
+            radius *= RADIUS_GROWTH
         point, previous = trial, norm
-    if best.value <= point.value + noise * abs(point.value):  # rounding errors rule the values
+    if best.value <= point.value + noise * abs(point.value):  # rounding errors dominate the values
         point = best
     return Result(point, iteration, stopping.without_progress(point.value, point.gradient_norm))
 
@@ -89,7 +91,7 @@ def _forcing(point: Point, previous: float | None, stopping: Stopping) -> float:
         wanted = math.sqrt(norm / stopping.reference) if stopping.reference > 0 else 0.5
     else:
         wanted = math.pow(norm / previous, 1.5)
-    return max(min(_LOOSEST, wanted), enough)
+    return max(min(MAX_CG_RESIDUAL, wanted), enough)
 
 
 def decrease(before: Point, after: Point, step: Array, noise: float) -> float:
@@ -118,17 +120,17 @@ def steihaug(
     residual = copy(gradient)
     z = precondition(residual)
     residual_z = inner(residual, z)
-    if not residual_z > 0:  # rounding errors rule M, as with features of very different scales
+    if not residual_z > 0:  # rounding errors dominate M, as with features of very different scales
         z, precondition = residual, copy
         residual_z = inner(residual, residual)
     direction = -z
     goal = target**2 * residual_z
     step_m, step_direction_m, direction_m = 0.0, 0.0, residual_z
     predicted = 0.0
-    for _ in range(_MAX_CG):
+    for _ in range(MAX_CG_STEPS):
         product = hessian(direction)
         curvature = inner(direction, product)
-        a = residual_z / curvature if curvature > _FLAT * direction_m else math.inf
+        a = residual_z / curvature if curvature > MIN_CURVATURE * direction_m else math.inf
         # each step is longer than the one before, but for rounding errors
         added = 2 * a * step_direction_m + a * a * direction_m if a < math.inf else math.inf
         longer = step_m + max(0.0, added)

@@ -29,9 +29,9 @@ class Stopping:
 
     The gradient has to be small against that at zero. Where the minimum is small against the
     objective at zero, as on separable data with a weak penalty, that says little, and a second
-    condition matters: f is alpha-strongly convex in what is penalised, so that without an intercept
+    condition matters: f is alpha-strongly convex in what is penalized, so that without an intercept
     no point is lower than :math:`f - \|g\|^2 / (2\alpha)`, which is the value of the dual problem
-    at the maximisers y*. This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f, with
+    at the maximizers y*. This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f, with
     an intercept as without one; f itself is far nearer.
 
     Args:
@@ -80,16 +80,6 @@ class Stopping:
         return Status.PRECISION if near else Status.STALLED
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a fit ended."""
-
-    objective: float
-    gradient_norm: float
-    n_iter: int
-    status: Status
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """Where a solver ended, and how."""
@@ -97,8 +87,3 @@ class Result:
     point: Point
     n_iter: int
     status: Status
-
-    @property
-    def outcome(self) -> Outcome:
-        """The same without the arrays."""
-        return Outcome(self.point.value, self.point.gradient_norm, self.n_iter, self.status)

@@ -1,0 +1,72 @@
+"""What compiled kernels share: blocks in the memory layout they know, and the core for the rest."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._blocks import FloatArray, Scratch
+from .._output import Output
+from .._row_kernel import CoreKernel, RowKernel
+from ._lists import usable
+
+# as numbers that compiled code knows
+GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledKernel(RowKernel):
+    """Rows of one loss by compiled code, which computes in float64 whatever the scores are.
+
+    It leaves NaN as the loss of a row that holds something it does not know. The core computes
+    that row, and all between the first and the last such row of a block.
+    """
+
+    block_bytes: ClassVar[int] = 1 << 20
+
+    @abstractmethod
+    def _call(
+        self,
+        output: int,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        """Call the compiled code on contiguous arrays that may be written to."""
+
+    def compute(
+        self,
+        output: Output,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray | None,
+        out: FloatArray | None,
+        scratch: Scratch,
+    ) -> None:
+        theta = usable(theta)
+        own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, scratch)
+        own_out = _buffer(out, "out", theta.shape, theta.dtype, scratch)
+        self._call(int(output), rows, theta, own_value, own_out, scratch)
+        bad = np.flatnonzero(np.isnan(own_value))
+        if len(bad):
+            part = slice(int(bad[0]), int(bad[-1]) + 1)
+            at = slice(rows.start + part.start, rows.start + part.stop)
+            CoreKernel(self.loss, self.targets).compute(
+                output, at, theta[part], own_value[part], own_out[part], scratch
+            )
+        if value is not None and value is not own_value:
+            value[...] = own_value
+        if out is not None and out is not own_out:
+            out[...] = own_out
+
+
+def _buffer(
+    given: FloatArray | None, name: str, shape: tuple[int, ...], dtype: Any, scratch: Scratch
+) -> FloatArray:
+    """What was given, if compiled code can write into it."""
+    if given is not None and given.flags.carray:
+        return given
+    return scratch.array(f"compiled {name}", shape, dtype)

@@ -1,0 +1,153 @@
+r"""The losses of the negentropy at hard labels, in closed form.
+
+With r = Σ e^{θ_i} over the classes i ≠ j and d = log r − θ_j, the formulas are those of
+``regularizers/negentropy_labels.py``. The other classes share the rest as exp(θ) does.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._blocks import FloatArray, Scratch
+from .._targets import Labels
+from ._jit import loop
+from ._kernel import GRADIENT, SLOPE, CompiledKernel
+from ._lists import usable
+from ._math import exp, log, log1p, wright_omega
+from ._softmax import exponentials
+
+# Scores that are treated at once: they stay in the second-level cache.
+_CHUNK = 1 << 14
+
+
+@loop
+def _fenchel_young(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
+    """From the label's own exponential in ``hit``: softplus(d), and the two probabilities."""
+    for i in range(len(loss)):
+        own, others = hit[i], rest[i]
+        total = own + others
+        d = log(others) - lead[i]
+        ratio = own / others if own < others else others / own
+        loss[i] = (d if d > 0 else 0.0) + log1p(ratio)
+        hit[i] = own / total
+        miss[i] = others / total
+
+
+@loop
+def _fitzpatrick(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
+    """The same for c = 1, with w = ω(d − 1)."""
+    for i in range(len(loss)):
+        total = hit[i] + rest[i]
+        w = wright_omega(log(rest[i]) - lead[i] - 1)
+        miss[i] = w if total < np.inf else np.nan
+    for i in range(len(loss)):
+        w = miss[i]
+        loss[i] = w
+        hit[i] = 1 / (1 + w)
+        miss[i] = w * hit[i] if w < 1 else 1 - hit[i]
+
+
+@loop
+def _family(c: float, lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
+    """The same for any c > 0, with w = c r = ω(d − c + log c)."""
+    log_c = math.log(c)
+    for i in range(len(loss)):
+        total = hit[i] + rest[i]
+        d = log(rest[i]) - lead[i] - c
+        w = wright_omega(d + log_c)
+        log_r = d - w if w < 1 else log(max(w, 1.0)) - log_c
+        miss[i] = w if total < np.inf else np.nan
+        lead[i] = log_r
+    for i in range(len(loss)):
+        w, log_r = miss[i], lead[i]
+        tail = exp(-abs(log_r))
+        larger = 1 / (1 + tail)
+        hit[i] = larger * (tail if log_r > 0 else 1.0)
+        miss[i] = larger * (1.0 if log_r > 0 else tail)
+        logarithm = (log_r if log_r > 0 else 0.0) + log1p(tail)
+        excess = w - c * logarithm
+        above = logarithm + (0.0 if excess < 0 else excess)
+        loss[i] = (1 - c) * logarithm + w if c < 1 else above
+
+
+@loop
+def logistic_labels(
+    theta: Any,
+    labels: Any,
+    tightness: float,
+    output: int,
+    value: Any,
+    out: Any,
+    e: Any,
+    numbers: Any,
+) -> None:
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Args:
+        theta: scores, (n, k).
+        labels: (n,).
+        tightness: c.
+        output: which array to write.
+        value: (n,).
+        out: (n, k).
+        e: flat buffer of some rows of k.
+        numbers: six buffers of one number for each of these rows.
+    """
+    n, k = theta.shape
+    top, lead, rest, miss, hit, losses = numbers
+    step = len(top)
+    for first in range(0, n, step):
+        rows = min(step, n - first)
+        exponentials(theta[first : first + rows], top, e)
+        for i in range(rows):
+            label, row = labels[first + i], e[i * k : (i + 1) * k]
+            lead[i] = theta[first + i, label] - top[i]
+            hit[i] = row[label]
+            row[label] = 0.0
+            total = 0.0
+            for j in range(k):
+                total += row[j]
+            rest[i] = total
+        loss = losses[:rows]
+        if tightness == 0:
+            _fenchel_young(lead, rest, miss, hit, loss)
+        elif tightness == 1:
+            _fitzpatrick(lead, rest, miss, hit, loss)
+        else:
+            _family(tightness, lead, rest, miss, hit, loss)
+        for i in range(rows):
+            value[first + i] = loss[i]
+            label, row = labels[first + i], e[i * k : (i + 1) * k]
+            factor = miss[i] / rest[i] if rest[i] > 0 else 0.0
+            for j in range(k):
+                out[first + i, j] = row[j] * factor
+            if output == GRADIENT:
+                out[first + i, label] = -miss[i]
+            elif output == SLOPE and tightness > 0:
+                out[first + i, label] = hit[i] * hit[i] / (hit[i] + tightness)
+            else:
+                out[first + i, label] = hit[i]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelKernel(CompiledKernel):
+    """Integer labels."""
+
+    def _call(
+        self,
+        output: int,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        assert isinstance(self.targets, Labels)
+        k = theta.shape[1]
+        step = max(1, _CHUNK // k)
+        e = scratch.array("e", (step * k,), np.float64)
+        numbers = tuple(scratch.stack("numbers", 6, (step,), np.float64))
+        labels = usable(self.targets.labels[rows], np.intp)
+        logistic_labels(theta, labels, self.loss.tightness, output, value, out, e, numbers)

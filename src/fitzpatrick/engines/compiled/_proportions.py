@@ -1,0 +1,329 @@
+r"""The losses of the negentropy at proportions, where only the entries with y > 0 see y.
+
+Per row, with t = θ − max θ, r = Σ e^t over the entries with y = 0 and the tightness c > 0, the
+maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, where
+
+.. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
+          \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
+
+The root is between lse(t) and lse(t) + c (see ``engines/_omega.py``). From the middle, Halley's
+method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
+one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
+that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
+the root is lse(t).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._blocks import FloatArray, Scratch
+from ._jit import loop
+from ._kernel import GRADIENT, SLOPE, CompiledKernel
+from ._lists import support_lists
+from ._math import entropy_term, exp, log, omega_start, omega_step
+from ._softmax import exponentials
+
+# A group has this many scores, and this many entries with y > 0, unless it is a single row.
+_SCORES, _ENTRIES = 1 << 14, 512
+# An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
+_MIN_OMEGA = 1e-17
+# Targets and exponentials below this behave like it; its square is not zero.
+_MIN_Y = 1e-150
+# Below this log(1 + x) is x, to the few digits that a start needs.
+_NEAR_ZERO = 1e-4
+# λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
+# power of its last residual.
+_LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
+# More passes than any finite row needs.
+_MAX_PASSES = 50
+
+
+@loop
+def _collect(
+    theta: Any, starts: Any, columns: Any, top: Any, e: Any, rest: Any, lse: Any, t: Any, own: Any
+) -> None:
+    """Take the entries with y > 0 out of e: t and e^t there, r and lse(t) of each row."""
+    n, k = theta.shape
+    for i in range(n):
+        begin, end = starts[i] - starts[0], starts[i + 1] - starts[0]
+        row = e[i * k : (i + 1) * k]
+        others = 0.0
+        if end - begin == k:
+            own[begin:end] = row
+            t_row = t[begin:end]
+            for j in range(k):
+                t_row[j] = theta[i, j] - top[i]
+        else:
+            for m in range(begin, end):
+                column = columns[starts[0] + m]
+                t[m] = theta[i, column] - top[i]
+                own[m] = row[column]
+                row[column] = 0.0
+            for j in range(k):
+                others += row[j]
+        total = others
+        for m in range(begin, end):
+            total += own[m] if t[m] > -np.inf else np.nan
+        rest[i] = others
+        lse[i] = log(total) if total < np.inf else np.nan
+
+
+@loop
+def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
+    """From e^s and s = t − λ: z = log y − s in its place, and ω within one percent.
+
+    Targets are drawn in from where p does not depend on them.
+    """
+    for m in range(len(y)):
+        p = max(own[m], _MIN_Y)
+        known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
+        y[m] = known
+        s[m] = log(known) - s[m]
+        x = known / p
+        softplus = log(1 + x)
+        omega[m] = omega_start(softplus if x > _NEAR_ZERO else x)
+
+
+@loop
+def _advance(z: Any, omega: Any, power: Any) -> None:
+    """Move every ω to its z, and write the fourth power of the residual it had."""
+    for m in range(len(z)):
+        residual = z[m] - omega[m] - log(omega[m])
+        omega[m] = omega_step(omega[m], residual)
+        power[m] = residual * residual * residual * residual
+
+
+@loop
+def _point(y: Any, omega: Any, p: Any, v: Any) -> None:
+    """p = y/ω and v = 1/(1 + ω), with one division."""
+    for m in range(len(y)):
+        shifted = 1 + omega[m]
+        inverse = 1 / (omega[m] * shifted)
+        p[m] = y[m] * shifted * inverse
+        v[m] = omega[m] * inverse
+
+
+@loop
+def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
+    """Halley's step on log g, from g and its first two derivatives in λ."""
+    for i in range(len(step)):
+        f, slope = log(g[i]), first[i] / g[i]
+        bend = second[i] / g[i] - slope * slope
+        step[i] = 2 * f * slope / (2 * slope * slope - f * bend)
+
+
+@loop
+def _follow(lse: Any, tightness: float, lam: Any, step: Any) -> None:
+    """λ moved by the step, within its bracket, and how far that was."""
+    for i in range(len(step)):
+        there = min(max(lam[i] + step[i], lse[i]), lse[i] + tightness)
+        step[i] = there - lam[i]
+        lam[i] = there
+
+
+@loop
+def _scale(factor: Any, lam: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = factor[i] * exp(-lam[i])
+
+
+@loop
+def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+    """Find λ and p for c > 0; on entry z holds t, y holds c y and p holds e^t.
+
+    The loss becomes the part of the entries with y = 0; NaN where no root was found.
+    """
+    rest, lse, lam, step, g, first, second = numbers
+    z, y, omega, p, v, power = entries
+    n, base = len(loss), starts[0]
+    for i in range(n):
+        lam[i] = lse[i] + tightness / 2
+        factor = exp(-lam[i])
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            p[m] *= factor
+            z[m] -= lam[i]
+    _start(p, z, y, omega)
+    power[:] = 1.0
+    for number in range(_MAX_PASSES):
+        if number > 0:  # the start will do for a first step
+            _advance(z, omega, power)
+        _point(y, omega, p, v)
+        _scale(rest, lam, g)
+        is_done = True
+        for i in range(n):
+            mass, bend, worst = 0.0, 0.0, 0.0
+            slope = 0.0
+            for m in range(starts[i] - base, starts[i + 1] - base):
+                d = p[m] * v[m]
+                mass += p[m]
+                slope += d
+                bend += d * v[m] * (2 - v[m])
+                worst += power[m]
+            first[i] = g[i] + slope
+            second[i] = g[i] + bend
+            g[i] += mass
+            if worst > _LAST_RESIDUAL_POWER:
+                is_done = False
+        _halley(g, first, second, step)
+        _follow(lse, tightness, lam, step)
+        for i in range(n):
+            if abs(step[i]) > _LAST_STEP:
+                is_done = False
+        if is_done:
+            break
+        for i in range(n):
+            for m in range(starts[i] - base, starts[i + 1] - base):
+                u = v[m] * step[i]
+                omega[m] *= 1 + u * (1 + u * v[m] * 0.5)  # ω at the new λ, to second order
+                z[m] += step[i]
+    _scale(rest, lam, loss)
+    for i in range(n):
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            u = v[m] * step[i]
+            p[m] *= 1 - u * (1 - u * (1 - v[m] * 0.5))
+        loss[i] = loss[i] if is_done else np.nan
+
+
+@loop
+def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+    """The same for c = 0: p = e^s; on exit z holds s = t − λ."""
+    rest, lse, lam, _, _, _, _ = numbers
+    s, _, _, p, _, _ = entries
+    base = starts[0]
+    for i in range(len(loss)):
+        lam[i] = lse[i]
+        factor = exp(-lam[i])
+        for m in range(starts[i] - base, starts[i + 1] - base):
+            p[m] *= factor
+            s[m] -= lam[i]
+        loss[i] = rest[i] * factor
+
+
+@loop
+def _terms(tightness: float, targets: Any, entries: Any) -> None:
+    """Write the terms of the entries with y > 0 in place of z."""
+    z, y, _, p, _, _ = entries
+    if tightness == 1:
+        for m in range(len(y)):
+            z[m] = (p[m] - y[m]) * (p[m] - y[m]) / p[m]
+        return
+    for m in range(len(y)):
+        known = max(targets[m], _MIN_Y)
+        ratio = known / max(p[m], _MIN_Y)
+        rho = -log(ratio) if tightness > 0 else z[m] - log(known)
+        z[m] = entropy_term(known, rho, p[m], ratio, tightness)
+
+
+@loop
+def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: Any) -> None:
+    """Write e^(t − λ), and what the entries with y > 0 have instead."""
+    n, k = out.shape
+    for i in range(n):
+        begin, end = starts[i] - starts[0], starts[i + 1] - starts[0]
+        if end - begin == k:
+            out[i] = at_support[begin:end]
+            continue
+        factor, row = exp(-lam[i]), e[i * k : (i + 1) * k]
+        for j in range(k):
+            out[i, j] = row[j] * factor
+        for m in range(begin, end):
+            out[i, columns[starts[0] + m]] = at_support[m]
+
+
+@loop
+def proportions(
+    theta: Any,
+    starts: Any,
+    columns: Any,
+    targets: Any,
+    tightness: float,
+    output: int,
+    value: Any,
+    out: Any,
+    e: Any,
+    numbers: Any,
+    entries: Any,
+) -> None:
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Args:
+        theta: scores, (n, k).
+        starts: where the support of each row begins, n + 1 numbers.
+        columns: the entries with y > 0.
+        targets: y there.
+        tightness: c.
+        output: which array to write.
+        value: (n,).
+        out: (n, k).
+        e: flat buffer of some rows of k.
+        numbers: nine buffers of one number for each of these rows.
+        entries: six buffers of one number for each of their entries with y > 0.
+    """
+    n = len(theta)
+    top, total, rest, lse, lam, step, g, slope, bend = numbers
+    t, y, work, p, v, power = entries
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and last - first < len(top) and starts[last + 1] - starts[first] <= len(t):
+            last += 1
+        begin, size = starts[first], starts[last] - starts[first]
+        scores, edges = theta[first:last], starts[first : last + 1]
+        used = t[:size], y[:size], work[:size], p[:size], v[:size], power[:size]
+        exponentials(scores, top, e)
+        _collect(scores, edges, columns, top, e, rest, lse, t, p)
+        own_targets = targets[begin : begin + size]
+        y[:size] = own_targets if tightness == 1 else tightness * own_targets
+        rows = last - first
+        of_rows = (
+            rest[:rows],
+            lse[:rows],
+            lam[:rows],
+            step[:rows],
+            g[:rows],
+            slope[:rows],
+            bend[:rows],
+        )
+        loss = total[:rows]
+        if tightness > 0:
+            _find_root(tightness, edges, loss, of_rows, used)
+        else:
+            _normalize(edges, loss, of_rows, used)
+        _terms(tightness, own_targets, used)
+        for i in range(rows):
+            own_loss = 0.0
+            for m in range(edges[i] - begin, edges[i + 1] - begin):
+                own_loss += t[m]
+            value[first + i] = loss[i] + own_loss
+        if output == GRADIENT:
+            p[:size] -= own_targets
+        elif output == SLOPE and tightness > 0:
+            for m in range(size):
+                p[m] *= p[m] / (p[m] + y[m])
+        _write(edges, columns, e, lam, p, out[first:last])
+        first = last
+
+
+@dataclass(frozen=True, eq=False)
+class ProportionKernel(CompiledKernel):
+    """Sparse and dense targets."""
+
+    def _call(
+        self,
+        output: int,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        lists = support_lists(self.targets, rows, scratch)
+        k = theta.shape[1]
+        most = max(1, _SCORES // k)
+        longest = int(np.diff(lists[0]).max(initial=0))
+        e = scratch.array("e", (most * k,), np.float64)
+        numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
+        entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
+        proportions(theta, *lists, self.loss.tightness, output, value, out, e, numbers, entries)

@@ -1,0 +1,214 @@
+r"""Losses on the simplex whose maximizers are sparse, row by row, in a row that stays in cache.
+
+With s = x − τ, entries with y = 0 have :math:`p = (s/R)_+^{1/\beta}`, where the reach R is
+1/β + c. The formulas of a regularizer at a tightness c say what Newton's method for Σ p = 1 needs,
+in whatever unit suits them, and what comes of its root:
+
+- ``reach`` is R, ``power`` is β;
+- ``shifts``: whether ``shift(y)`` is added to the scores of entries with y > 0;
+- ``bends``: whether y has more of a say in those entries;
+- ``part(s)`` and ``own_part(s, y)`` are an entry's parts of the sum and of its slope in s, for
+  y = 0 and for y > 0, and ``step(sum, slope)`` is Newton's step for τ;
+- ``others(s)`` and ``own(s, y)`` are p and the loss of an entry, for y = 0 over R β/(1 + β);
+- ``slope(p, y)`` is ∂p/∂s.
+
+A power of the sum is convex in τ, so that Newton's method increases to the root from any lower
+bound.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._root import SHORT_STEP, STEP_BACK
+from .._blocks import FloatArray, Scratch
+from .._threshold import MAX_STEPS
+from ._jit import loop, part
+from ._kernel import GRADIENT, SLOPE, CompiledKernel
+from ._lists import drop, give, put, support_lists, take
+from ._reduce import highest
+
+_EPS = float(np.finfo(np.float64).eps)
+# Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
+_FEW = 64
+
+
+@loop
+def threshold(
+    formula: Any,
+    x: Any,
+    size: int,
+    own: Any,
+    targets: Any,
+    begin: int,
+    end: int,
+    lower: float,
+    tolerance: float,
+) -> tuple[float, float]:
+    """τ such that Σ p = 1; NaN where an entry makes no sense.
+
+    It is a sum of two numbers, whose digits many small entries need to sum to one.
+
+    Args:
+        formula: of the regularizer.
+        x: entries that are treated as those with y = 0.
+        size: how many.
+        own: the entries with y > 0 where they are treated by themselves.
+        targets: y.
+        begin: where the targets of those begin.
+        end: where they end.
+        lower: a lower bound of τ.
+        tolerance: the error that τ may have.
+    """
+    tau, before, step = lower, 0.0, 0.0
+    for _ in range(MAX_STEPS):
+        total, slope = 0.0, 0.0
+        for j in range(size):
+            one, rise = formula.part(x[j] - tau)
+            total += one
+            slope += rise
+        own_total, own_slope = 0.0, 0.0
+        for m in range(begin, end):
+            one, rise = formula.own_part(own[m - begin] - tau, targets[m])
+            own_total += one
+            own_slope += rise
+        step = formula.step(total + own_total, slope + own_slope)
+        # errors are squared in each step; those of a piecewise linear function vanish
+        left = abs(step)
+        if formula.power < 1 and before > 0:
+            left *= (step / before) * (step / before)
+        slack = _EPS * (abs(tau) + abs(step))
+        if not (abs(step) > SHORT_STEP * slack and left > tolerance):
+            break  # also where that is NaN
+        # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
+        tau += max(step, -STEP_BACK * slack)
+        before = step
+    return tau, step
+
+
+@loop
+def simplex(
+    formula: Any,
+    theta: Any,
+    starts: Any,
+    columns: Any,
+    targets: Any,
+    tolerance: float,
+    output: int,
+    value: Any,
+    out: Any,
+    x: Any,
+    own: Any,
+) -> None:
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Args:
+        formula: of the regularizer.
+        theta: scores, (n, k).
+        starts: where the support of each row begins, n + 1 numbers.
+        columns: the entries with y > 0.
+        targets: y there.
+        tolerance: the error that τ may have.
+        output: which array to write.
+        value: (n,).
+        out: (n, k).
+        x: buffer of k.
+        own: buffer of k.
+    """
+    n, k = theta.shape
+    reach, power = formula.reach, formula.power
+    equal = reach * k**-power  # how far below equal scores τ is
+    cost = reach * power / (1 + power)
+    for i in range(n):
+        begin, end = starts[i], starts[i + 1]
+        top, total, own_top = highest(theta[i]), 0.0, 0.0
+        for j in range(k):
+            x[j] = theta[i, j] - top
+            total += x[j]
+        if np.isnan(total):
+            value[i] = np.nan
+            continue
+        take(x, columns, begin, end, own)
+        if formula.shifts:
+            for m in range(begin, end):  # after the highest is taken off, which may be huge
+                shift = formula.shift(targets[m])
+                own[m - begin] += shift
+                total += shift
+            if end - begin < _FEW:
+                for m in range(end - begin):
+                    own_top = max(own_top, own[m])
+            give(own, columns, begin, end, x)
+        lower = max(own_top - reach, total / k - equal)
+        if formula.bends:
+            size = drop(x, columns, begin, end)
+            tau = threshold(formula, x, size, own, targets, begin, end, lower, tolerance)
+        else:
+            tau = threshold(formula, x, k, own, targets, begin, begin, lower, tolerance)
+            size = drop(x, columns, begin, end)
+        loss = cost * _write_others(formula, x, size, tau, output, i, out)
+        loss += _write_own(formula, own, targets, begin, end, tau, output)
+        value[i] = loss if tau[1] == tau[1] else np.nan
+        put(own, columns, begin, end, i, out)
+
+
+@part
+def _write_others(
+    formula: Any, x: Any, size: int, tau: tuple[float, float], output: int, i: int, out: Any
+) -> float:
+    """Write what is asked for at the entries with y = 0 of row i, and return the sum of losses."""
+    loss = 0.0
+    for j in range(size):
+        p, term = formula.others((x[j] - tau[0]) - tau[1])
+        loss += term
+        out[i, j] = p
+    if output == SLOPE:
+        for j in range(size):
+            p, _ = formula.others((x[j] - tau[0]) - tau[1])
+            out[i, j] = formula.slope(p, 0.0)
+    return loss
+
+
+@part
+def _write_own(
+    formula: Any,
+    x: Any,
+    targets: Any,
+    begin: int,
+    end: int,
+    tau: tuple[float, float],
+    output: int,
+) -> float:
+    """The same at the entries with y > 0, in place of x."""
+    loss = 0.0
+    times = 1.0 if output == GRADIENT else 0.0
+    for m in range(begin, end):
+        y = targets[m]
+        p, term = formula.own((x[m - begin] - tau[0]) - tau[1], y)
+        loss += term
+        x[m - begin] = p - times * y
+    if output == SLOPE:
+        for m in range(begin, end):
+            x[m - begin] = formula.slope(x[m - begin], targets[m])
+    return loss
+
+
+@dataclass(frozen=True, eq=False)
+class SimplexKernel(CompiledKernel):
+    """Targets of any form."""
+
+    formula: Any
+
+    def _call(
+        self,
+        output: int,
+        rows: slice,
+        theta: FloatArray,
+        value: FloatArray,
+        out: FloatArray,
+        scratch: Scratch,
+    ) -> None:
+        lists = support_lists(self.targets, rows, scratch)
+        tolerance = float(np.finfo(theta.dtype).eps) / 16
+        x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
+        simplex(self.formula, theta, *lists, tolerance, output, value, out, x, own)

@@ -1,0 +1,83 @@
+"""Half the squared norm, with the formulas of ``regularizers/squared_norm.py``."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._targets import TargetForm
+from ._entries import EntryKernel
+from ._simplex import SimplexKernel
+
+if TYPE_CHECKING:
+    from ...losses import Loss
+
+
+class Sparsemax(NamedTuple):
+    """On the simplex p = (θ + c y − τ)₊/(1 + c)."""
+
+    tightness: float
+    reach: float
+    power: float
+    shifts: bool
+    bends: bool
+
+    def shift(self, y: float) -> float:
+        return self.tightness * y
+
+    def part(self, s: float) -> tuple[float, float]:
+        return (s if s > 0 else 0.0), (1.0 if s > 0 else 0.0)
+
+    def own_part(self, s: float, y: float) -> tuple[float, float]:  # y is in s
+        return (s if s > 0 else 0.0), (1.0 if s > 0 else 0.0)
+
+    def step(self, total: float, slope: float) -> float:
+        return (total - self.reach) / slope
+
+    def others(self, s: float) -> tuple[float, float]:
+        p = (s if s > 0 else 0.0) / self.reach
+        return p, p * p
+
+    def own(self, s: float, y: float) -> tuple[float, float]:
+        p = (s if s > 0 else 0.0) / self.reach
+        return p, self.reach / 2 * (y - p) * (y - p) - y * (s if s < 0 else 0.0)
+
+    def slope(self, p: float, y: float) -> float:
+        return (1.0 if p > 0 else 0.0) / self.reach
+
+
+class ClippedSquare(NamedTuple):
+    """On intervals p is the mixture (θ + c y)/(1 + c), clipped."""
+
+    tightness: float
+    lower: float
+    upper: float
+    needs_refinement: bool
+
+    def start(self, s: float, y: float) -> float:
+        return (self.tightness * y + s) / (1 + self.tightness)
+
+    def refine(self, u: float, s: float, y: float) -> tuple[float, float]:
+        return u, 0.0
+
+    def finish(self, u: float, s: float, y: float) -> tuple[float, float]:
+        scale = 1 + self.tightness
+        p = self.lower if u < self.lower else u
+        p = self.upper if p > self.upper else p
+        # in the interior y − p is a multiple of y − s, without the rounding of their mixture
+        distance = (y - s) / scale if u == p else y - p
+        gap = 0.0 if (u == p) | (y == p) else (p - y) * (u - p)
+        return p, scale * (distance * distance / 2 + gap)
+
+    def slope(self, p: float, y: float) -> float:
+        return (1.0 if (p > self.lower) & (p < self.upper) else 0.0) / (1 + self.tightness)
+
+
+def bind_sparsemax(loss: "Loss", targets: TargetForm) -> SimplexKernel:
+    """Rows on the simplex."""
+    c = loss.tightness
+    return SimplexKernel(loss, targets, Sparsemax(c, 1 + c, 1.0, c > 0, bends=False))
+
+
+def bind_clipped(loss: "Loss", targets: TargetForm) -> EntryKernel:
+    """Rows on a product of intervals."""
+    lower, upper = loss.regularizer.domain.bounds  # type: ignore[attr-defined]
+    formula = ClippedSquare(loss.tightness, lower, upper, needs_refinement=False)
+    return EntryKernel(loss, targets, formula)

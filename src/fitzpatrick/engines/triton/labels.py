@@ -1,0 +1,377 @@
+r"""Kernels for class indices.
+
+The entry of the label is set apart, and the losses are functions of the other entries:
+
+- Logistic. With d = lse over the others − θ_j, the others have the odds r = ω(d − c + log c)/c
+  (e^d for c = 0), and share their mass r/(1 + r) as their soft argmax says.
+- Sparsemax and entmax15. The others are :math:`(r/w)^P` with :math:`r = (\theta - \tau)_+`, and
+  Newton's method finds τ, where they and the label's own p sum to one.
+
+The gradient at the label is minus the mass of the others, which keeps its digits where the label's
+own p rounds to one. A row that fits into the registers of a program is read once. A wider one is
+read in blocks, twice by the logistic loss; the sparse losses remember maxima, and return only to
+the places that reach above τ. Rows that do not start at a multiple of 16 bytes are still read in
+whole groups of 16 bytes; the few entries beside those are read on their own ("peel").
+
+A label equal to ``ignore_index``, or a weight of 0, makes a row of zeros without reading it; a
+label out of range makes it NaN.
+"""
+
+# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# ruff: noqa: RET505
+# Triton's language is not Python to a type checker
+
+import triton
+import triton.language as tl
+
+from .formulas import (
+    label_point,
+    ramp_scale,
+    ramp_start,
+    softmax_label_loss,
+    sparse_label_loss,
+    sum_of_powers,
+    tightness_of,
+)
+from .math import exp, relu
+from .root import solve_tau
+from .tiles import write_zeros
+from .weights import label_and_weight
+
+__all__ = ["label_rows", "wide_label_rows"]
+
+
+@triton.jit
+def _gap(top, total, own):
+    """lse over the others − the label's score; NaN where a score is +∞."""
+    gap = (top - own) + tl.log(total)
+    return tl.where(own == float("inf"), float("nan"), gap)
+
+
+@triton.jit
+def _others(x, tau, low, o: tl.constexpr):
+    """The entries of the others up to a factor; τ + low is the maximum for the logistic loss."""
+    if o.power == 0:
+        return exp(x - tau, o.fast)
+    elif o.power == 1:
+        return relu((x - tau) - low)
+    else:
+        r = relu((x - tau) - low)
+        return r * r
+
+
+@triton.jit
+def _start(highest, own, c, o: tl.constexpr):
+    """A τ not above the root: one entry alone is one there."""
+    # the label's is one at s = P, since c p of its equation cancels c y
+    return tl.maximum(ramp_start(highest, c, o), own - o.power)
+
+
+@triton.jit
+def _with_label(powers, slopes, s, c, o: tl.constexpr):
+    """Σp and its slope from Σ r^P and Σ r^(P − 1) of the others, and the label's s."""
+    p, d = label_point(s, c, o)
+    scale = ramp_scale(c, o)
+    return powers * scale + p, slopes * (scale * o.power) + d
+
+
+@triton.jit
+def _block_sums(given, tau, low, o: tl.constexpr):
+    """Σp and its slope of rows in registers."""
+    x, own, c = given
+    r = relu((x - tau[:, None]) - low[:, None])
+    return _with_label(
+        sum_of_powers(r, o.power), sum_of_powers(r, o.power - 1), (own - tau) - low, c, o
+    )
+
+
+@triton.jit(do_not_specialize=["divisor", "tightness"])
+def label_rows(
+    theta, target, scale, value, gradient,
+    n, groups, theta_groups, scale_stride, divisor, ignore_index, max_steps,
+    tolerance, tightness: tl.float64, o: tl.constexpr,
+):  # fmt: skip
+    """Rows that fit into one block; widths and strides are counted in groups of lanes.
+
+    With ``columns`` a row is a column of one of many matrices (k, n).
+    """
+    k = groups * o.lanes
+    c = tightness_of(tightness, o)
+    program = tl.program_id(0)
+    if o.columns:
+        matrix = (program // tl.cdiv(n, o.rows)).to(tl.int64)
+        program = program % tl.cdiv(n, o.rows)
+    row = program.to(tl.int64) * o.rows + tl.arange(0, o.rows)
+    inside = row < n
+    cols = tl.arange(0, o.block)[None, :]
+    mask = inside[:, None]
+    if not o.even:
+        mask = mask & (cols < k)
+    if o.columns:
+        start = matrix * k * n + row
+        offset = start[:, None] + cols.to(tl.int64) * n
+        at = offset
+        row = matrix * n + row
+    else:
+        start = row * theta_groups * o.lanes
+        offset = start[:, None] + cols
+        at = row[:, None] * k + cols
+    label, weight, counts = label_and_weight(
+        target, scale, row, inside, scale_stride, divisor, ignore_index, o
+    )
+    x = tl.load(theta + offset, mask=mask & counts[:, None], other=float("-inf")).to(o.acc)
+    valid = counts & (label >= 0) & (label < k)
+    own_at = start + (label * n if o.columns else label)
+    own = tl.load(theta + own_at, mask=valid, other=float("nan")).to(o.acc)
+    at_label = cols == label.to(tl.int32)[:, None]
+    x = tl.where(at_label, float("-inf"), x)
+    highest = tl.max(x, axis=1)
+    if o.power == 0:
+        tau = tl.where(highest == float("-inf"), 0.0, highest)
+        low = tau
+        others = _others(x, tau[:, None], low[:, None], o)
+        total = tl.sum(others, axis=1)
+        loss, mass = softmax_label_loss(_gap(tau, total, own), c, o)
+        factor = mass / tl.where(total == 0, 1.0, total)
+    else:
+        own = tl.where(counts, own, 0.0)
+        top = tl.maximum(highest, own)
+        x = x - top[:, None]
+        own = own - top
+        tau = _start(highest - top, own, c, o)
+        low = tl.zeros((o.rows,), o.acc)
+        tau, low = solve_tau(_block_sums, (x, own, c), tau, low, max_steps, tolerance, o)
+        r = relu((x - tau[:, None]) - low[:, None])
+        others = _others(x, tau[:, None], low[:, None], o)
+        factor = tl.where(tau == tau, ramp_scale(c, o), tau)
+        mass = sum_of_powers(r, o.power) * factor
+        powers = sum_of_powers(r, o.power + 1)
+        loss = sparse_label_loss(mass, powers, (own - tau) - low, c, o)
+        loss = tl.where(tau == tau, loss, tau)
+    if o.with_value:
+        tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
+    if o.with_gradient:
+        out = tl.where(at_label, -(mass * weight)[:, None], others * (factor * weight)[:, None])
+        out = tl.where(counts[:, None], out, 0.0)
+        out = out.to(gradient.dtype.element_ty)
+        tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
+
+
+@triton.jit
+def _load(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
+    """The columns of a block and their scores, −∞ where masked or outside of the row."""
+    group = block * o.groups + tl.arange(0, o.groups)
+    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+    if mask is None:
+        x = tl.load(start + cols, eviction_policy=POLICY)
+    else:
+        x = tl.load(start + cols, mask=mask[:, None], other=float("-inf"), eviction_policy=POLICY)
+    return cols, x.to(o.acc)
+
+
+@triton.jit
+def _inside(block, groups, o: tl.constexpr):
+    """Which groups of a block are in the row."""
+    return block * o.groups + tl.arange(0, o.groups) < groups
+
+
+@triton.jit
+def _without_label(x, cols, block, label, o: tl.constexpr):
+    """Scores with −∞ at the label."""
+    if block == label // (o.groups * o.lanes):
+        x = tl.where(cols == label, float("-inf"), x)
+    return x
+
+
+@triton.jit
+def _running_sums(start, groups, label, o: tl.constexpr):
+    """The maximum and Σ e^(θ − maximum) over the blocks, for each place in the tile."""
+    tops = tl.full((o.groups,), float("-inf"), o.acc)
+    totals = tl.zeros((o.groups,), o.acc)
+    for block in range(tl.cdiv(groups, o.groups)):
+        mask = None if o.even else _inside(block, groups, o)
+        cols, x = _load(start, block, mask, o, "evict_last")
+        x = _without_label(x, cols, block, label, o)
+        higher = tl.maximum(tops, tl.max(x, axis=1))
+        base = tl.where(higher == float("-inf"), 0.0, higher)
+        fresh = tl.sum(exp(x - base[:, None], o.fast), axis=1)
+        totals = totals * exp(tops - base, o.fast) + fresh
+        tops = higher
+    return tops, totals
+
+
+@triton.jit
+def _maxima(start, groups, label, o: tl.constexpr):
+    """The maximum over the blocks, for each place in the tile."""
+    tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
+    for block in range(tl.cdiv(groups, o.groups)):
+        mask = None if o.even else _inside(block, groups, o)
+        cols, x = _load(start, block, mask, o, "")
+        x = _without_label(x, cols, block, label, o)
+        tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
+    return tops
+
+
+@triton.jit
+def _sums_of_maxima(given, tau, low, o: tl.constexpr):
+    """Σp and its slope of the maxima, and of the entries beside the groups."""
+    tops, beside, own, c = given
+    r = relu((tops - tau) - low)
+    powers = tl.sum(sum_of_powers(r, o.power), axis=0)
+    slopes = tl.sum(sum_of_powers(r, o.power - 1), axis=0)
+    if o.peel:
+        r = relu((beside - tau) - low)
+        powers += tl.sum(sum_of_powers(r, o.power), axis=0)
+        slopes += tl.sum(sum_of_powers(r, o.power - 1), axis=0)
+    return _with_label(powers, slopes, (own - tau) - low, c, o)
+
+
+@triton.jit
+def _powers_above(
+    start, groups, label, top, peaks, beside, tau, low, SECOND: tl.constexpr, o: tl.constexpr
+):
+    """Σ r^P and Σ r^SECOND over the groups whose peak is above τ."""
+    powers = tl.zeros((o.groups,), o.acc)
+    seconds = tl.zeros((o.groups,), o.acc)
+    active = peaks - tau > low
+    for block in range(tl.cdiv(groups, o.groups)):
+        mask = active if o.even else active & _inside(block, groups, o)
+        cols, x = _load(start, block, mask, o, "")
+        x = _without_label(x, cols, block, label, o)
+        r = relu(((x - top) - tau) - low)
+        powers += sum_of_powers(r, o.power)
+        seconds += sum_of_powers(r, SECOND)
+    power, second = tl.sum(powers, axis=0), tl.sum(seconds, axis=0)
+    if o.peel:
+        r = relu((beside - tau) - low)
+        power += tl.sum(sum_of_powers(r, o.power), axis=0)
+        second += tl.sum(sum_of_powers(r, SECOND), axis=0)
+    return power, second
+
+
+@triton.jit
+def _sums_of_row(given, tau, low, o: tl.constexpr):
+    """Σp and its slope of a row, by a pass over the groups that reach above τ."""
+    start, groups, label, top, peaks, beside, own, c = given
+    powers, slopes = _powers_above(
+        start, groups, label, top, peaks, beside, tau, low, o.power - 1, o
+    )
+    return _with_label(powers, slopes, (own - tau) - low, c, o)
+
+
+@triton.jit(do_not_specialize=["divisor", "tightness"])
+def wide_label_rows(
+    theta, target, scale, value, gradient,
+    n, groups, theta_groups, scale_stride, divisor, ignore_index, max_steps,
+    tolerance, tightness: tl.float64, o: tl.constexpr,
+):  # fmt: skip
+    """One row of any width.
+
+    Widths and strides are counted in groups of lanes, which one thread loads at once. With ``peel``
+    they are counted in entries, and the entries beside the whole groups are read on their own.
+    """
+    c = tightness_of(tightness, o)
+    row = tl.program_id(0).to(tl.int64)
+    label, weight, counts = label_and_weight(
+        target, scale, row, row < n, scale_stride, divisor, ignore_index, o
+    )
+    UNIT: tl.constexpr = 1 if o.peel else o.lanes
+    k = groups * UNIT
+    valid = (label >= 0) & (label < k)
+    first = row * theta_groups * UNIT
+    own = tl.load(theta + first + label, mask=counts & valid, other=float("nan")).to(o.acc)
+    head = 0
+    if o.peel:
+        head = ((o.lanes - first % o.lanes) % o.lanes).to(tl.int32)
+        groups = (k - head) // o.lanes
+    start = theta + tl.multiple_of(first + head, o.lanes)
+    out = gradient + tl.multiple_of(row * k + head, o.lanes)
+    label = (label - head).to(tl.int32)
+    beside = own  # not used
+    if o.peel:
+        # some of the first and of the last lanes
+        edge = tl.arange(0, 2 * o.lanes)[None, :]
+        edges = tl.where(edge < o.lanes, edge, k - 2 * o.lanes + edge) - head
+        is_edge = tl.where(edge < o.lanes, edges < 0, edges >= groups * o.lanes)
+        beside = tl.load(start + edges, mask=is_edge, other=float("-inf")).to(o.acc)
+        beside = tl.where(edges == label, float("-inf"), beside)
+    if counts:
+        if o.power == 0:
+            tops, totals = _running_sums(start, groups, label, o)
+            tau = tl.max(tops, axis=0)
+            if o.peel:
+                tau = tl.maximum(tau, tl.max(tl.max(beside, axis=1), axis=0))
+            tau = tl.where(tau == float("-inf"), 0.0, tau)
+            total = tl.sum(totals * tl.exp(tops - tau), axis=0)
+            if o.peel:
+                total += tl.sum(tl.sum(exp(beside - tau, o.fast), axis=1), axis=0)
+            loss, mass = softmax_label_loss(_gap(tau, total, own), c, o)
+            factor = mass / tl.where(total == 0, 1.0, total)
+            top, low = tl.zeros((), o.acc), tau
+            active = tl.full((o.groups,), 1, tl.int1)
+        else:
+            # maxima are entries of the row: their own τ is a lower bound that leaves little to do
+            tops = _maxima(start, groups, label, o)
+            peaks = tl.max(tops, axis=1)
+            highest = tl.max(peaks, axis=0)
+            if o.peel:
+                highest = tl.maximum(highest, tl.max(tl.max(beside, axis=1), axis=0))
+            top = tl.maximum(highest, own)
+            beside -= top
+            own -= top
+            peaks -= top
+            tau = _start(highest - top, own, c, o)
+            # a group of NaN has no peak; its maxima make the first step NaN, and so everything
+            tau, low = solve_tau(
+                _sums_of_maxima, (tops - top, beside, own, c),
+                tau, tl.zeros((), o.acc), max_steps, tolerance, o,
+            )  # fmt: skip
+            # not above the root of all entries, whatever rounding did to that of the maxima
+            tau, low = solve_tau(
+                _sums_of_row, (start, groups, label, top, peaks, beside, own, c),
+                tau, low - 2 * tolerance, max_steps, tolerance, o,
+            )  # fmt: skip
+            powers, highs = _powers_above(
+                start, groups, label, top, peaks, beside, tau, low, o.power + 1, o
+            )
+            factor = tl.where(tau == tau, ramp_scale(c, o), tau)
+            mass = powers * factor
+            loss = sparse_label_loss(mass, highs, (own - tau) - low, c, o)
+            loss = tl.where(tau == tau, loss, tau)
+            active = peaks - tau > low
+        if o.with_value:
+            tl.store(value + row, loss * weight)
+        if o.with_gradient:
+            mass *= weight
+            factor *= weight
+            if o.peel:
+                few = tl.where(edges == label, -mass, _others(beside, tau, low, o) * factor)
+                tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=is_edge)
+            blocks = tl.cdiv(groups, o.groups)
+            for i in range(blocks):
+                # a second read goes backwards: the end of the row is what the cache still holds
+                block = blocks - 1 - i if o.power == 0 else i
+                inside = _inside(block, groups, o)
+                if o.power == 0:
+                    mask = None if o.even else inside
+                    cols, x = _load(start, block, mask, o, "evict_first")
+                else:
+                    mask = active if o.even else active & inside
+                    cols, x = _load(start, block, mask, o, "")
+                    x -= top
+                p = _others(x, tau, low, o) * factor
+                if block == label // (o.groups * o.lanes):
+                    p = tl.where(cols == label, -mass, p)
+                p = p.to(gradient.dtype.element_ty)
+                if o.even:
+                    tl.store(out + cols, p, cache_modifier=".cs")
+                else:
+                    tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
+    else:
+        if o.with_value:
+            tl.store(value + row, 0.0 * weight)
+        if o.with_gradient:
+            if o.peel:
+                zero = tl.zeros((1, 2 * o.lanes), gradient.dtype.element_ty)
+                tl.store(out + edges, zero, mask=is_edge)
+            write_zeros(out, groups, o)

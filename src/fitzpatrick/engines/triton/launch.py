@@ -1,0 +1,201 @@
+"""The functions of the Triton engine: losses and gradients of PyTorch tensors in one kernel each.
+
+For the regularizers of :mod:`.specs` at any tightness, with class indices or distributions as
+targets, rows of any width, float16 to float64 scores. Arithmetic is in float32, or in float64 where
+the scores are. The loss and its gradient come from one pass where both are wanted.
+
+A scale says what multiplies the rows: a tensor with a weight for each, a number that divides all,
+or None for one over the number of labels that are not ``ignore_index``.
+
+``TRITON_INTERPRET=1`` in the environment runs the same kernels on the CPU, for tests.
+"""
+
+import functools
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .plan import Plan, Problem, ceil_div, is_interpreted, lanes_of, plan_for, takes_columns
+from .scale import Scale, working_dtype
+from .specs import SPECS, supports
+from .targets import Smoothed, Target
+from .weights import count_labels, scale_rows
+
+__all__ = [
+    "gradient",
+    "is_interpreted",
+    "scale_rows_",
+    "supports",
+    "takes_columns",
+    "value",
+    "value_and_gradient",
+]
+
+# earlier versions of Triton want other arguments where a compiled kernel is launched
+_LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
+
+
+def value(
+    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> Tensor:
+    """Losses of the rows, shape (n,), in working precision."""
+    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, True, False)[0]
+
+
+def gradient(
+    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> Tensor:
+    """Gradients of the rows in θ, in the shape and dtype of θ."""
+    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, False, True)[1]
+
+
+def value_and_gradient(
+    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Both, in one kernel."""
+    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, True, True)
+
+
+def scale_rows_(rows: Tensor, factors: Tensor) -> None:
+    """Multiply the rows by their factors, or all by one, in place; cheap where all are one."""
+    if rows.ndim == 3:
+        rows = rows.flatten(1)  # all by one
+    n, k = rows.shape
+    if n == 0:
+        return
+    plan = _scale_plan(rows.dtype)
+    programs = ceil_div(n, plan.rows)
+    spread = max(1, min(ceil_div(k, plan.constants["BLOCK"]), ceil_div(1024, programs)))
+    _launch(plan, (programs, spread), (rows, factors), (n, k, factors.ndim and factors.stride(0)))
+
+
+def _launch(
+    plan: Plan,
+    grid: tuple[int, ...],
+    tensors: tuple[Tensor, ...],
+    integers: tuple[int, ...],
+    floats: tuple[float, ...] = (),
+) -> None:
+    """Start the kernel of a plan on the device of the tensors.
+
+    Finding the compiled kernel anew for each launch would take longer than a small kernel runs.
+    """
+    device = tensors[0].device
+    pointers = [x.data_ptr() for x in tensors]
+    # whatever a kernel is compiled for; floats are not
+    key = device.index, grid, integers, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
+    launcher = plan.launchers.get(key)
+    with _on_device(device):
+        if launcher is not None:
+            start, constants = launcher
+            start(*pointers, *integers, *floats, *constants)
+            return
+        grid = (*grid, 1, 1)[:3]
+        # the default of fused multiply-adds changes between versions of Triton
+        options = {**plan.constants, "enable_fp_fusion": True}
+        compiled = plan.kernel[grid](*tensors, *integers, *floats, **options)
+        if _LAUNCHES_COMPILED and compiled is not None:
+            names = plan.kernel.arg_names[len(tensors) + len(integers) + len(floats) :]
+            plan.launchers[key] = compiled[grid], tuple(plan.constants[name] for name in names)
+
+
+def _on_device(device: torch.device) -> AbstractContextManager[Any]:
+    """Make a device the current one, if it is not; kernels start on the current one."""
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return nullcontext()
+    return torch.cuda.device(device)
+
+
+def _launch_loss(
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    omega: str,
+    tightness: float,
+    ignore_index: int,
+    with_value: bool,
+    with_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """Losses and gradients, empty where they are not wanted."""
+    if theta.ndim == 3 or theta.stride(1) != 1:
+        theta = theta.contiguous()
+    form, rows, labels, mix = _parts(target, theta)
+    n, k = rows.shape[0], theta.shape[1]
+    values = theta.new_empty(n if with_value else 0, dtype=working_dtype(theta))
+    gradients = theta.new_empty(theta.shape if with_gradient else (0, k))
+    if n == 0:
+        return values, gradients
+    if rows.ndim == 1 or rows.stride(1) != 1:
+        rows = rows.contiguous()
+    inner = theta.shape[2] if theta.ndim == 3 else 0
+    lanes, peel = (1, False) if inner else lanes_of(theta, rows)
+    unit = 1 if peel else lanes
+    stride, divisor, parts = 0, 1, 1
+    if scale is None:
+        scale = _count(rows, ignore_index)
+        source, parts = "counted", len(scale)
+    elif isinstance(scale, int):
+        source, divisor = "shared", scale
+        scale = values  # not read
+    else:
+        source, stride = "each", scale.stride(0)
+    mode = SPECS[omega].mode(tightness, form == "labels")
+    plan = plan_for(
+        Problem(
+            omega, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
+            source, parts,
+        )
+    )  # fmt: skip
+    widths = inner or n, k // unit, theta.stride(0) // unit
+    if form == "labels":
+        targets: tuple[Tensor, ...] = (rows,)
+        integers = *widths, stride, divisor, ignore_index, plan.max_steps
+    else:
+        targets = rows, labels, mix
+        integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
+    tensors = theta, *targets, scale, values, gradients
+    programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
+    _launch(plan, (programs,), tensors, integers, (plan.tolerance, tightness))
+    return values, gradients
+
+
+def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
+    """The form of the targets, their labels or rows, and the labels and mixture of smoothed ones.
+
+    What a form does not have is the scores, which are not read in its place.
+    """
+    if not isinstance(target, Smoothed):
+        return "labels" if target.ndim == 1 else "rows", target, theta, theta
+    if len(target.base) == 1:
+        return "smoothed", theta, target.labels, _mixture(target.base * target.share, target.own)
+    base = target.base.contiguous().expand(theta.shape)
+    return "weighted", base, target.labels, _mixture(target.share, target.own)
+
+
+def _mixture(share: Tensor, own: Tensor) -> Tensor:
+    return torch.stack((share, own), 1)
+
+
+def _count(labels: Tensor, ignore_index: int) -> Tensor:
+    """How many labels count, in parts."""
+    n = len(labels)
+    plan = _count_plan()
+    parts = min(triton.next_power_of_2(ceil_div(n, plan.constants["BLOCK"])), 32)
+    counts = labels.new_empty(parts, dtype=torch.int32)
+    _launch(plan, (parts,), (labels, counts), (n, ignore_index))
+    return counts
+
+
+@functools.cache
+def _count_plan() -> Plan:
+    return Plan(count_labels, {"BLOCK": 2048, "num_warps": 8})
+
+
+@functools.cache
+def _scale_plan(dtype: torch.dtype) -> Plan:
+    acc = tl.float64 if dtype == torch.float64 else tl.float32
+    return Plan(scale_rows, {"ROWS": 128, "BLOCK": 4096, "ACC": acc, "num_warps": 4}, rows=128)

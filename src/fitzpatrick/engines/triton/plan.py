@@ -1,0 +1,278 @@
+"""Which kernel computes rows of a kind, in which blocks, with which options.
+
+All sizes here were measured on an H200 (benchmarks/gpu_losses.py).
+"""
+
+import functools
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ..._root import newton_steps
+from .labels import label_rows, wide_label_rows
+from .proportions import proportion_rows, wide_proportion_rows
+from .specs import SPECS
+from .weights import scale_rows
+
+__all__ = [
+    "Limits",
+    "Options",
+    "Plan",
+    "Problem",
+    "ceil_div",
+    "is_interpreted",
+    "lanes_of",
+    "plan_for",
+    "takes_columns",
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Numbers of classes where one way to compute a row gives way to another."""
+
+    # the widest rows that stay in registers; wider ones are read in tiles
+    max_logistic_labels: int = 4096
+    max_sparse_labels: int = 512
+    max_rows: int = 2048
+    max_heavy_rows: int = 512  # with ω or a square root in every entry
+    max_columns: int = 512
+    # the widest rows in half precision whose errors of a rough function would not average out
+    max_precise: int = 512
+    # from here on the lse of proportions' scores is guessed from a sample
+    min_guess: int = 16384
+    # from here on rows that do not start at multiples of 16 bytes are read as if they did
+    min_peel: int = 4097
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Rows of one kind, which share a plan.
+
+    ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`); ``scale`` says
+    where row weights come from (see :mod:`.weights`), in how many ``parts`` if they are counted.
+    ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
+    rows are aligned.
+    """
+
+    omega: str
+    mode: str
+    target: str
+    k: int
+    inner: int
+    dtype: torch.dtype
+    lanes: int
+    peel: bool
+    with_value: bool
+    with_gradient: bool
+    scale: str
+    parts: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a kernel is compiled for; kernels call it ``o``."""
+
+    power: int
+    mode: str
+    target: str
+    with_value: bool
+    with_gradient: bool
+    scale: str
+    parts: int
+    lanes: int
+    # arithmetic: its dtype, whether instructions of NVIDIA GPUs may be used, steps of ω (and rounds
+    # of τ), and whether half precision allows a rough ω
+    acc: Any
+    fast: bool
+    refine: int
+    rough: bool
+    # blocks: whole rows in registers (rows × block), or tiles of groups of lanes
+    even: bool = False
+    rows: int = 1
+    block: int = 0
+    columns: bool = False
+    groups: int = 0
+    peel: bool = False
+    guess: bool = False
+
+    def __post_init__(self) -> None:
+        """Make compile-time constants of the options, which Triton wants inside of shapes."""
+        for option in fields(self) if not is_interpreted() else ():
+            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kernel and everything about its launch that does not depend on the number of rows."""
+
+    kernel: Any
+    constants: dict[str, Any]
+    rows: int = 1
+    max_steps: int = 0
+    tolerance: float = 0.0
+    launchers: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+
+def is_interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter, on the CPU."""
+    return not isinstance(scale_rows, triton.JITFunction)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def takes_columns(k: int, inner: int) -> bool:
+    """Whether class indices may come with scores of shape (outer, k, inner), which are not copied.
+
+    Their classes must fit into a program, and enough of them lie side by side.
+    """
+    return k <= LIMITS.max_columns and inner >= 16
+
+
+def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
+    """Entries that a thread loads at once, and whether rows start between multiples of them.
+
+    That is 16 bytes where all rows start at a multiple of 16 bytes, and in wide rows with labels
+    that have the same offset in the gradient. Otherwise rows are read entry by entry, with
+    neighbors in neighboring threads.
+    """
+    k, lanes = theta.shape[1], 16 // theta.element_size()
+    if theta.data_ptr() % 16:
+        return 1, False
+    is_even = k % lanes == 0 and theta.stride(0) % lanes == 0
+    if target.ndim == 2:
+        is_even = is_even and target.stride(0) % lanes == 0 and target.data_ptr() % 16 == 0
+    elif not is_even and k >= LIMITS.min_peel and (theta.stride(0) - k) % lanes == 0:
+        return lanes, True
+    return (lanes, False) if is_even else (1, False)
+
+
+def _has_fast_instructions() -> bool:
+    """Whether the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
+    if is_interpreted() or torch.version.hip is not None:
+        return False
+    return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)
+
+
+@functools.lru_cache(maxsize=4096)
+def plan_for(problem: Problem) -> Plan:
+    """How to compute rows of a kind."""
+    k, dtype, lanes = problem.k, problem.dtype, problem.lanes
+    power = SPECS[problem.omega].power
+    has_labels = problem.target == "labels"
+    is_double, is_half = dtype == torch.float64, dtype.itemsize == 2
+    if has_labels:
+        kernel, wide_kernel = label_rows, wide_label_rows
+        shape = _sparse_label_shape(problem) if power else _logistic_label_shape(problem)
+    else:
+        kernel, wide_kernel = proportion_rows, wide_proportion_rows
+        shape = _row_shape(problem, power)
+    if problem.inner:
+        shape = _column_shape(k, problem.inner)
+    if "groups" in shape:
+        kernel = wide_kernel
+        shape["even"] = k % (lanes * shape["groups"]) == 0
+        shape["peel"] = problem.peel
+        moderate = not has_labels and power == 0 and problem.mode in ("one", "other")
+        shape["guess"] = moderate and not is_double and k >= LIMITS.min_guess
+    rows = shape.get("rows", 1)
+    shared = {name: getattr(problem, name) for name in _SHARED}
+    options = Options(
+        power=power,
+        acc=tl.float64 if is_double else tl.float32,
+        fast=not is_double and _has_fast_instructions(),
+        refine=2 if is_double else 1,
+        # the errors of a rough ω are multiplied by c
+        rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
+        **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},
+    )
+    working = torch.float64 if is_double else torch.float32
+    tolerance = 16 * torch.finfo(working).eps
+    if power == 2 and not has_labels and not is_double:
+        # Newton's method on a smooth function: what is left is the square of the last step
+        tolerance = 1e-3 if is_half else 3e-5
+    steps = newton_steps(torch.empty((1, k), dtype=working))
+    return Plan(kernel, {"o": options, **shape}, rows, steps, tolerance)
+
+
+_OPTIONS = {option.name for option in fields(Options)}
+_SHARED = _OPTIONS & {option.name for option in fields(Problem)}
+_BLOCKS = _OPTIONS & {"even", "rows", "block", "columns", "groups", "peel", "guess"}
+
+
+def _block_shape(k: int) -> dict[str, Any]:
+    """Rows a program, block width and warps for rows that are held in registers."""
+    block = max(triton.next_power_of_2(k), 2)
+    return {
+        "rows": max(1, 1024 // block),
+        "block": block,
+        "even": k == block,
+        "num_warps": min(32, max(1, block // 1024)),
+    }
+
+
+def _column_shape(k: int, inner: int) -> dict[str, Any]:
+    block = max(triton.next_power_of_2(k), 2)
+    height = min(max(1024 // block, 16), triton.next_power_of_2(inner))
+    return {
+        "rows": height,
+        "block": block,
+        "even": k == block,
+        "columns": True,
+        # one warp, if it can: Newton's method sums over the classes again and again
+        "num_warps": max(height * block // 2048, 1),
+    }
+
+
+def _logistic_label_shape(problem: Problem) -> dict[str, Any]:
+    k = problem.k
+    if k <= LIMITS.max_logistic_labels:
+        return _block_shape(k)
+    if problem.lanes == 1:
+        return {"groups": 4096, "num_warps": 8}
+    if problem.dtype.itemsize > 2:
+        return {"groups": 2048, "num_warps": 16}
+    return {"groups": 512, "num_warps": 8} if k <= 65536 else {"groups": 1024, "num_warps": 16}
+
+
+def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
+    k, lanes = problem.k, problem.lanes
+    if k <= LIMITS.max_sparse_labels:
+        return _block_shape(k)
+    # an eighth of the row or less: the maxima of many tiles say where the row is high
+    tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
+    warps = min(max(tile * problem.dtype.itemsize // 2048, 1), 8)
+    return {"groups": tile // lanes, "num_warps": warps}
+
+
+def _row_shape(problem: Problem, power: int) -> dict[str, Any]:
+    k, lanes, size = problem.k, problem.lanes, problem.dtype.itemsize
+    is_heavy = power != 1 and problem.mode != "zero"
+    if k <= (LIMITS.max_heavy_rows if is_heavy else LIMITS.max_rows):
+        shape = _block_shape(k)
+        if is_heavy:
+            shape["rows"] = max(1, 256 // shape["block"])
+        # scores and targets share registers
+        shape["num_warps"] = max(1, shape["block"] // (256 if is_heavy else 512))
+        return shape
+    warps = min(1 << max(k // 1024, 1).bit_length() - 1, 8 if size == 2 else 16)
+    if is_heavy and power == 0:
+        # 64 registers a thread: moments of four entries, and room for many warps; the loop beyond
+        # c = 1 would spill
+        registers = 128 if size == 8 else 96 if problem.mode == "beyond" else 64
+        groups = (128 if lanes == 1 else 32) * warps
+        return {"groups": groups, "num_warps": warps, "maxnreg": registers}
+    shape = {"groups": 256 * warps // lanes, "num_warps": warps}
+    if power == 1 and problem.mode == "zero" and size == 2:
+        shape["maxnreg"] = 32  # without spilling: three more would cost a quarter of the warps
+    return shape

@@ -1,0 +1,43 @@
+"""Which regularizers have Triton kernels, and what tells their kernels apart."""
+
+from dataclasses import dataclass
+
+__all__ = ["SPECS", "KernelSpec", "supports"]
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    r"""The kernels of one regularizer, for every tightness c.
+
+    With s = θ − τ, entries without a target are :math:`e^s` where ``power`` is 0, and
+    :math:`(s_+ / w)^{power}` with the width w = power + c otherwise: the two families.
+
+    One kernel serves every tightness. It has variants only where a formula simplifies or a cheaper
+    one exists: the modes "zero" (c = 0), "one" (c = 1) and "beyond" (c > 1) of those listed here,
+    and "other" for the rest.
+    """
+
+    name: str
+    power: int
+    label_modes: tuple[str, ...]
+    row_modes: tuple[str, ...]
+
+    def mode(self, tightness: float, has_labels: bool) -> str:
+        """The variant of the kernel for a tightness."""
+        mode = {0.0: "zero", 1.0: "one"}.get(tightness, "other" if tightness < 1 else "beyond")
+        return mode if mode in (self.label_modes if has_labels else self.row_modes) else "other"
+
+
+SPECS = {
+    spec.name: spec
+    for spec in (
+        KernelSpec("logistic", 0, ("zero", "one"), ("zero", "one", "beyond")),
+        KernelSpec("sparsemax", 1, (), ("zero",)),
+        KernelSpec("entmax15", 2, (), ("zero", "one")),
+    )
+}
+
+
+def supports(omega: str) -> bool:
+    """Whether the regularizer with that pair name has a kernel."""
+    return omega in SPECS

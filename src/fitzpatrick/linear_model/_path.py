@@ -1,0 +1,132 @@
+"""Models of several penalties by one call, with NumPy or on a PyTorch device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._array import Array
+from .._weights import check_weights
+from ..losses import Loss, get_loss
+from ._base import Data
+from ._checks import check_features, check_grid, check_not_constant, check_solver
+from ._problem import Callback, Coefficients, FitSettings, FittedModel
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPath:
+    """The models of :func:`fit_path`, in the order of its alphas."""
+
+    models: tuple[FittedModel, ...]
+
+    @property
+    def alphas(self) -> Array:
+        """Shape (m,)."""
+        return np.asarray([model.alpha for model in self.models])
+
+    @property
+    def coefs(self) -> Array:
+        """Coefficients, shape (m, k, d)."""
+        return np.stack([model.coef for model in self.models])
+
+    @property
+    def intercepts(self) -> Array:
+        """Shape (m, k)."""
+        return np.stack([model.intercept for model in self.models])
+
+
+def fit_path(
+    X: Any,
+    Y: Any,
+    loss: str | Loss,
+    alphas: Sequence[float],
+    *,
+    tightness: float | None = None,
+    fit_intercept: bool = True,
+    standardize: bool = False,
+    sample_weight: Any = None,
+    device: str | None = None,
+    solver: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    dtype: Any = None,
+    n_threads: int | None = None,
+    start: Coefficients | None = None,
+    resumable: bool = False,
+    callback: Callback | None = None,
+) -> LinearPath:
+    r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
+
+    Each fit starts where those before it suggest; paths from strong to weak penalties are fastest.
+
+    Args:
+        X: features (n, d), dense or sparse; on a device they become dense.
+        Y: targets (n, k) in the domain of the loss, dense or sparse, or integer labels (n,).
+        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
+        alphas: strengths of the penalty, in the order in which they are fitted.
+        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
+        fit_intercept: whether to learn b.
+        standardize: whether the model sees features of mean 0 and standard deviation 1.
+        sample_weight: w, shape (n,).
+        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
+        solver: as in :class:`ProportionRegressor`.
+        tol: as in :class:`ProportionRegressor`.
+        max_iter: as in :class:`ProportionRegressor`.
+        dtype: precision of the products, float32 or float64; None is that of X.
+        n_threads: threads for matrix products and rows; None leaves it to the libraries.
+        start: coefficients (k, d) and intercepts (k,) to start the first fit from.
+        resumable: whether each fit depends on the coefficients of the one before alone. A path that
+            was interrupted can then be resumed from these by ``start``, bit for bit as if nothing
+            had happened; it takes a few more iterations.
+        callback: called with each model as soon as it is fitted.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> path = fit_path(X, y, "fitzpatrick_logistic", [10.0, 1.0], tightness=0.5)
+        >>> path.coefs.shape, [model.status.converged for model in path.models]
+        ((2, 3, 4), [True, True])
+    """
+    settings = FitSettings(
+        get_loss(loss, tightness), fit_intercept, standardize, solver, tol, max_iter, 0, n_threads
+    )
+    check_solver(solver, settings.loss)
+    X = check_features(X, dtype)
+    weights = check_weights(sample_weight, X)
+    if standardize:
+        check_not_constant(X, weights)
+    if not sparse.issparse(Y):
+        Y = np.asarray(Y)
+    n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
+    data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
+    if device is None:
+        problem = data.problem(settings, data.design(settings))
+    else:
+        from ._device import device_problem
+
+        problem = device_problem(data, settings, device)
+    grid = check_grid(alphas, "alphas")
+    return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
+
+
+def describe_device(device: str | None) -> str:
+    """What computes a :func:`fit_path` with that ``device``, in words.
+
+    Raises:
+        ImportError: if PyTorch is not installed.
+        ValueError: if PyTorch cannot compute on the device here.
+
+    Example:
+        >>> describe_device(None)
+        'NumPy'
+    """
+    if device is None:
+        return "NumPy"
+    import torch
+
+    from ._device import find_device
+
+    found = find_device(device)
+    return torch.cuda.get_device_name(found) if found.type == "cuda" else f"PyTorch {found}"

@@ -1,0 +1,153 @@
+"""One fit, or a path of fits from strong to weak penalties, on inputs that have been checked."""
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._array import Array
+from ..engines import BoundLoss
+from ..losses import Loss
+from ._continuation import Continuation
+from ._design import Design
+from ._objective import Objective, Point
+from ._threads import blas_threads, limited_blas
+from .solvers import Result, Status, Stopping
+
+# Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
+PATIENCE, PATIENCE_AT_KINKS = 20, 200
+
+Coefficients = tuple[Array, Array]  # and intercepts
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What the estimators' parameters of the same names ask for."""
+
+    loss: Loss
+    fit_intercept: bool = True
+    standardize: bool = False
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int = 1000
+    verbose: int = 0
+    n_threads: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """The linear model of one penalty, and how the solver ended.
+
+    Attributes:
+        alpha: strength of the penalty.
+        coef: W, shape (k, d), on the scale of X.
+        intercept: b, shape (k,).
+        objective: the objective at the end.
+        gradient_norm: norm of its gradient there, in the parameters as the solver sees them.
+        n_iter: iterations of the solver.
+        status: how it ended; the value is a sentence.
+    """
+
+    alpha: float
+    coef: Array
+    intercept: Array
+    objective: float
+    gradient_norm: float
+    n_iter: int
+    status: Status
+
+
+Callback = Callable[[FittedModel], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything but alpha: the features, a loss bound to the targets, weights and settings."""
+
+    design: Design
+    loss: BoundLoss
+    n_scores: int
+    weights: Array | None
+    settings: FitSettings
+
+    def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
+        """The model of one alpha, from zero or from given coefficients and intercepts."""
+        return self.path([alpha], start)[0]
+
+    def path(
+        self,
+        alphas: Iterable[float],
+        start: Coefficients | None = None,
+        callback: Callback | None = None,
+        *,
+        resumable: bool = False,
+    ) -> list[FittedModel]:
+        """The models of several alphas, each started where those before suggest.
+
+        In a resumable path each fit knows the coefficients of the one before, and nothing else.
+        """
+        operations = 2.0 * self.design.n_samples * self.design.n_parameters * self.n_scores
+        models: list[FittedModel] = []
+        with limited_blas(blas_threads(self.settings.n_threads, operations)):
+            for alpha in map(float, alphas):
+                if resumable or not models:
+                    continuation = Continuation(
+                        self.objective.afresh(), self.stopping, self.settings
+                    )
+                    origin, from_zero = self._origin(alpha, start)
+                result = continuation.minimize(alpha, origin, from_zero=from_zero)
+                origin, from_zero = result.point, False
+                models.append(self._model(alpha, result))
+                start = models[-1].coef, models[-1].intercept
+                if callback is not None:
+                    callback(models[-1])
+        return models
+
+    def _origin(self, alpha: float, start: Coefficients | None) -> tuple[Point, bool]:
+        """Where to begin, and whether that is zero: so unless the given start is lower."""
+        zero = self.at_zero
+        if start is None:
+            return zero, True
+        given = self.objective.evaluate(self.design.from_original(*start))
+        objective = self.objective.with_alpha(alpha)
+        if objective.move(given).value < objective.move(zero).value:
+            return given, False
+        return zero, True
+
+    @functools.cached_property
+    def objective(self) -> Objective:
+        """The objective without a penalty."""
+        has_kinks = self.settings.loss.regularizer.has_kinks
+        return Objective(
+            self.design, self.loss, self.weights, 0.0, self.n_scores, has_kinks=has_kinks
+        )
+
+    @functools.cached_property
+    def at_zero(self) -> Point:
+        """The objective at zero parameters, the same for every alpha."""
+        return self.objective.evaluate(self.objective.zero())
+
+    @functools.cached_property
+    def stopping(self) -> Stopping:
+        """When a fit may end."""
+        design, eps = self.design, float(np.finfo(self.design.dtype).eps)
+        return Stopping(
+            tol=self.settings.tol,
+            reference=self.at_zero.gradient_norm,
+            # of a sum over the samples of features times numbers of at most 1
+            noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
+            max_iter=self.settings.max_iter,
+            eps=eps,
+            patience=PATIENCE_AT_KINKS if self.objective.has_kinks else PATIENCE,
+        )
+
+    def _model(self, alpha: float, result: Result) -> FittedModel:
+        coef, intercept = self.design.to_original(result.point.parameters)
+        if self.n_scores > 1 and self.settings.loss.regularizer.domain.has_labels:
+            intercept = intercept - intercept.mean()  # any constant gives the same model
+        point = result.point
+        return FittedModel(
+            alpha, coef, intercept, point.value, point.gradient_norm, result.n_iter, result.status
+        )

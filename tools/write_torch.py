@@ -1,0 +1,608 @@
+"""Write the PyTorch front end: a plain function and a plain module class for every registry name.
+
+The code is written here and committed, so that an editor, ``inspect``, a type checker and a
+documentation tool see it as it is. Numbers in the examples are those of the core.
+
+    python tools/write_torch.py
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fitzpatrick as fp
+from fitzpatrick.losses import ends, regularizers_by_name
+
+FOLDER = Path(__file__).parents[1] / "src" / "fitzpatrick" / "torch"
+WRITTEN = "# Written by tools/write_torch.py: change that and run it again."
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of a loss beyond scores and target."""
+
+    name: str
+    parameter: str
+    doc: str
+    is_keyword_only: bool
+
+    @property
+    def type(self) -> str:
+        """Its annotation."""
+        return self.parameter.removeprefix(f"{self.name}: ").split(" = ")[0]
+
+
+def parse_options(text: str) -> tuple[Option, ...]:
+    """Options as they are written below: parameters, with their descriptions indented."""
+    options: list[Option] = []
+    positional, _, keyword_only = text.partition("\n*\n")
+    for part, is_keyword_only in ((positional, False), (keyword_only, True)):
+        for block in re.split(r"\n(?=\w)", part.strip()):
+            parameter, _, doc = block.partition("\n")
+            name = parameter.split(":")[0]
+            options.append(Option(name, parameter, " ".join(doc.split()), is_keyword_only))
+    return tuple(options)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the entries of a target belong together, and what follows from that."""
+
+    function: str
+    like: str
+    input: str
+    target: str
+    returns: str
+    options: tuple[Option, ...]
+
+
+TIGHTNESS = Option(
+    "tightness", "tightness: float = 1.0", "c, any finite number that is not negative.", True
+)
+
+CLASSES = Kind(
+    function="class_loss",
+    like="The options are those of ``cross_entropy``.",
+    input="scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is "
+    "computed in float32. A class with the score −∞ is masked.",
+    target="class indices, with the shape of ``input`` without its classes, or proportions, with "
+    "the shape of ``input``.",
+    returns="The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` "
+    "that leaves the target as it is. Smoothed targets and proportions count Ω(target), which "
+    "``cross_entropy`` leaves out.",
+    options=parse_options("""
+weight: Tensor | None = None
+    one weight per class. A class index weighs its class's weight, a row of proportions
+    ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are as in
+    ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight ⟨weight, q⟩, so
+    that they and smoothed one-hot proportions are not the same.
+ignore_index: int = -100
+    class index that counts for nothing; proportions have none.
+reduction: str = "mean"
+    ``"mean"`` (over the total weight of class indices, over the number of rows of proportions),
+    ``"sum"`` or ``"none"``.
+label_smoothing: float = 0.0
+    ε in [0, 1]; targets become (1 − ε) target + ε / k.
+*
+dim: int | None = None
+    axis of the classes.
+engine: str | None = None
+    ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for the faster
+    one that is there.
+validate: bool | None = None
+    whether to look at the targets' values: labels in range, proportions that sum to one. None looks
+    on the CPU alone, since a GPU would have to wait. What is not looked at is not repaired: a label
+    out of range makes its row NaN.
+"""),
+)
+ENTRIES = Kind(
+    function="entry_loss",
+    like="Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.",
+    input="scores, of any shape. Half precision is computed in float32.",
+    target="numbers in ``{domain!r}``, with the shape of ``input``.",
+    returns="The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), "
+    "a constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.",
+    options=parse_options("""
+weight: Tensor | None = None
+    weights that can be broadcast to ``input``.
+reduction: str = "mean"
+    ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
+pos_weight: Tensor | None = None
+    weight of the positive side of each target, broadcast to ``input``: a loss
+    pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of the target
+    pos_weight · y / (pos_weight · y + 1 − y).
+*
+engine: str | None = None
+    ``"reference"`` or None; there are no kernels for this loss.
+validate: bool | None = None
+    whether to look at the targets' values; None looks on the CPU alone.
+"""),
+)
+ROWS = Kind(
+    function="row_loss",
+    like="Vector by vector.",
+    input="scores, vectors along ``dim``. Half precision is computed in float32.",
+    target="vectors of ``{domain!r}``, with the shape of ``input``.",
+    returns="The loss, in the dtype of ``input``, differentiable twice in it.",
+    options=parse_options("""
+reduction: str = "mean"
+    ``"mean"`` (over vectors), ``"sum"`` or ``"none"``.
+*
+dim: int = -1
+    axis of the vectors.
+engine: str | None = None
+    ``"reference"`` or None; there are no kernels for this loss.
+validate: bool | None = None
+    whether to look at the targets' values; None looks on the CPU alone.
+"""),
+)
+
+
+def module_name(name: str) -> str:
+    """The class of a registry name.
+
+    Example:
+        >>> module_name("fitzpatrick_sparse_sigmoid")
+        'FitzpatrickSparseSigmoidLoss'
+    """
+    return "".join(word.capitalize() for word in name.split("_")) + "Loss"
+
+
+def rounded(x: Any) -> list[float]:
+    """Four digits; adding zero makes −0 a 0, as rounding in another precision may."""
+    return [round(float(entry), 4) + 0.0 for entry in x]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A loss of the registry, and what is written about it."""
+
+    name: str
+
+    @property
+    def loss(self) -> fp.Loss:
+        """The loss of the core."""
+        return fp.get_loss(self.name)
+
+    @property
+    def pair(self) -> str:
+        """The name of the regularizer, which is that of its link and of its Fenchel-Young loss."""
+        return ends(self.name)[0]
+
+    @property
+    def is_fitzpatrick(self) -> bool:
+        """Whether the loss has a tightness to choose."""
+        return isinstance(self.loss, fp.FitzpatrickLoss)
+
+    @property
+    def kind(self) -> Kind:
+        """By what the regularizer and its set say of themselves."""
+        omega = self.loss.regularizer
+        if omega.domain.has_labels:
+            return CLASSES
+        return ENTRIES if omega.is_entrywise else ROWS
+
+    @property
+    def options(self) -> list[Option]:
+        """Positional ones first, then the tightness."""
+        options = list(self.kind.options)
+        # not from the front end, which may not be there yet
+        coordinates = self.loss.regularizer.domain.coordinates
+        if coordinates is None or coordinates.bounds != (0.0, 1.0):
+            options = [option for option in options if option.name != "pos_weight"]
+        positional = [option for option in options if not option.is_keyword_only]
+        keyword_only = [option for option in options if option.is_keyword_only]
+        return [*positional, *([TIGHTNESS] if self.is_fitzpatrick else []), *keyword_only]
+
+    def example(self, tightness: float) -> tuple[list[float], Any, float, list[float]]:
+        """A row of scores, a target, the mean loss and its gradient according to the core."""
+        scores = [0.5, 0.25, -1.0]
+        target: Any = [1] if self.kind is CLASSES else [[1.0, 0.0, 0.0]]
+        loss = fp.FitzpatrickLoss(self.loss.regularizer, tightness)
+        value, gradient = loss.value_and_gradient(np.asarray(target), np.asarray([scores]))
+        count = len(scores) if self.kind is ENTRIES else 1
+        return scores, target, rounded(value / count)[0], rounded(gradient[0] / count)
+
+
+def paragraph(text: str, indent: int, hanging: int = 0) -> str:
+    """Text in lines of at most WIDTH characters."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hanging),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def items(pairs: list[tuple[str, str]], indent: int) -> str:
+    """A list of arguments."""
+    return "\n".join(paragraph(f"{name}: {doc}", indent, 4) for name, doc in pairs)
+
+
+FAMILY = (
+    "for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the "
+    "Fenchel-Young loss {sibling} at c = 0. It is never negative, 0 exactly where the target is "
+    "the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too."
+)
+FENCHEL_YOUNG = (
+    "for scores θ and targets y. It is never negative, and 0 exactly where the target is the link "
+    "ŷ(θ)."
+)
+
+
+def head(named: Named, indent: int, sibling: str) -> str:
+    """What the loss is, with its formula."""
+    omega = named.loss.regularizer
+    space = " " * indent
+    if named.is_fitzpatrick:
+        return f'''r"""Fitzpatrick loss of ``{omega!r}``.
+
+{paragraph(named.kind.like + " With a tightness c ≥ 0 it is one of a family,", indent)}
+
+{space}.. math:: L_c(y, \\theta) = \\max_{{y'}} \\; \\Omega(y) - \\Omega(y') - c\\,D_\\Omega(y, y')
+{space}          + \\langle y' - y, \\theta\\rangle, \\qquad \\nabla_\\theta L_c = y^\\star - y,
+
+{paragraph(FAMILY.format(sibling=sibling), indent)}
+'''
+    return f'''r"""Fenchel-Young loss of ``{omega!r}``.
+
+{paragraph(named.kind.like, indent)}
+
+{space}.. math:: L(y, \\theta) = \\Omega(y) + \\Omega^*(\\theta) - \\langle y, \\theta\\rangle,
+{space}          \\qquad \\nabla_\\theta L = \\hat y(\\theta) - y,
+
+{paragraph(FENCHEL_YOUNG, indent)}
+'''
+
+
+def parameters(options: list[Option], first: list[str], indent: int) -> str:
+    """The parameters of a signature, one a line."""
+    lines = list(first)
+    for option in options:
+        if option.is_keyword_only and "*" not in lines:
+            lines.append("*")
+        lines.append(option.parameter)
+    return "".join(f"{' ' * indent}{line},\n" for line in lines)
+
+
+def write_function(name: str) -> str:
+    """The function of a loss."""
+    named = Named(name)
+    kind = named.kind
+    domain = named.loss.regularizer.domain
+    arguments = [("input", kind.input), ("target", kind.target.format(domain=domain))]
+    arguments += [(option.name, option.doc) for option in named.options]
+    scores, target, value, _ = named.example(named.loss.tightness)
+    example = f"""\
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([{scores}]), torch.tensor({target})
+        >>> round(F.{name}_loss(scores, target).item(), 4)
+        {value}
+"""
+    if named.is_fitzpatrick:
+        between = named.example(0.5)[2]
+        example += f"""\
+        >>> round(F.{name}_loss(scores, target, tightness=0.5).item(), 4)
+        {between}
+"""
+    passed = ["input", "target"]
+    for option in named.options:
+        if option is not TIGHTNESS:
+            is_named = option.is_keyword_only
+            passed.append(f"{option.name}={option.name}" if is_named else option.name)
+    tightness = "tightness" if named.is_fitzpatrick else "0.0"
+    call = [f'"{named.pair}"', tightness, *passed]
+    inner = "".join(f"        {argument},\n" for argument in call)
+    first = ["input: Tensor", "target: Tensor"]
+    return f'''
+def {name}_loss(
+{parameters(named.options, first, 4)}) -> Tensor:
+    {head(named, 4, f":func:`{named.pair}_loss`")}
+    Args:
+{items(arguments, 8)}
+
+    Returns:
+{paragraph(kind.returns, 8)}
+
+    Example:
+{example}    """
+    return {kind.function}(
+{inner}    )
+'''
+
+
+def write_link(name: str) -> str:
+    """The function of a link."""
+    scores = [0.5, 0.25, -1.0]
+    omega = regularizers_by_name()[name]
+    predictions = rounded(omega.link(np.asarray(scores)))
+    return f'''
+def {name}(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link of ``{omega!r}``.
+
+    .. math:: \\hat y(\\theta) = \\nabla\\Omega^*(\\theta),
+
+    the predictions that belong to the scores θ.
+
+    Args:
+        input: scores. Half precision is computed in float32.
+        dim: axis of the classes.
+
+    Returns:
+        A tensor like ``input``, differentiable once.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> [round(p, 4) for p in F.{name}(torch.tensor({scores})).tolist()]
+        {predictions}
+    """
+    return link("{name}", input, dim)
+'''
+
+
+def write_module(name: str) -> str:
+    """The module of a loss."""
+    named = Named(name)
+    own_name = module_name(name)
+    scores, target, value, gradient = named.example(named.loss.tightness)
+    example = f"""\
+        >>> import torch
+        >>> from fitzpatrick.torch import {own_name}
+        >>> criterion = {own_name}()
+        >>> scores = torch.tensor([{scores}], requires_grad=True)
+        >>> loss = criterion(scores, torch.tensor({target}))
+        >>> round(loss.item(), 4)
+        {value}
+        >>> loss.backward()
+        >>> [round(slope, 4) for slope in scores.grad[0].tolist()]
+        {gradient}
+"""
+    if named.is_fitzpatrick:
+        example += f"""\
+        >>> {own_name}(tightness=0.5)
+        {own_name}(tightness=0.5)
+"""
+    attributes = "".join(
+        f"    {option.name}: {option.type}\n" for option in named.options if option is not TIGHTNESS
+    )
+    options = [option for option in named.options if option is not TIGHTNESS]
+    given = "".join(f"            {option.name}={option.name},\n" for option in options)
+    set_tightness = "        self.tightness = tightness\n" if named.is_fitzpatrick else ""
+    passed = ["input", "target"]
+    for option in named.options:
+        value_of = f"self.{option.name}"
+        passed.append(f"{option.name}={value_of}" if option.is_keyword_only else value_of)
+    inner = "".join(f"            {argument},\n" for argument in passed)
+    axis = "self.dim" if any(option.name == "dim" for option in options) else "-1"
+    arguments = [(option.name, option.doc) for option in named.options]
+    return f'''
+class {own_name}(NamedLoss):
+    {head(named, 4, f":class:`{module_name(named.pair)}`")}
+    Args:
+{items(arguments, 8)}
+
+    Example:
+{example}    """
+
+{attributes}
+    def __init__(
+        self,
+{parameters(named.options, [], 8)}    ) -> None:
+        super().__init__(
+            "{name}",
+{given}        )
+{set_tightness}
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of scores ``input`` and ``target``."""
+        return functional.{name}_loss(
+{inner}        )
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
+        return apply_link("{named.pair}", input, {axis} if dim is None else dim)
+'''
+
+
+def listed(items: list[str]) -> str:
+    """One a line, indented, with a comma."""
+    return "".join(f"    {item},\n" for item in items)
+
+
+FUNCTIONAL = '''\
+r"""Losses and links as functions of tensors, one of each for every name of the registry.
+
+A loss is its registry name plus ``_loss``; a link has the plain name of its Fenchel-Young loss
+(:func:`sparsemax`, :func:`entmax15`, ``logistic`` for the soft argmax, …). Losses on the simplex
+take the arguments of :func:`torch.nn.functional.cross_entropy`, losses of separate entries those of
+:func:`torch.nn.functional.binary_cross_entropy_with_logits`. Fitzpatrick losses take a tightness.
+
+Example:
+    >>> import torch
+    >>> from fitzpatrick.torch import functional as F
+    >>> scores = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.5, 0.0]], requires_grad=True)
+    >>> loss = F.fitzpatrick_logistic_loss(scores, torch.tensor([0, 2]))
+    >>> loss.backward()
+    >>> round(loss.item(), 4), scores.grad.sum(-1).abs().max().item() < 1e-7
+    (0.3108, True)
+    >>> F.sparsemax(scores.detach())
+    tensor([[1.0000, 0.0000, 0.0000],
+            [0.1667, 0.6667, 0.1667]])
+"""
+
+{written}
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+import functools
+from collections.abc import Callable
+
+from torch import Tensor
+
+from ..losses import Loss, get_loss, name_of
+from ._handles import handle_of
+from ._losses import {functions}
+
+__all__ = [
+{all}]
+
+{body}
+
+_LOSSES: dict[str, Callable[..., Tensor]] = {{
+{losses}}}
+
+_LINKS: dict[str, Callable[..., Tensor]] = {{
+{links}}}
+
+
+def loss_function(loss: Loss | str) -> Callable[..., Tensor]:
+    """The function (input, target, …) ↦ loss of any loss of the core, or of a registry name.
+
+    Example:
+        >>> import torch, fitzpatrick as fp
+        >>> ball = fp.sets.L2Ball()
+        >>> function = loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(ball)))
+        >>> function(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
+        1.236...
+        >>> loss_function("sparsemax") is sparsemax_loss
+        True
+    """
+    loss = get_loss(loss)
+    name = name_of(loss)
+    if name is not None:
+        return _LOSSES[name]
+    omega = loss.regularizer
+    return functools.partial(loss_of_kind(omega), handle_of(omega), loss.tightness)
+
+
+def link_function(loss: Loss | str) -> Callable[..., Tensor]:
+    """The function (input, dim=-1) ↦ ŷ(input) of any loss of the core, or of a registry name.
+
+    Example:
+        >>> import torch, fitzpatrick as fp
+        >>> entmax = link_function(fp.FenchelYoungLoss(fp.regularizers.Tsallis(1.25)))
+        >>> entmax(torch.tensor([1.0, 1.0, -9.0]))
+        tensor([0.5000, 0.5000, 0.0000])
+    """
+    omega = handle_of(get_loss(loss).regularizer)
+    return _LINKS[omega] if omega in _LINKS else functools.partial(link, omega)
+'''
+
+MODULES = '''"""Losses as ``torch.nn.Module``, one class for every name of the registry.
+
+Example:
+    >>> import torch
+    >>> from fitzpatrick.torch import FitzpatrickLogisticLoss
+    >>> criterion = FitzpatrickLogisticLoss(label_smoothing=0.1)
+    >>> criterion
+    FitzpatrickLogisticLoss(label_smoothing=0.1)
+    >>> criterion(torch.zeros(2, 3), torch.tensor([0, 2])).shape
+    torch.Size([])
+    >>> criterion.tightness = 0.5
+    >>> criterion
+    FitzpatrickLogisticLoss(tightness=0.5, label_smoothing=0.1)
+"""
+
+{written}
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+from torch import Tensor
+
+from . import functional
+from ._losses import link as apply_link
+from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+
+__all__ = [
+{all}]
+
+{body}'''
+
+PACKAGE = '''"""The losses in PyTorch: functions, modules, and the links as activation functions.
+
+Example:
+    One line changes, ``CrossEntropyLoss`` → ``FitzpatrickLogisticLoss``:
+
+    >>> import torch
+    >>> from fitzpatrick.torch import FitzpatrickLogisticLoss
+    >>> model = torch.nn.Linear(5, 3)
+    >>> criterion = FitzpatrickLogisticLoss()
+    >>> criterion(model(torch.ones(4, 5)), torch.tensor([0, 1, 2, 2])).backward()
+    >>> model.weight.grad.shape
+    torch.Size([3, 5])
+"""
+
+{written}
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "fitzpatrick.torch needs PyTorch, which is not installed; install it with "
+        "pip install 'fitzpatrick[torch]'"
+    ) from error
+
+from . import functional
+from .modules import (
+{imported})
+
+__all__ = [
+{all}]
+'''
+
+
+def sources() -> Iterator[tuple[Path, str]]:
+    """Every file and its text."""
+    losses, links = fp.loss_names(), sorted(regularizers_by_name())
+    functions = {Named(name).kind.function for name in losses} | {"link", "loss_of_kind"}
+    public = [f"{name}_loss" for name in losses] + links + ["link_function", "loss_function"]
+    body = [write_function(name) for name in losses] + [write_link(name) for name in links]
+    yield (
+        FOLDER / "functional.py",
+        FUNCTIONAL.format(
+            written=WRITTEN,
+            functions=", ".join(sorted(functions)),
+            all=listed([f'"{name}"' for name in sorted(public)]),
+            body="\n".join(body),
+            losses=listed([f'"{name}": {name}_loss' for name in losses]),
+            links=listed([f'"{name}": {name}' for name in links]),
+        ),
+    )
+    modules = [module_name(name) for name in losses]
+    any_omega = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule"]
+    yield (
+        FOLDER / "modules.py",
+        MODULES.format(
+            written=WRITTEN,
+            all=listed([f'"{name}"' for name in sorted([*any_omega, *modules])]),
+            body="\n".join(write_module(name) for name in losses),
+        ),
+    )
+    yield (
+        FOLDER / "__init__.py",
+        PACKAGE.format(
+            written=WRITTEN,
+            imported=listed(sorted([*any_omega, *modules], key=str.lower)),
+            all=listed([f'"{name}"' for name in sorted([*any_omega, *modules, "functional"])]),
+        ),
+    )
+
+
+def main() -> None:
+    """Write the files."""
+    for path, text in sources():
+        path.write_text(text)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
