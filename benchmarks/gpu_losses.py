@@ -90,34 +90,14 @@ def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """The mean of a loss at any tightness, by the kernel that computes loss and gradient."""
-    import torch
+    """The same, at other numbers than 0 and 1."""
+    from fitzpatrick.losses import get_loss
+    from fitzpatrick.torch import functional
 
-    from fitzpatrick.engines.triton import launch
-    from fitzpatrick.engines.triton.specs import SPECS
-
-    class Mean(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, target: Any, omega: str, tightness: float) -> Any:
-            scale = len(x) if target.is_floating_point() else None
-            value, ctx.gradient = launch.value_and_gradient(
-                x, target, scale, omega, tightness, -100
-            )
-            return value.sum()
-
-        @staticmethod
-        def backward(ctx: Any, upstream: Any) -> Any:
-            launch.scale_rows_(ctx.gradient, upstream)
-            return ctx.gradient, None, None, None
-
-    for omega in SPECS:
-        for c in TIGHTNESSES:
-            mean = functools.partial(_apply, Mean, omega, c)
-            yield f"fitzpatrick_{omega}", f"fitzpatrick, tightness {c}", mean
-
-
-def _apply(function: Any, omega: str, tightness: float, x: Any, target: Any) -> Any:
-    return function.apply(x, target, omega, tightness)
+    for name in OURS:
+        for c in TIGHTNESSES if get_loss(name).tightness == 1 else ():
+            function = functools.partial(getattr(functional, f"{name}_loss"), tightness=c)
+            yield name, f"fitzpatrick, tightness {c}", function
 
 
 def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:

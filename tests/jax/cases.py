@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 
 import jax
@@ -14,10 +13,7 @@ import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.sets import ConvexSet
-from tests.helpers import scores, targets
-
-# All combinations, where compiling them takes too long for every run of the suite.
-TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL", "") not in ("", "0")
+from tests.helpers import TEST_ALL, scores, targets
 
 NAMES = fp.loss_names()
 LINKS = list(regularizers_by_name())

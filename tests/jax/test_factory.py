@@ -31,16 +31,16 @@ def test_a_separable_regularizer_of_your_own(tightness):
     def everything(theta, y):
         ones = jnp.ones(len(labels))
         losses, pull = jax.vjp(on_targets, theta, y)
-        labelled, pull_of_labels = jax.vjp(lambda t: on_labels(t, labels), theta)
+        labeled, pull_of_labels = jax.vjp(lambda t: on_labels(t, labels), theta)
         link = fj.make_link(OWN)(theta)
-        return losses, *pull(ones), labelled, *pull_of_labels(ones), link
+        return losses, *pull(ones), labeled, *pull_of_labels(ones), link
 
     thetas, ys = along(SCORES, STEPS), along(y, y_dot)
-    losses, in_scores, in_targets, labelled, labelled_gradient, link = everything(thetas, ys)
+    losses, in_scores, in_targets, labeled, labeled_gradient, link = everything(thetas, ys)
     assert_close(losses, core.value(ys, thetas), rtol=1e-12, atol=1e-14)
     assert_close(in_scores, core.gradient(ys, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(labelled, core.value(labels, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(labelled_gradient, core.gradient(labels, thetas), rtol=1e-12, atol=1e-14)
+    assert_close(labeled, core.value(labels, thetas), rtol=1e-12, atol=1e-14)
+    assert_close(labeled_gradient, core.gradient(labels, thetas), rtol=1e-12, atol=1e-14)
     assert_close(link, core.link(thetas), rtol=1e-12, atol=1e-14)
     slope = np.sum(here(in_scores) * STEPS, axis=-1) + np.sum(here(in_targets) * y_dot, axis=-1)
     assert_is_slope(slope, losses)

@@ -207,8 +207,8 @@ def test_without_x64_numpy_doubles_become_float32():
     y, theta = draw("logistic")
     with jax.enable_x64(False):
         out = jax.jit(fj.logistic_loss)(theta, y)
-        labelled = jax.jit(fj.logistic_loss_with_integer_labels)(theta, np.arange(N) % K)
-    assert out.dtype == labelled.dtype == jnp.float32
+        labeled = jax.jit(fj.logistic_loss_with_integer_labels)(theta, np.arange(N) % K)
+    assert out.dtype == labeled.dtype == jnp.float32
     assert_close(out, fp.get_loss("logistic").value(y, theta), rtol=1e-5, atol=1e-5)
 
 

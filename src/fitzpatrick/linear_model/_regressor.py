@@ -91,7 +91,8 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
         feature_names_in_: names of the features, if X had any.
 
     Example:
-        >>>         >>> from fitzpatrick.linear_model import ProportionRegressor
+        >>> import numpy as np
+        >>> from fitzpatrick.linear_model import ProportionRegressor
         >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
         >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
         >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
