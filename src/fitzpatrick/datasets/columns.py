@@ -27,7 +27,7 @@ import math
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, final
@@ -375,9 +375,6 @@ class Columns:
         if self.n_numbered:
             return numbered("feature_", self.n_numbered, 1)
         return tuple(name for column in self.items for name in column.feature_names)
-
-    def __iter__(self) -> Iterator[Column]:
-        return iter(self.used)
 
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":
