@@ -45,7 +45,7 @@ REGULARIZERS = {
 # JAX compiles every operation for every shape, so that all cases come to it in one shape, which
 # is that of the contracts too. All sizes go through the same functions.
 JAX_SHAPE = (35, 4)
-TORCH_SIZES = (4, 40)
+TORCH_SIZE = 4
 
 
 def find_regularizer(name: str) -> Regularizer:
@@ -82,7 +82,7 @@ def rows_for(xp: Library, groups: tuple[Points, ...]) -> tuple[Points, ...]:
     if xp.name == "numpy" or TEST_ALL:
         return groups
     if xp.name == "torch":
-        return tuple(points for points in groups if points.y.shape[1] in TORCH_SIZES)
+        return tuple(points for points in groups if points.y.shape[1] == TORCH_SIZE)
     n, k = JAX_SHAPE
     points = next(points for points in groups if points.y.shape[1] == k)
     rows = np.linspace(0, len(points.value) - 1, n).astype(int)
@@ -91,8 +91,11 @@ def rows_for(xp: Library, groups: tuple[Points, ...]) -> tuple[Points, ...]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_value_and_maximizer(case: str, xp: Library, dtype: str) -> None:
-    if xp.name == "jax" and dtype == "float32" and not TEST_ALL:
-        pytest.skip("the contracts compare JAX with NumPy in float32")
+    if xp.name == "jax" and not TEST_ALL:
+        if dtype == "float32":
+            pytest.skip("the contracts compare JAX with NumPy in float32")
+        if tightness_of(case) in (0.25, 2.0):
+            pytest.skip("one tightness between the ends is enough for JAX")
     loss = loss_of(case)
     for points in rows_for(xp, load(case, dtype)):
         y, theta = xp.asarray(points.y, dtype), xp.asarray(points.theta, dtype)
@@ -132,12 +135,19 @@ def test_perceptrons_are_the_same_at_every_tightness(
         assert_accurate(case, loss.value(y, theta), loss.y_star(y, theta), points, dtype)
 
 
-LARGE_ROWS = 12 if TEST_ALL else 2
+LARGE_ROWS = 12 if TEST_ALL else 1
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("tightness", [1e-3, 10.0, 100.0])
-@pytest.mark.parametrize("name", [name for name in END_CASES if tightness_of(name) == 0])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in END_CASES
+        if tightness_of(name) == 0 and not regularizer_of(name).is_perceptron
+    ],
+)
 def test_a_tightness_far_from_the_stored_ones(name: str, tightness: float, dtype: str) -> None:
     """A few rows of every size but the largest, recomputed here from the definition."""
     case = regularizer_of(name).case(tightness)

@@ -287,7 +287,7 @@ def test_losses_are_suprema(tightness: float, omega) -> None:
     p + c y, below 3 on [0, 1], where h = 1.4e-3, and below 25 for counts, where h = 4e-4.
     """
     for y in (0.0, 1e-3, 0.3, 1.0):
-        for score in (-3.0, -0.4, 0.0, 0.7, 3.0):
+        for score in (-3.0, 0.4, 3.0):
             if omega.is_coupled:
                 points = np.stack([UNIT, 1 - UNIT], axis=-1)
                 target, theta = np.asarray([y, 1 - y]), np.asarray([score, 0.0])

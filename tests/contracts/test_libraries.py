@@ -64,7 +64,11 @@ def test_solutions(case: Case, xp: Library, dtype: str) -> None:
 
 
 @other_libraries
-@pytest.mark.parametrize("case", LABEL_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in LABEL_CASES if TEST_ALL or case in REGISTRY],
+    ids=lambda case: case.name,
+)
 def test_solutions_of_labels(case: Case, xp: Library, dtype: str) -> None:
     for k in CLASSES[xp.name]:
         known, batch = on_both(case, xp, dtype, k, scale=1e4)
