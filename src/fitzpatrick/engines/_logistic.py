@@ -19,7 +19,7 @@ from scipy.special import expit
 from . import _omega
 from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
 from ._output import Output
-from ._row_kernel import CoreKernel, RowKernel, write_slope
+from ._row_kernel import BlockTask, CoreKernel, RowKernel, write_slope
 from ._targets import Labels, SparseTargets, Support, TargetForm, support_of
 
 if TYPE_CHECKING:
@@ -81,15 +81,8 @@ def _solve_label(d: FloatArray, c: float) -> tuple[FloatArray, FloatArray, Float
 class LabelKernel(RowKernel):
     """Integer labels, in closed form."""
 
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
+    def compute(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         assert isinstance(self.targets, Labels)
         labels = self.targets.labels[rows]
         at = (np.arange(len(labels)), labels)
@@ -134,46 +127,37 @@ class ProportionKernel(RowKernel):
 
     block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
-        for piece, inside in self._pieces(rows, theta):
-            part = None if out is None else out[inside]
-            part_value = None if value is None else value[inside]
-            y = self._targets(piece, scratch)
-            solved = self._solve(y, theta[inside], part, scratch)
+    def compute(self, task: BlockTask) -> None:
+        output, scratch = task.output, task.scratch
+        for inside in self._pieces(task.rows, task.theta):
+            part = task.part(inside)
+            y = self._targets(part.rows, scratch)
+            solved = self._solve(y, part.theta, part.out, scratch)
             if solved is None:
-                core = CoreKernel(self.loss, self.targets)
-                core.compute(output, piece, theta[inside], part_value, part, scratch)
+                CoreKernel(self.loss, self.targets).compute(part)
                 continue
             p, loss = solved
-            if part_value is not None:
-                part_value[...] = loss
-            if part is None:
+            if part.value is not None:
+                part.value[...] = loss
+            if part.out is None:
                 continue
             own = y.y if isinstance(y, Support) else y
             if output == Output.GRADIENT:
                 p -= own
             if isinstance(y, Support):
-                y.scatter(part, p)
+                y.scatter(part.out, p)
             else:
-                part[...] = p
+                part.out[...] = p
             if output == Output.SLOPE:
-                write_slope(self.loss, y, part)
+                write_slope(self.loss, y, part.out)
 
-    def _pieces(self, rows: slice, theta: FloatArray) -> Iterator[tuple[slice, slice]]:
-        """The block, or smaller ones for dense targets; each also counted from its start."""
+    def _pieces(self, rows: slice, theta: FloatArray) -> Iterator[slice]:
+        """The block, or smaller ones for dense targets, counted from its start."""
         if isinstance(self.targets, SparseTargets):
-            yield rows, slice(0, len(theta))
+            yield slice(0, len(theta))
             return
         for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
-            yield piece, slice(piece.start - rows.start, piece.stop - rows.start)
+            yield slice(piece.start - rows.start, piece.stop - rows.start)
 
     def _targets(self, rows: slice, scratch: Scratch) -> Support | FloatArray:
         """The support of a block, or all of one without zeros."""

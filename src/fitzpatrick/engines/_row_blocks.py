@@ -8,7 +8,7 @@ import numpy as np
 from ._blocks import FloatArray, Scratch, for_each_block
 from ._bound import BoundLoss, HessianOperator, Out
 from ._output import Output
-from ._row_kernel import RowKernel
+from ._row_kernel import BlockTask, RowKernel
 
 
 def _multiply(d: FloatArray, total: FloatArray | None, v: FloatArray, out: FloatArray) -> None:
@@ -61,9 +61,8 @@ class RowBlocks(BoundLoss):
         self, output: Output, theta: FloatArray, value: FloatArray | None, out: FloatArray | None
     ) -> None:
         def work(rows: slice, scratch: Scratch) -> None:
-            value_rows = None if value is None else value[rows]
-            out_rows = None if out is None else out[rows]
-            self.kernel.compute(output, rows, theta[rows], value_rows, out_rows, scratch)
+            whole = BlockTask(output, slice(0, len(theta)), theta, value, out, scratch)
+            self.kernel.compute(whole.part(rows))
 
         self._for_each_block(work)
 
@@ -94,7 +93,7 @@ class RowBlocks(BoundLoss):
         total = np.empty(len(theta), dtype=theta.dtype) if self._is_coupled else None
 
         def work(rows: slice, scratch: Scratch) -> None:
-            self.kernel.compute(Output.SLOPE, rows, theta[rows], None, d[rows], scratch)
+            self.kernel.compute(BlockTask(Output.SLOPE, rows, theta[rows], None, d[rows], scratch))
             if total is not None:
                 np.add.reduce(d[rows], axis=1, out=total[rows])
 
@@ -108,7 +107,7 @@ class RowBlocks(BoundLoss):
 
         def work(rows: slice, scratch: Scratch) -> None:
             d = scratch.array("d", theta[rows].shape, theta.dtype)
-            self.kernel.compute(Output.SLOPE, rows, theta[rows], None, d, scratch)
+            self.kernel.compute(BlockTask(Output.SLOPE, rows, theta[rows], None, d, scratch))
             total = np.add.reduce(d, axis=1) if self._is_coupled else None
             _multiply(d, total, v[rows], product[rows])
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,35 @@ from ._targets import Labels, Support, TargetForm
 
 if TYPE_CHECKING:  # the losses call the engines, which need no more of a loss than its methods
     from ..losses import Loss
+
+
+class BlockTask(NamedTuple):
+    """What is asked about one block of rows.
+
+    Attributes:
+        output: which array to write.
+        rows: the rows that the block covers.
+        theta: their scores, (r, k) in any memory order.
+        value: any view of r numbers, for the loss of each row; it goes with the gradient.
+        out: any view of the shape of the scores, for the output.
+        scratch: buffers.
+    """
+
+    output: Output
+    rows: slice
+    theta: FloatArray
+    value: FloatArray | None
+    out: FloatArray | None
+    scratch: Scratch
+
+    def part(self, inside: slice) -> "BlockTask":
+        """The same about some of the rows, counted from the start of the block."""
+        return self._replace(
+            rows=slice(self.rows.start + inside.start, self.rows.start + inside.stop),
+            theta=self.theta[inside],
+            value=None if self.value is None else self.value[inside],
+            out=None if self.out is None else self.out[inside],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,25 +57,8 @@ class RowKernel(ABC):
     is_threaded: ClassVar[bool] = True
 
     @abstractmethod
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
-        """Write what is asked for about a block.
-
-        Args:
-            output: which array to write.
-            rows: the rows that the block covers.
-            theta: their scores, (r, k) in any memory order.
-            value: any view of r numbers, for the loss of each row; it goes with the gradient.
-            out: any view of the shape of the scores, for the output.
-            scratch: buffers.
-        """
+    def compute(self, task: BlockTask) -> None:
+        """Write what is asked for about a block."""
 
 
 def write_slope(loss: "Loss", y: Support | FloatArray, p: FloatArray) -> None:
@@ -84,15 +96,8 @@ class CoreKernel(RowKernel):
                 y = self.targets.dense(piece, scratch)
                 yield inside, self.loss.solve(y, theta[inside])
 
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
+    def compute(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         for piece, solution in self._solve(rows, theta, scratch):
             if value is not None:
                 value[piece] = solution.value()

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
 from ._output import Output
-from ._row_kernel import CoreKernel, RowKernel, write_slope
+from ._row_kernel import BlockTask, CoreKernel, RowKernel, write_slope
 from ._sparse_formulas import Entmax15, SparseFormula, Sparsemax
 from ._targets import DenseTargets, Support, TargetForm, support_of
 from ._threshold import Active, Entries, Tau, active_entries, as_columns, lower_bound, newton
@@ -44,40 +44,32 @@ class SparseKernel(RowKernel):
 
     block_bytes: ClassVar[int] = LARGE_BLOCK_BYTES
 
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
+    def compute(self, task: BlockTask) -> None:
+        output, rows, theta, _, out, scratch = task
         if out is None:
             out = scratch.array("p", theta.shape, theta.dtype)
-        for piece, inside, y in self._pieces(rows, theta, scratch):
-            part, part_value = out[inside], None if value is None else value[inside]
-            if not self._solve(y, theta[inside], part, part_value, scratch):
-                core = CoreKernel(self.loss, self.targets)
-                core.compute(output, piece, theta[inside], part_value, part, scratch)
+        for inside, y in self._pieces(rows, theta, scratch):
+            part = task._replace(out=out).part(inside)
+            if not self._solve(y, theta[inside], out[inside], part.value, scratch):
+                CoreKernel(self.loss, self.targets).compute(part)
             elif output == Output.SLOPE:
-                write_slope(self.loss, y, part)
+                write_slope(self.loss, y, out[inside])
 
     def _pieces(
         self, rows: slice, theta: FloatArray, scratch: Scratch
-    ) -> Iterator[tuple[slice, slice, Support | FloatArray]]:
-        """Pieces of the block, also counted from its start, and y: its support where it is small.
+    ) -> Iterator[tuple[slice, Support | FloatArray]]:
+        """Pieces of the block, counted from its start, and y: its support where it is small.
 
         Dense targets come in smaller pieces.
         """
         if not isinstance(self.targets, DenseTargets):
-            yield rows, slice(0, len(theta)), self.targets.support(rows)
+            yield slice(0, len(theta)), self.targets.support(rows)
             return
         for piece in pieces(rows, theta.shape[1], theta.itemsize, _DENSE_BYTES):
             y = self.targets.dense(piece, scratch)
             inside = slice(piece.start - rows.start, piece.stop - rows.start)
             is_dense = np.count_nonzero(y) > _DENSE_SHARE * y.size
-            yield piece, inside, y if is_dense else support_of(y)
+            yield inside, y if is_dense else support_of(y)
 
     def _solve(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._blocks import FloatArray, Scratch
+from .._row_kernel import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import usable
@@ -84,16 +84,9 @@ class EntryKernel(CompiledKernel):
 
     formula: Any
 
-    def _call(
-        self,
-        output: int,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        out: FloatArray,
-        scratch: Scratch,
-    ) -> None:
+    def _call(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         y = usable(self.targets.dense(rows, scratch))
         size = max(_CHUNK, theta.shape[1])
         buffers = tuple(scratch.stack("entries", 4, (size,), np.float64))
-        entries(self.formula, theta, y, output, value, out, buffers)
+        entries(self.formula, theta, y, int(output), value, out, buffers)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._blocks import FloatArray, Scratch
 from .._output import Output
-from .._row_kernel import CoreKernel, RowKernel
+from .._row_kernel import BlockTask, CoreKernel, RowKernel
 from ._lists import usable
 
 # as numbers that compiled code knows
@@ -26,37 +26,20 @@ class CompiledKernel(RowKernel):
     block_bytes: ClassVar[int] = 1 << 20
 
     @abstractmethod
-    def _call(
-        self,
-        output: int,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        out: FloatArray,
-        scratch: Scratch,
-    ) -> None:
+    def _call(self, task: BlockTask) -> None:
         """Call the compiled code on contiguous arrays that may be written to."""
 
-    def compute(
-        self,
-        output: Output,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray | None,
-        out: FloatArray | None,
-        scratch: Scratch,
-    ) -> None:
+    def compute(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         theta = usable(theta)
         own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, scratch)
         own_out = _buffer(out, "out", theta.shape, theta.dtype, scratch)
-        self._call(int(output), rows, theta, own_value, own_out, scratch)
+        whole = BlockTask(output, rows, theta, own_value, own_out, scratch)
+        self._call(whole)
         bad = np.flatnonzero(np.isnan(own_value))
         if len(bad):
             part = slice(int(bad[0]), int(bad[-1]) + 1)
-            at = slice(rows.start + part.start, rows.start + part.stop)
-            CoreKernel(self.loss, self.targets).compute(
-                output, at, theta[part], own_value[part], own_out[part], scratch
-            )
+            CoreKernel(self.loss, self.targets).compute(whole.part(part))
         if value is not None and value is not own_value:
             value[...] = own_value
         if out is not None and out is not own_out:

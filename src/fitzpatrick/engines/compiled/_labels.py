@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._blocks import FloatArray, Scratch
+from .._row_kernel import BlockTask
 from .._targets import Labels
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
@@ -135,19 +135,12 @@ def logistic_labels(
 class LabelKernel(CompiledKernel):
     """Integer labels."""
 
-    def _call(
-        self,
-        output: int,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        out: FloatArray,
-        scratch: Scratch,
-    ) -> None:
+    def _call(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         assert isinstance(self.targets, Labels)
         k = theta.shape[1]
         step = max(1, _CHUNK // k)
         e = scratch.array("e", (step * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 6, (step,), np.float64))
         labels = usable(self.targets.labels[rows], np.intp)
-        logistic_labels(theta, labels, self.loss.tightness, output, value, out, e, numbers)
+        logistic_labels(theta, labels, self.loss.tightness, int(output), value, out, e, numbers)

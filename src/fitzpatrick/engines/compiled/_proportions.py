@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._blocks import FloatArray, Scratch
+from .._row_kernel import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
@@ -310,15 +310,8 @@ def proportions(
 class ProportionKernel(CompiledKernel):
     """Sparse and dense targets."""
 
-    def _call(
-        self,
-        output: int,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        out: FloatArray,
-        scratch: Scratch,
-    ) -> None:
+    def _call(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         lists = support_lists(self.targets, rows, scratch)
         k = theta.shape[1]
         most = max(1, _SCORES // k)
@@ -326,4 +319,6 @@ class ProportionKernel(CompiledKernel):
         e = scratch.array("e", (most * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
-        proportions(theta, *lists, self.loss.tightness, output, value, out, e, numbers, entries)
+        proportions(
+            theta, *lists, self.loss.tightness, int(output), value, out, e, numbers, entries
+        )

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..._root import SHORT_STEP, STEP_BACK
-from .._blocks import FloatArray, Scratch
+from .._row_kernel import BlockTask
 from .._threshold import MAX_STEPS
 from ._jit import loop, part
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
@@ -199,16 +199,9 @@ class SimplexKernel(CompiledKernel):
 
     formula: Any
 
-    def _call(
-        self,
-        output: int,
-        rows: slice,
-        theta: FloatArray,
-        value: FloatArray,
-        out: FloatArray,
-        scratch: Scratch,
-    ) -> None:
+    def _call(self, task: BlockTask) -> None:
+        output, rows, theta, value, out, scratch = task
         lists = support_lists(self.targets, rows, scratch)
         tolerance = float(np.finfo(theta.dtype).eps) / 16
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
-        simplex(self.formula, theta, *lists, tolerance, output, value, out, x, own)
+        simplex(self.formula, theta, *lists, tolerance, int(output), value, out, x, own)
