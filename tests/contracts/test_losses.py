@@ -215,6 +215,10 @@ def test_hessian_product_agrees_with_differences(case: Case, xp: Library, dtype:
             rounding = batch.slack(largest(gradient_right) + largest(y))[:, None]
             # over a polytope the oracle jumps from vertex to vertex, with H = 0 on both sides
             jump = np.any(np.abs(change) > 0.1, axis=-1) & (not batch.omega.has_curvature)
+            if batch.omega.has_kinks:
+                # between two kinks H may be what it is at neither end
+                at_zero = [to_numpy(end.y_star) == 0 for end in ends]
+                jump |= np.sum(at_zero[0] != at_zero[1], axis=-1) > 1
             assert_close(middle[~jump], change[~jump], rtol=0, atol=(allowance + rounding)[~jump])
 
     check_all(case, xp, dtype, check, scales=MODERATE)
@@ -303,7 +307,10 @@ def test_order_is_preserved_and_classes_may_be_permuted(
             y_star, value = to_numpy(solution.y_star), to_numpy(solution.value())
             slack = batch.slack(largest(y_star))[:, None]
             assert_at_most(np.where(tied, 0, -np.diff(y_star)), 0.0, slack)
-            assert_close(other.value(), value, rtol=0, atol=batch.slack(value))
+            rounding = batch.slack(value)
+            if not case.has_faces:  # ⟨y' − y, θ⟩ as it is: such a set knows no other way
+                rounding = rounding + batch.k * eps(dtype) * largest(theta)
+            assert_close(other.value(), value, rtol=0, atol=rounding)
             if not chooses:
                 assert_close(other.y_star, y_star[:, permutation], rtol=0, atol=slack)
 
