@@ -1,5 +1,8 @@
 """Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
+import contextlib
+import ctypes
+import gc
 import os
 import sys
 from importlib.util import find_spec
@@ -29,6 +32,17 @@ settings.register_profile(
     "search", settings.get_profile("repeatable"), derandomize=False, max_examples=300
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory():
+    """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):  # where the C library is not GNU's
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def installed(name: str) -> Library:

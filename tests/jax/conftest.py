@@ -1,6 +1,3 @@
-import contextlib
-import ctypes
-import gc
 import importlib.util
 
 import pytest
@@ -29,11 +26,7 @@ def quick_compilation():
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _bounded_memory():
-    """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
+def _forget(_bounded_memory):
+    """Compiled functions that the tests hold on to go before JAX's caches are emptied."""
     yield
     forget()
-    jax.clear_caches()
-    gc.collect()
-    with contextlib.suppress(OSError, AttributeError):  # where the C library is not GNU's
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
