@@ -1,0 +1,65 @@
+"""Losses as values: their tightness, equality and names."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+from fitzpatrick.losses import ends, name_of, regularizers_by_name
+from fitzpatrick.regularizers import Negentropy, Tsallis
+
+OMEGA = Negentropy()
+
+
+@pytest.mark.parametrize("tightness", [-1e-9, float("nan"), float("inf"), np.float64(-1)])
+def test_a_tightness_out_of_range(tightness: float) -> None:
+    with pytest.raises(ValueError, match="tightness must be finite and not negative"):
+        fp.FitzpatrickLoss(OMEGA, tightness=tightness)
+
+
+@pytest.mark.parametrize("tightness", [True, "0.5", None, [0.5], np.asarray(0.5), 1j])
+def test_a_tightness_that_is_no_number(tightness: object) -> None:
+    with pytest.raises(TypeError, match="tightness must be a number"):
+        fp.FitzpatrickLoss(OMEGA, tightness=tightness)
+
+
+@pytest.mark.parametrize("tightness", [2, np.float32(2), np.int64(2)])
+def test_a_tightness_of_any_kind_of_number_is_a_float(tightness: float) -> None:
+    loss = fp.FitzpatrickLoss(OMEGA, tightness=tightness)
+    assert type(loss.tightness) is float
+    assert loss == fp.FitzpatrickLoss(OMEGA, tightness=2.0)
+
+
+def test_losses_are_equal_where_regularizer_and_tightness_are() -> None:
+    loss = fp.FitzpatrickLoss(OMEGA, tightness=0.5)
+    assert loss != fp.FitzpatrickLoss(OMEGA)
+    assert loss != fp.FitzpatrickLoss(Tsallis(1.5), tightness=0.5)
+    assert loss != "fitzpatrick_logistic"
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    assert len({loss, fp.Loss(OMEGA, 0.5), fp.FenchelYoungLoss(OMEGA)}) == 2
+
+
+def test_get_loss_at_a_tightness() -> None:
+    assert fp.get_loss("fitzpatrick_logistic", tightness=0.5) == fp.FitzpatrickLoss(OMEGA, 0.5)
+    assert fp.get_loss(fp.FitzpatrickLoss(OMEGA), 2) == fp.FitzpatrickLoss(OMEGA, 2)
+    assert fp.get_loss("logistic", tightness=0) == fp.FenchelYoungLoss(OMEGA)
+    assert fp.get_loss("perceptron", tightness=3) == fp.get_loss("perceptron")
+    with pytest.raises(ValueError, match=r"of tightness 0; for .*=0.5 use 'fitzpatrick_logistic'"):
+        fp.get_loss("logistic", tightness=0.5)
+    with pytest.raises(ValueError, match="is a Fenchel-Young loss"):
+        fp.get_loss(fp.FenchelYoungLoss(OMEGA), tightness=1)
+
+
+def test_a_loss_needs_a_regularizer() -> None:
+    with pytest.raises(TypeError, match=r"got 'logistic'; for the name of a loss use .*get_loss"):
+        fp.FitzpatrickLoss("logistic")
+
+
+def test_every_name_belongs_to_one_regularizer() -> None:
+    for short, omega in regularizers_by_name().items():
+        for name in ends(short):
+            assert fp.get_loss(name).regularizer == omega
+            assert name_of(fp.get_loss(name)) == name
+            assert ends(name) == ends(short)
+    assert name_of(fp.FitzpatrickLoss(OMEGA, 0.5)) is None
