@@ -195,3 +195,18 @@ def test_scores_so_large_that_one_is_no_digit_of_them(name, tightness, dtype, si
     expected = loss.solve_labels(labels, theta)
     np.testing.assert_allclose(value, expected.value(), rtol=1e-5)
     np.testing.assert_allclose(gradient, expected.gradient(), atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.7, 1.99, 1.999, 1.9999])
+@np.errstate(all="ignore")
+def test_compiled_rows_near_sparsemax_are_exact_in_float32(alpha):
+    """There one Newton step does not square the error: the function bends at single entries."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    theta = np.round(2 * rng.normal(size=(200, 7))).astype(np.float32)
+    y = np.eye(7, dtype=np.float32)[rng.integers(7, size=200)]
+    loss = fp.FitzpatrickLoss(fp.regularizers.Tsallis(alpha))
+    p = fp.engines.bind(loss, y, 7, dtype="float32", engine="numba").y_star(theta)
+    expected = loss.solve(y.astype(np.float64), theta.astype(np.float64)).y_star
+    # the documented accuracy of y* in float32
+    np.testing.assert_allclose(p, expected, rtol=1e-5, atol=4 * np.finfo(np.float32).eps)

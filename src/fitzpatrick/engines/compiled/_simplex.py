@@ -74,9 +74,10 @@ def threshold(
             own_total += one
             own_slope += rise
         step = formula.step(total + own_total, slope + own_slope)
-        # errors are squared in each step; those of a piecewise linear function vanish
+        # errors are squared in each step up to α = 1.5; beyond, the function has bends as sharp as
+        # kinks, and those of the piecewise linear one vanish
         left = abs(step)
-        if formula.power < 1 and before > 0:
+        if formula.power <= 0.5 and before > 0:
             left *= (step / before) * (step / before)
         slack = _EPS * (abs(tau) + abs(step))
         if not (abs(step) > SHORT_STEP * slack and left > tolerance):
