@@ -267,8 +267,8 @@ def at_tightnesses(
     """
     choices: list[LossChoice] = []
     for name in names:
-        is_fitzpatrick = get_loss(name).tightness > 0
-        choices += [LossChoice.of(name, c) for c in (tightnesses if is_fitzpatrick else [None])]
+        has_tightness = get_loss(name).tightness > 0
+        choices += [LossChoice.of(name, c) for c in (tightnesses if has_tightness else [None])]
     return tuple(dict.fromkeys(choices))
 
 
