@@ -70,10 +70,10 @@ def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     plan = _scale_plan(rows.dtype)
     programs = ceil_div(n, plan.rows)
     spread = max(1, min(ceil_div(k, plan.constants["BLOCK"]), ceil_div(1024, programs)))
-    _launch(plan, (programs, spread), (rows, factors), (n, k, factors.ndim and factors.stride(0)))
+    launch(plan, (programs, spread), (rows, factors), (n, k, factors.ndim and factors.stride(0)))
 
 
-def _launch(
+def launch(
     plan: Plan,
     grid: tuple[int, ...],
     tensors: tuple[Tensor, ...],
@@ -159,7 +159,7 @@ def _launch_loss(
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
     tensors = theta, *targets, scale, values, gradients
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
-    _launch(plan, (programs,), tensors, integers, (plan.tolerance, tightness))
+    launch(plan, (programs,), tensors, integers, (plan.tolerance, tightness))
     return values, gradients
 
 
@@ -186,7 +186,7 @@ def _count(labels: Tensor, ignore_index: int) -> Tensor:
     plan = _count_plan()
     parts = min(triton.next_power_of_2(ceil_div(n, plan.constants["BLOCK"])), 32)
     counts = labels.new_empty(parts, dtype=torch.int32)
-    _launch(plan, (parts,), (labels, counts), (n, ignore_index))
+    launch(plan, (parts,), (labels, counts), (n, ignore_index))
     return counts
 
 

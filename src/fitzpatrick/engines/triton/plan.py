@@ -157,7 +157,7 @@ def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
     return (lanes, False) if is_even else (1, False)
 
 
-def _has_fast_instructions() -> bool:
+def has_fast_instructions() -> bool:
     """Whether the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
     if is_interpreted() or torch.version.hip is not None:
         return False
@@ -190,7 +190,7 @@ def plan_for(problem: Problem) -> Plan:
     options = Options(
         power=power,
         acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and _has_fast_instructions(),
+        fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
         # the errors of a rough ω are multiplied by c
         rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
