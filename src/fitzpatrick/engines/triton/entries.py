@@ -19,8 +19,8 @@ entry's.
 import triton
 import triton.language as tl
 
-from .formulas import softmax_label_loss, softmax_terms, tightness_of
-from .math import exp, expm1_minus_x, log, log1p, reciprocal, relu, sigmoid, wright_omega
+from .formulas import softmax_terms, tightness_of
+from .math import exp, log, log1p, reciprocal, relu, sigmoid, wright_omega, x_minus_log1p
 
 __all__ = ["entry_links", "entry_losses"]
 
@@ -41,43 +41,59 @@ def _clipped(x, y, c, o: tl.constexpr):
 
 
 @triton.jit
-def _coin_root(s, y, c, steps, o: tl.constexpr):
-    """u of the sigmoid, by Newton's method from the side where it is monotone."""
-    TINY: tl.constexpr = 1e-37 if o.acc == tl.float32 else 1e-300
+def _coin_root(s, y, c, o: tl.constexpr):
+    """u of the sigmoid at 0 < y < 1: three steps of Halley's method, five in float64.
+
+    With δ = ½ log(a/b) the left-hand side is v + 2 √(ab) sinh v at v = u + δ, up to a constant: an
+    odd function, which is reflected to where it is positive. There sinh v >= v and leaving out v
+    give two upper bounds to start from.
+    """
+    TINY: tl.constexpr = 1e-37
     MAX_EXPONENT: tl.constexpr = 80.0 if o.acc == tl.float32 else 700.0
     log_heads, log_tails = log(tl.maximum(y, TINY), o.fast), log(tl.maximum(1.0 - y, TINY), o.fast)
     shift = 0.5 * (log_tails - log_heads)
-    # reflected where the left-hand side is negative, less the constant that makes it odd
-    reflect = (y == 1.0) | ((y > 0) & (s - c * (1.0 - 2.0 * y) + shift < 0))
+    level = s - c * (1.0 - 2.0 * y)
+    reflect = level + shift < 0
     a = c * tl.where(reflect, y, 1.0 - y)
     b = c * tl.where(reflect, 1.0 - y, y)
-    level = tl.where(reflect, -s, s) - (a - b)
+    level = tl.where(reflect, -level, level)
     shift = tl.where(reflect, -shift, shift)
     log_a = tl.log(c) + tl.where(reflect, log_heads, log_tails)
-    # b e^−u <= m gives one upper bound, u = log(ω/a), and sinh v >= v the other
-    m = tl.sqrt(a * b)
-    z = level + m + log_a
-    omega = wright_omega(z, 1, o.fast)
-    u = tl.where(z < 0, level + m - omega, log(tl.where(z > 0, omega, 1.0), o.fast) - log_a)
-    linear = (level + shift) * reciprocal(1.0 + 2.0 * m, o.fast) - shift
-    u = tl.where((b > 0) & (linear < u), linear, u)
-    for _ in range(steps):
-        near = tl.minimum(tl.maximum(u, -MAX_EXPONENT), MAX_EXPONENT)
-        e = exp(near, o.fast)
+    height = level + shift
+    square = 4.0 * a * b
+    bound = 0.5 * (height + tl.sqrt(height * height + square)) + TINY
+    linear = height * reciprocal(1.0 + tl.sqrt(square), o.fast) - shift
+    u = tl.minimum(linear, log(bound, o.fast) - log_a)
+    STEPS: tl.constexpr = 3 if o.acc == tl.float32 else 5
+    for _ in tl.static_range(STEPS):
+        e = exp(tl.minimum(tl.maximum(u, -MAX_EXPONENT), MAX_EXPONENT), o.fast)
         rise = a * e
         fall = b * reciprocal(e, o.fast)
-        step = (u + rise - fall - level) * reciprocal(1.0 + rise + fall, o.fast)
+        excess = u + rise - fall - level
+        slope = 1.0 + rise + fall
+        newton = excess * reciprocal(slope, o.fast)
+        bend = 1.0 - 0.5 * newton * (rise - fall) * reciprocal(slope, o.fast)
+        step = newton * reciprocal(tl.maximum(bend, 0.25), o.fast)
         u = u - tl.where(tl.abs(step) < float("inf"), step, 0.0)
     return tl.where(reflect, -u, u)
 
 
 @triton.jit
 def _entropy(y, log_p, p, c, o: tl.constexpr):
-    """D + c (Q − D) of one side of a coin, from y, log p and p."""
+    """D + c (Q − D) = y (E(ρ) + c E(−ρ)) of one side of a coin, with E(ρ) = e^ρ − 1 − ρ."""
     rho = log_p - log(tl.where(y > 0, y, 1.0), o.fast)
     near = tl.abs(rho) < 0.5
-    small = tl.where(near, rho, 0.0)
-    inner = expm1_minus_x(small, o.fast) + c * expm1_minus_x(-small, o.fast)
+    square = tl.where(near, rho * rho, 0.0)
+    # even and odd terms of the series by themselves, since c changes the sign of the odd ones
+    even = tl.full((), 1.0, o.acc)
+    odd = tl.full((), 1.0, o.acc)
+    TERMS: tl.constexpr = 3 if o.acc == tl.float32 else 6
+    for i in tl.static_range(TERMS):
+        even = 1.0 + even * square * (1.0 / ((2 * TERMS - 2 * i + 1) * (2 * TERMS - 2 * i + 2)))
+        odd = 1.0 + odd * square * (1.0 / ((2 * TERMS - 2 * i + 2) * (2 * TERMS - 2 * i + 3)))
+    inner = square * (
+        0.5 * (1.0 + c) * even + (1.0 - c) * (1.0 / 6.0) * tl.where(near, rho, 0.0) * odd
+    )
     outer = p - y - y * rho
     if o.mode != "zero":
         # y/p, which is infinite where p is 0
@@ -86,37 +102,59 @@ def _entropy(y, log_p, p, c, o: tl.constexpr):
 
 
 @triton.jit
-def _coin(x, y, c, steps, o: tl.constexpr):
+def _coin(x, y, c, o: tl.constexpr):
     """p − y and the loss of the sigmoid at any target."""
     u = x
     if o.mode != "zero":
-        u = _coin_root(x, y, c, steps, o)
+        u = _coin_root(x, y, c, o)
     tail = exp(-tl.abs(u), o.fast)
     larger = reciprocal(1.0 + tail, o.fast)
     smaller = tail * larger
     p = tl.where(u > 0, larger, smaller)
     q = tl.where(u > 0, smaller, larger)
-    log_larger = -log1p(tail)
-    log_smaller = log_larger - tl.abs(u)
-    heads = _entropy(y, tl.where(u > 0, log_larger, log_smaller), p, c, o)
-    tails = _entropy(1.0 - y, tl.where(u > 0, log_smaller, log_larger), q, c, o)
-    # of the two forms, the one without cancellation near its end
-    difference = tl.where(y > 0.5, (1.0 - y) - q, p - y)
-    return difference, heads + tails
+    difference = (1.0 - y) * p - y * q
+    if o.mode == "one":
+        # the quadratic form (p − y)²/(p q) as a product of two numbers of one sign
+        odds = reciprocal(tail, o.fast)
+        rise = tl.where(y < 1, (1.0 - y) * tl.where(u > 0, odds, tail), 0.0)
+        fall = tl.where(y > 0, y * tl.where(u > 0, tail, odds), 0.0)
+        return difference, tl.where(
+            difference == 0, 0.0, difference * (1.0 - 2.0 * y + rise - fall)
+        )
+    else:
+        log_larger = -log1p(tail) if not o.fast else -log(1.0 + tail, True)
+        log_smaller = log_larger - tl.abs(u)
+        heads = _entropy(y, tl.where(u > 0, log_larger, log_smaller), p, c, o)
+        tails = _entropy(1.0 - y, tl.where(u > 0, log_smaller, log_larger), q, c, o)
+        return difference, heads + tails
 
 
 @triton.jit
 def _hard_coin(x, y, c, o: tl.constexpr):
-    """The same for labels 0 and 1."""
+    """The same for labels 0 and 1: the two-class case of the logistic loss."""
     gap = tl.where(y > 0.5, -x, x)
-    loss, mass = softmax_label_loss(gap, c, o)
-    loss = tl.where(gap == float("inf"), gap, loss)
-    mass = tl.where(gap == float("-inf"), 0.0, mass)
+    if o.mode == "zero":
+        tail = exp(-tl.abs(gap), o.fast)
+        inverse = reciprocal(1.0 + tail, o.fast)
+        mass = tl.where(gap >= 0, inverse, tail * inverse)
+        # log(1 + tail) from its rounding error, too: it is the whole loss of a right answer
+        loss = relu(gap) + log1p(tail)
+    else:
+        z = gap - 1.0
+        if o.mode != "one":
+            z = gap - (c - tl.log(c))
+        odds = wright_omega(z, o.refine, o.fast)
+        loss = odds
+        if o.mode != "one":
+            odds = odds * (1.0 / c)
+            loss = log1p(odds) + c * x_minus_log1p(odds)
+            loss = tl.where(odds == float("inf"), odds, loss)
+        mass = tl.where(odds > 1e30, 1.0, odds * reciprocal(1.0 + odds, o.fast))
     return tl.where(y > 0.5, -mass, mass), loss
 
 
 @triton.jit
-def _entry_losses(x, y, c, steps, o: tl.constexpr):
+def _entry_losses(x, y, c, o: tl.constexpr):
     """p − y and the losses."""
     if o.kind == "clipped":
         return _clipped(x, y, c, o)
@@ -125,7 +163,7 @@ def _entry_losses(x, y, c, steps, o: tl.constexpr):
     else:
         is_soft = (y != 0.0) & (y != 1.0)
         if tl.max(is_soft.to(tl.int32), axis=0) > 0:
-            difference, loss = _coin(x, y, c, steps, o)
+            difference, loss = _coin(x, y, c, o)
         else:
             difference, loss = _hard_coin(x, y, c, o)
         return difference, loss
@@ -134,7 +172,7 @@ def _entry_losses(x, y, c, steps, o: tl.constexpr):
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def entry_losses(
     theta, target, weight, pos_weight, value, gradient,
-    n, k, weight_row, weight_column, pos_row, pos_column, divisor, steps,
+    n, k, weight_row, weight_column, pos_row, pos_column, divisor,
     tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """Losses, or the sum of a program's, and gradients of n entries in rows of k."""
@@ -156,7 +194,7 @@ def entry_losses(
         total = positive + (1.0 - y)
         y = positive / total
         scale *= total
-    difference, loss = _entry_losses(x, y, c, steps, o)
+    difference, loss = _entry_losses(x, y, c, o)
     if o.with_value:
         loss = tl.where(is_counted, loss * scale, 0.0)
         if o.summed:

@@ -11,7 +11,6 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from ...regularizers.negentropy import omega_steps
 from .entries import entry_losses
 from .launch import launch
 from .plan import Plan, ceil_div, has_fast_instructions, is_interpreted
@@ -27,8 +26,6 @@ KINDS = {
     "poisson": ("poisson", False),
 }
 _BLOCK = 1024
-# the widest row of weights that a kernel finds its place in, by 32-bit arithmetic
-_FLOAT_BITS = {2: 24, 4: 24, 8: 53}
 
 
 class EntryCall(NamedTuple):
@@ -125,9 +122,8 @@ def entry_loss(
     )
     weight, *weight_strides = _strides(weight, k, theta)
     pos_weight, *pos_strides = _strides(pos_weight, k, theta)
-    steps = omega_steps(_FLOAT_BITS[theta.element_size()], tightness)
     launch(
         plan, (programs,), (theta, target, weight, pos_weight, values, gradients),
-        (n, k, *weight_strides, *pos_strides, divisor, steps), (tightness,),
+        (n, k, *weight_strides, *pos_strides, divisor), (tightness,),
     )  # fmt: skip
     return values if call.is_summed else values.reshape(theta.shape if size else 0), gradients

@@ -25,8 +25,8 @@ __all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "takes_columns"]
 class LinkLimits:
     """The widest rows that stay in registers; measured on an H200 (benchmarks/gpu_links.py)."""
 
-    max_rows: int = 4096
-    max_gradient_rows: int = 8192
+    max_rows: int = 512
+    max_gradient_rows: int = 32768
 
 
 LIMITS = LinkLimits()
@@ -102,7 +102,7 @@ def _plan_for(rows: _Rows) -> Plan:
     else:
         kernel = link_gradient_rows if rows.is_gradient else link_rows
         block = max(triton.next_power_of_2(k), 2)
-        height = max(1, 1024 // block)
+        height = max(1, (512 if rows.is_gradient else 256) // block)
         if rows.inner:
             height = min(max(1024 // block, 16), triton.next_power_of_2(rows.inner))
             shape["columns"] = True
@@ -137,14 +137,6 @@ def _lanes(k: int, *tensors: Tensor) -> int:
     return lanes if k % lanes == 0 and starts else 1
 
 
-def _power_of(alpha: float | Tensor) -> tuple[int, bool, float]:
-    """The power of an α that has kernels of its own, else 0; and 1/(α − 1), ∞ if it may be."""
-    if isinstance(alpha, Tensor):
-        return 0, True, float("inf")
-    power = {2.0: 1, 1.5: 2}.get(alpha, 0)
-    return power, False, 1 / max(alpha - 1, 1e-15)
-
-
 def _prepare(
     x: Tensor, alpha: float | Tensor, tensors: tuple[Tensor, ...], **options: bool
 ) -> tuple[Plan, int, int, int, Tensor, int]:
@@ -153,8 +145,10 @@ def _prepare(
     k = x.shape[1]
     n = x.shape[0] * max(inner, 1)
     lanes = 1 if inner else _lanes(k, *tensors)
-    power, is_tensor, steepness = _power_of(alpha)
-    careful = power == 0 and steepness > MAX_POWER[x.element_size()]
+    # the α that have kernels of their own
+    power = 0 if isinstance(alpha, Tensor) else {2.0: 1, 1.5: 2}.get(alpha, 0)
+    is_steep = isinstance(alpha, Tensor) or (alpha - 1) * MAX_POWER[x.element_size()] < 1
+    careful = power == 0 and is_steep
     plan = _plan_for(_Rows(power, k, inner, x.dtype, lanes, careful, **options))
     programs = x.shape[0] * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
     if isinstance(alpha, Tensor):

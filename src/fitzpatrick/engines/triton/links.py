@@ -62,11 +62,12 @@ def _sums(given, tau, low, o: tl.constexpr):
     if o.power == 0:
         beta = beta[:, None]
     p, d = _entries((x - tau[:, None]) - low[:, None], beta, o)
-    return _row_sums(p, o), _row_sums(d, o)
+    return _row_sums(p), _row_sums(d)
 
 
 @triton.jit
-def _row_sums(p, o: tl.constexpr):
+def _row_sums(p):
+    """Σp along the last axis."""
     # of halves: Σr beside Σr² crashes the compiler of Triton 3.9
     return 2.0 * tl.sum(p * 0.5, axis=1)
 
@@ -180,7 +181,7 @@ def _sums_of_maxima(given, tau, low, o: tl.constexpr):
     """Σp and the slope of the maxima alone."""
     tops, beta = given
     p, d = _entries((tops - tau) - low, beta, o)
-    return tl.sum(_row_sums(p, o), axis=0), tl.sum(_row_sums(d, o), axis=0)
+    return tl.sum(_row_sums(p), axis=0), tl.sum(_row_sums(d), axis=0)
 
 
 @triton.jit
@@ -203,8 +204,8 @@ def _sums_of_row(given, tau, low, o: tl.constexpr):
     for block in range(tl.cdiv(groups, o.groups)):
         _cols, x, _inside = _tile(source, block, groups, active, row_mask, mask_column, o)
         p, d = _entries(((x - top) - tau) - low, beta, o)
-        totals += _row_sums(p, o)
-        slopes += _row_sums(d, o)
+        totals += _row_sums(p)
+        slopes += _row_sums(d)
     return tl.sum(totals, axis=0), tl.sum(slopes, axis=0)
 
 
@@ -231,7 +232,7 @@ def wide_link_rows(
     peaks = tl.max(tops, axis=1)
     top = tl.max(peaks, axis=0)
     is_empty = tl.full((), 0, tl.int1)
-    if o.masked:
+    if o.masked:  # noqa: SIM102  # one is known when the kernel is compiled
         # no entry is left, or nothing but −∞, which is NaN as it is without a mask
         if top == float("-inf"):
             count = tl.zeros((o.groups, o.lanes), tl.int32)
@@ -280,7 +281,7 @@ def _slopes(p, beta, o: tl.constexpr):
 
 
 @triton.jit
-def _by_alpha(p, d, beta, o: tl.constexpr):
+def _by_alpha(p, d, beta):
     """The derivative of the entries in α where τ stays: −p (e^x − 1 − x)/β², x = −β log p."""
     logarithm = log(tl.where(p == 0, 1.0, p), False)
     x = -beta * logarithm
@@ -313,7 +314,7 @@ def link_gradient_rows(
     rest = v - mean[:, None]
     tl.store(out + to, (d * rest).to(out.dtype.element_ty), mask=within, cache_modifier=".cs")
     if o.with_alpha:
-        terms = tl.where(entries == 0, 0.0, _by_alpha(entries, d, beta, o) * rest)
+        terms = tl.where(entries == 0, 0.0, _by_alpha(entries, d, beta) * rest)
         tl.store(by_alpha + row, tl.sum(terms, axis=1), mask=inside)
 
 
@@ -355,10 +356,8 @@ def wide_link_gradient_rows(
         v = tl.load(upstream + cols, mask=inside & (entries != 0), other=0.0).to(o.acc)
         d = _slopes(entries, beta, o)
         rest = v - mean
-        tl.store(
-            out + cols, (d * rest).to(out.dtype.element_ty), mask=inside, cache_modifier=".cs"
-        )
+        tl.store(out + cols, (d * rest).to(out.dtype.element_ty), mask=inside, cache_modifier=".cs")
         if o.with_alpha:
-            sums += tl.where(entries == 0, 0.0, _by_alpha(entries, d, beta, o) * rest)
+            sums += tl.where(entries == 0, 0.0, _by_alpha(entries, d, beta) * rest)
     if o.with_alpha:
         tl.store(by_alpha + row, tl.sum(tl.sum(sums, axis=1), axis=0))
