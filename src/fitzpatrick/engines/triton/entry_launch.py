@@ -4,7 +4,7 @@ Arguments are trusted: scores and targets of one shape, weights that are expande
 """
 
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .entries import entry_losses
 from .launch import launch
-from .plan import Plan, ceil_div, has_fast_instructions, is_interpreted
+from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
 from .scale import working_dtype
 
 __all__ = ["KINDS", "EntryCall", "entry_loss"]
@@ -39,8 +39,8 @@ class EntryCall(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EntryOptions:
-    """What a kernel is compiled for; kernels call it ``o``."""
+class EntryOptions(KernelOptions):
+    """What a kernel is compiled for."""
 
     kind: str
     clips: bool
@@ -55,11 +55,6 @@ class EntryOptions:
     summed: bool
     rough: bool = False
     block: int = _BLOCK
-
-    def __post_init__(self) -> None:
-        """Make compile-time constants of the options, which Triton wants inside of shapes."""
-        for option in fields(self) if not is_interpreted() else ():
-            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ Arguments are trusted: scores (n, k), or (outer, k, inner) with classes in the m
 """
 
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from ..._root import newton_steps
 from .launch import launch
 from .links import link_gradient_rows, link_rows, wide_link_gradient_rows, wide_link_rows
-from .plan import Plan, ceil_div, has_fast_instructions, is_interpreted, takes_columns
+from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions, takes_columns
 from .scale import working_dtype
 
 __all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "takes_columns"]
@@ -50,8 +50,8 @@ class RowMask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinkOptions:
-    """What a kernel is compiled for; kernels call it ``o``."""
+class LinkOptions(KernelOptions):
+    """What a kernel is compiled for."""
 
     power: int
     lanes: int
@@ -65,11 +65,6 @@ class LinkOptions:
     rows: int = 1
     block: int = 0
     groups: int = 0
-
-    def __post_init__(self) -> None:
-        """Make compile-time constants of the options, which Triton wants inside of shapes."""
-        for option in fields(self) if not is_interpreted() else ():
-            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
 
 
 class _Rows(NamedTuple):

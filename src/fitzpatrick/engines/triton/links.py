@@ -23,30 +23,40 @@ import triton.language as tl
 from .math import exp2, expm1_minus_x, log, log2, reciprocal, relu
 from .root import solve_tau
 
-__all__ = ["link_gradient_rows", "link_rows", "wide_link_gradient_rows", "wide_link_rows"]
+__all__ = [
+    "link_gradient_rows",
+    "link_rows",
+    "ramps",
+    "row_sums",
+    "wide_link_gradient_rows",
+    "wide_link_rows",
+]
 
 
 @triton.jit
-def _entries(s, beta, o: tl.constexpr):
-    """The entries p and their slopes in s, up to one factor; NaN stays."""
+def ramps(s, beta, rate, o: tl.constexpr):
+    """The entries p = (1 + rate s)^1/β, in forms of their own for α = 2 and 1.5, and their slopes.
+
+    NaN stays.
+    """
     if o.power == 1:
         return relu(s), tl.where(s > 0, 1.0, 0.0).to(s.dtype)
     elif o.power == 2:
         r = relu(s) * 0.5
         return r * r, r
     else:
-        shift = beta * s
+        shift = rate * s
         u = 1.0 + shift
         safe = tl.where(u <= 0, 1.0, u)
         if o.careful:
-            # the rounding of 1 + βs, which 1/β enlarges, is divided out
+            # the rounding of 1 + rate s, which 1/β enlarges, is divided out
             logarithm = tl.log(safe) * tl.where(safe == 1.0, 1.0, shift / (safe - 1.0))
             logarithm = tl.where(safe == 1.0, shift, logarithm) * 1.4426950408889634
         else:
             logarithm = log2(safe, o.fast)
         p = exp2(logarithm / beta, o.fast)
         p = tl.where(u <= 0, 0.0, p)
-        return p, p * reciprocal(safe, o.fast)
+        return p, p * (rate / beta) * reciprocal(safe, o.fast)
 
 
 @triton.jit
@@ -61,12 +71,12 @@ def _sums(given, tau, low, o: tl.constexpr):
     x, beta = given
     if o.power == 0:
         beta = beta[:, None]
-    p, d = _entries((x - tau[:, None]) - low[:, None], beta, o)
-    return _row_sums(p), _row_sums(d)
+    p, d = ramps((x - tau[:, None]) - low[:, None], beta, beta, o)
+    return row_sums(p), row_sums(d)
 
 
 @triton.jit
-def _row_sums(p):
+def row_sums(p):
     """Σp along the last axis."""
     # of halves: Σr beside Σr² crashes the compiler of Triton 3.9
     return 2.0 * tl.sum(p * 0.5, axis=1)
@@ -151,7 +161,7 @@ def link_rows(
     spread = beta
     if o.power == 0:
         spread = beta[:, None]
-    p, _ = _entries((x - tau[:, None]) - low[:, None], spread, o)
+    p, _ = ramps((x - tau[:, None]) - low[:, None], spread, spread, o)
     p = tl.where((tau == tau)[:, None], p, float("nan"))
     p = tl.where(kept, p, 0.0)
     tl.store(out + to, p.to(out.dtype.element_ty), mask=within, cache_modifier=".cs")
@@ -180,8 +190,8 @@ def _tile(source, block, groups, active, row_mask, mask_column, o: tl.constexpr)
 def _sums_of_maxima(given, tau, low, o: tl.constexpr):
     """Σp and the slope of the maxima alone."""
     tops, beta = given
-    p, d = _entries((tops - tau) - low, beta, o)
-    return tl.sum(_row_sums(p), axis=0), tl.sum(_row_sums(d), axis=0)
+    p, d = ramps((tops - tau) - low, beta, beta, o)
+    return tl.sum(row_sums(p), axis=0), tl.sum(row_sums(d), axis=0)
 
 
 @triton.jit
@@ -203,9 +213,9 @@ def _sums_of_row(given, tau, low, o: tl.constexpr):
     active = _is_active(peaks, tau, low, beta, o)
     for block in range(tl.cdiv(groups, o.groups)):
         _cols, x, _inside = _tile(source, block, groups, active, row_mask, mask_column, o)
-        p, d = _entries(((x - top) - tau) - low, beta, o)
-        totals += _row_sums(p)
-        slopes += _row_sums(d)
+        p, d = ramps(((x - top) - tau) - low, beta, beta, o)
+        totals += row_sums(p)
+        slopes += row_sums(d)
     return tl.sum(totals, axis=0), tl.sum(slopes, axis=0)
 
 
@@ -257,7 +267,7 @@ def wide_link_rows(
     active = _is_active(peaks, tau, low, beta, o)
     for block in range(blocks):
         cols, x, inside = _tile(source, block, groups, active, row_mask, mask_column, o)
-        p, _ = _entries(((x - top) - tau) - low, beta, o)
+        p, _ = ramps(((x - top) - tau) - low, beta, beta, o)
         p = tl.where(tau == tau, p, tau)
         if o.masked:
             p = tl.where((x == float("-inf")) | is_empty, 0.0, p)

@@ -16,14 +16,17 @@ from ..._root import newton_steps
 from .labels import label_rows, wide_label_rows
 from .proportions import proportion_rows, wide_proportion_rows
 from .specs import SPECS
+from .tsallis import tsallis_label_rows
 from .weights import scale_rows
 
 __all__ = [
+    "KernelOptions",
     "Limits",
     "Options",
     "Plan",
     "Problem",
     "ceil_div",
+    "has_fast_instructions",
     "is_interpreted",
     "lanes_of",
     "plan_for",
@@ -77,8 +80,18 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Options:
+class KernelOptions:
     """What a kernel is compiled for; kernels call it ``o``."""
+
+    def __post_init__(self) -> None:
+        """Make compile-time constants of the options, which Triton wants inside of shapes."""
+        for option in fields(self) if not is_interpreted() else ():
+            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+
+
+@dataclass(frozen=True)
+class Options(KernelOptions):
+    """Those of the losses on the simplex."""
 
     power: int
     mode: str
@@ -102,11 +115,7 @@ class Options:
     groups: int = 0
     peel: bool = False
     guess: bool = False
-
-    def __post_init__(self) -> None:
-        """Make compile-time constants of the options, which Triton wants inside of shapes."""
-        for option in fields(self) if not is_interpreted() else ():
-            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+    careful: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +180,11 @@ def plan_for(problem: Problem) -> Plan:
     power = SPECS[problem.omega].power
     has_labels = problem.target == "labels"
     is_double, is_half = dtype == torch.float64, dtype.itemsize == 2
-    if has_labels:
+    is_tsallis = problem.omega == "tsallis"
+    if is_tsallis:
+        kernel = wide_kernel = tsallis_label_rows
+        shape = _tile_shape(problem)
+    elif has_labels:
         kernel, wide_kernel = label_rows, wide_label_rows
         shape = _sparse_label_shape(problem) if power else _logistic_label_shape(problem)
     else:
@@ -192,6 +205,7 @@ def plan_for(problem: Problem) -> Plan:
         acc=tl.float64 if is_double else tl.float32,
         fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
+        careful=is_tsallis and not is_half,
         # the errors of a rough ω are multiplied by c
         rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
         **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},
@@ -246,9 +260,13 @@ def _logistic_label_shape(problem: Problem) -> dict[str, Any]:
 
 
 def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
+    if problem.k <= LIMITS.max_sparse_labels:
+        return _block_shape(problem.k)
+    return _tile_shape(problem)
+
+
+def _tile_shape(problem: Problem) -> dict[str, Any]:
     k, lanes = problem.k, problem.lanes
-    if k <= LIMITS.max_sparse_labels:
-        return _block_shape(k)
     # an eighth of the row or less: the maxima of many tiles say where the row is high
     tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
     warps = min(max(tile * problem.dtype.itemsize // 2048, 1), 8)
