@@ -20,21 +20,21 @@ import triton
 import triton.language as tl
 
 from .formulas import softmax_terms, tightness_of
-from .math import exp, log, log1p, reciprocal, relu, sigmoid, wright_omega, x_minus_log1p
+from .math import exp, log, log1p, reciprocal, relu, wright_omega, x_minus_log1p
 
-__all__ = ["entry_links", "entry_losses"]
+__all__ = ["entry_losses"]
 
 
 @triton.jit
 def _clipped(x, y, c, o: tl.constexpr):
     """p − y and the loss of a squared norm."""
-    if not o.clips:
+    if o.lower == -float("inf") and o.upper == float("inf"):
         difference = (x - y) * (1.0 / (1.0 + c))
         return difference, difference * difference * (0.5 * (1.0 + c))
     else:
         score = x + c * y
         p = score * (1.0 / (1.0 + c))
-        p = tl.where(p < 0.0, 0.0, tl.where(p > 1.0, 1.0, p))
+        p = tl.where(p < o.lower, o.lower, tl.where(p > o.upper, o.upper, p))
         difference = p - y
         beyond = tl.where(difference == 0, 0.0, difference * (score - (1.0 + c) * p))
         return difference, difference * difference * (0.5 * (1.0 + c)) + beyond
@@ -71,9 +71,9 @@ def _coin_root(s, y, c, o: tl.constexpr):
         fall = b * reciprocal(e, o.fast)
         excess = u + rise - fall - level
         slope = 1.0 + rise + fall
-        newton = excess * reciprocal(slope, o.fast)
-        bend = 1.0 - 0.5 * newton * (rise - fall) * reciprocal(slope, o.fast)
-        step = newton * reciprocal(tl.maximum(bend, 0.25), o.fast)
+        twice = 2.0 * slope * slope
+        below = tl.maximum(twice - excess * (rise - fall), 0.25 * twice)
+        step = 2.0 * excess * slope * reciprocal(below, o.fast)
         u = u - tl.where(tl.abs(step) < float("inf"), step, 0.0)
     return tl.where(reflect, -u, u)
 
@@ -204,19 +204,3 @@ def entry_losses(
     if o.with_gradient:
         out = tl.where(is_counted, difference * scale, 0.0).to(gradient.dtype.element_ty)
         tl.store(gradient + at, out, mask=inside, cache_modifier=".cs")
-
-
-@triton.jit
-def entry_links(theta, out, n, o: tl.constexpr):
-    """The links of n entries."""
-    at = tl.program_id(0).to(tl.int64) * o.block + tl.arange(0, o.block)
-    x = tl.load(theta + at, mask=at < n, other=0.0).to(o.acc)
-    if o.kind == "poisson":
-        p = exp(x, o.fast)
-    elif o.kind == "sigmoid":
-        p = sigmoid(x)
-    elif o.clips:
-        p = tl.where(x > 1.0, 1.0, relu(x))
-    else:
-        p = x
-    tl.store(out + at, p.to(out.dtype.element_ty), mask=at < n)

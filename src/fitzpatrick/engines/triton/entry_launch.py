@@ -16,22 +16,15 @@ from .launch import launch
 from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
 from .scale import working_dtype
 
-__all__ = ["KINDS", "EntryCall", "entry_loss"]
+__all__ = ["EntryCall", "entry_loss"]
 
-# The kind of each regularizer, and whether its entries are clipped to [0, 1].
-KINDS = {
-    "squared": ("clipped", False),
-    "sparse_sigmoid": ("clipped", True),
-    "sigmoid": ("sigmoid", False),
-    "poisson": ("poisson", False),
-}
 _BLOCK = 1024
 
 
 class EntryCall(NamedTuple):
-    """What is asked for, of which loss."""
+    """What is asked for, of which kernel of the table."""
 
-    omega: str
+    kernel: str
     tightness: float
     is_summed: bool
     with_value: bool = True
@@ -43,7 +36,8 @@ class EntryOptions(KernelOptions):
     """What a kernel is compiled for."""
 
     kind: str
-    clips: bool
+    lower: float
+    upper: float
     mode: str
     acc: Any
     fast: bool
@@ -61,11 +55,13 @@ class EntryOptions(KernelOptions):
 def _plan_for(
     call: EntryCall, mode: str, dtype: torch.dtype, weighted: bool, pos_weighted: bool
 ) -> Plan:
-    kind, clips = KINDS[call.omega]
+    kind, *bounds = call.kernel.split(":")
+    lower, upper = map(float, bounds or ("-inf", "inf"))
     is_double = dtype == torch.float64
     options = EntryOptions(
         kind=kind,
-        clips=clips,
+        lower=lower,
+        upper=upper,
         mode=mode,
         acc=tl.float64 if is_double else tl.float32,
         fast=not is_double and has_fast_instructions(),

@@ -20,7 +20,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .plan import Plan, Problem, ceil_div, is_interpreted, lanes_of, plan_for, takes_columns
+from .plan import (
+    Plan,
+    Problem,
+    ceil_div,
+    is_interpreted,
+    lanes_of,
+    needs_care,
+    plan_for,
+    takes_columns,
+)
 from .scale import Scale, working_dtype
 from .specs import parse_kernel
 from .targets import Smoothed, Target
@@ -148,7 +157,7 @@ def _launch_loss(
     plan = plan_for(
         Problem(
             spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-            source, parts,
+            source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
         )
     )  # fmt: skip
     widths = inner or n, k // unit, theta.stride(0) // unit

@@ -15,7 +15,14 @@ from torch import Tensor
 from ..._root import newton_steps
 from .launch import launch
 from .links import link_gradient_rows, link_rows, wide_link_gradient_rows, wide_link_rows
-from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions, takes_columns
+from .plan import (
+    KernelOptions,
+    Plan,
+    ceil_div,
+    has_fast_instructions,
+    needs_care,
+    takes_columns,
+)
 from .scale import working_dtype
 
 __all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "takes_columns"]
@@ -30,8 +37,6 @@ class LinkLimits:
 
 
 LIMITS = LinkLimits()
-# up to this 1/(α − 1) the logarithms of the hardware have digits enough, by the bytes of a score
-MAX_POWER = {2: 1000.0, 4: 8.0, 8: 0.0}
 
 
 class RowMask(NamedTuple):
@@ -142,8 +147,7 @@ def _prepare(
     lanes = 1 if inner else _lanes(k, *tensors)
     # the α that have kernels of their own
     power = 0 if isinstance(alpha, Tensor) else {2.0: 1, 1.5: 2}.get(alpha, 0)
-    is_steep = isinstance(alpha, Tensor) or (alpha - 1) * MAX_POWER[x.element_size()] < 1
-    careful = power == 0 and is_steep
+    careful = power == 0 and (isinstance(alpha, Tensor) or needs_care(alpha, x.dtype))
     plan = _plan_for(_Rows(power, k, inner, x.dtype, lanes, careful, **options))
     programs = x.shape[0] * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
     if isinstance(alpha, Tensor):

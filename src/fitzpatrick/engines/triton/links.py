@@ -1,9 +1,9 @@
 r"""Kernels for links on the simplex: sparsemax, entmax15 and α-entmax, forward and backward.
 
 With s = θ − τ and β = α − 1 an entry is :math:`p = (\beta s)_+^{1/\beta}`, that is :math:`s_+` for
-α = 2 and :math:`(s_+/2)^2` for α = 1.5. For any other α (``power`` 0) τ is counted from where the
-highest entry alone would be one, :math:`p = (1 + \beta s)_+^{1/\beta}`, which tends to
-:math:`e^s` as β goes to 0; α may differ from row to row.
+α = 2 and :math:`(s_+/2)^2` for α = 1.5. Any other α has the ``power`` 0. Near α = 1, and where α
+differs from row to row (``careful``), τ is counted from where an entry is one,
+:math:`p = (1 + \beta s)_+^{1/\beta}`, which tends to :math:`e^s` as β goes to 0.
 
 The backward pass needs nothing but the entries: with the slopes :math:`d = p^{1 - \beta}` it is
 d ⊙ (v − ⟨d, v⟩/⟨d, 1⟩). Where p is 0 the upstream gradient v is not even read.
@@ -24,8 +24,10 @@ from .math import exp2, expm1_minus_x, log, log2, reciprocal, relu
 from .root import solve_tau
 
 __all__ = [
+    "is_active",
     "link_gradient_rows",
     "link_rows",
+    "ramp_start",
     "ramps",
     "row_sums",
     "wide_link_gradient_rows",
@@ -35,10 +37,7 @@ __all__ = [
 
 @triton.jit
 def ramps(s, beta, rate, o: tl.constexpr):
-    """The entries p = (1 + rate s)^1/β, in forms of their own for α = 2 and 1.5, and their slopes.
-
-    NaN stays.
-    """
+    """The entries (rate s)^1/β, careful ones (1 + rate s)^1/β, and their slopes; NaN stays."""
     if o.power == 1:
         return relu(s), tl.where(s > 0, 1.0, 0.0).to(s.dtype)
     elif o.power == 2:
@@ -46,7 +45,9 @@ def ramps(s, beta, rate, o: tl.constexpr):
         return r * r, r
     else:
         shift = rate * s
-        u = 1.0 + shift
+        u = shift
+        if o.careful:
+            u = 1.0 + shift
         safe = tl.where(u <= 0, 1.0, u)
         if o.careful:
             # the rounding of 1 + rate s, which 1/β enlarges, is divided out
@@ -60,9 +61,25 @@ def ramps(s, beta, rate, o: tl.constexpr):
 
 
 @triton.jit
-def _start(highest, o: tl.constexpr):
+def ramp_start(highest, rate, o: tl.constexpr):
     """A τ not above the root: the highest entry alone is one there."""
-    return highest - o.power
+    if o.power == 0:
+        if o.careful:
+            return highest
+        else:
+            return highest - 1.0 / rate
+    else:
+        return highest - o.power
+
+
+@triton.jit
+def is_active(peaks, tau, low, rate, o: tl.constexpr):
+    """Which groups have an entry above 0."""
+    s = (peaks - tau) - low
+    if o.careful:
+        return 1.0 + rate * s > 0
+    else:
+        return s > 0
 
 
 @triton.jit
@@ -155,9 +172,9 @@ def link_rows(
         is_left = tl.max(kept.to(tl.int32), axis=1) > 0
     top = tl.where(is_left, top, 0.0)
     x = x - top[:, None]
-    highest = tl.where(is_left, 0.0, float("nan"))
+    start = ramp_start(tl.where(is_left, 0.0, float("nan")).to(o.acc), beta, o)
     low = tl.zeros((o.rows,), o.acc)
-    tau, low = solve_tau(_sums, (x, beta), _start(highest, o), low, max_steps, tolerance, o)
+    tau, low = solve_tau(_sums, (x, beta), start, low, max_steps, tolerance, o)
     spread = beta
     if o.power == 0:
         spread = beta[:, None]
@@ -195,22 +212,12 @@ def _sums_of_maxima(given, tau, low, o: tl.constexpr):
 
 
 @triton.jit
-def _is_active(peaks, tau, low, beta, o: tl.constexpr):
-    """Which groups have an entry above 0."""
-    s = (peaks - tau) - low
-    if o.power == 0:
-        return 1.0 + beta * s > 0
-    else:
-        return s > 0
-
-
-@triton.jit
 def _sums_of_row(given, tau, low, o: tl.constexpr):
     """Σp and the slope of a row, by a pass over the groups that reach above τ."""
     source, groups, row_mask, mask_column, top, peaks, beta = given
     totals = tl.zeros((o.groups,), o.acc)
     slopes = tl.zeros((o.groups,), o.acc)
-    active = _is_active(peaks, tau, low, beta, o)
+    active = is_active(peaks, tau, low, beta, o)
     for block in range(tl.cdiv(groups, o.groups)):
         _cols, x, _inside = _tile(source, block, groups, active, row_mask, mask_column, o)
         p, d = ramps(((x - top) - tau) - low, beta, beta, o)
@@ -256,7 +263,7 @@ def wide_link_rows(
     peaks -= top
     # a group of NaN has no peak; its maxima make the first step NaN, and so everything
     tau, low = solve_tau(
-        _sums_of_maxima, (tops - top, beta), _start(top - top, o), tl.zeros((), o.acc),
+        _sums_of_maxima, (tops - top, beta), ramp_start(top - top, beta, o), tl.zeros((), o.acc),
         max_steps, tolerance, o,
     )  # fmt: skip
     # not above the root of all entries, whatever rounding did to that of the maxima
@@ -264,7 +271,7 @@ def wide_link_rows(
         _sums_of_row, (source, groups, row_mask, mask_column, top, peaks, beta),
         tau, low - 2 * tolerance, max_steps, tolerance, o,
     )  # fmt: skip
-    active = _is_active(peaks, tau, low, beta, o)
+    active = is_active(peaks, tau, low, beta, o)
     for block in range(blocks):
         cols, x, inside = _tile(source, block, groups, active, row_mask, mask_column, o)
         p, _ = ramps(((x - top) - tau) - low, beta, beta, o)

@@ -29,6 +29,7 @@ __all__ = [
     "has_fast_instructions",
     "is_interpreted",
     "lanes_of",
+    "needs_care",
     "plan_for",
     "takes_columns",
 ]
@@ -77,6 +78,7 @@ class Problem:
     with_gradient: bool
     scale: str
     parts: int
+    careful: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,11 @@ def is_interpreted() -> bool:
 def ceil_div(a: int, b: int) -> int:
     """a / b, rounded up."""
     return -(-a // b)
+
+
+def needs_care(alpha: float, dtype: torch.dtype) -> bool:
+    """Whether 1/(α − 1) is so large that it brings the rounding of its base to light."""
+    return (alpha - 1) * (1000 if dtype.itemsize == 2 else 8) < 1
 
 
 def takes_columns(k: int, inner: int) -> bool:
@@ -205,7 +212,6 @@ def plan_for(problem: Problem) -> Plan:
         acc=tl.float64 if is_double else tl.float32,
         fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
-        careful=is_tsallis and not is_half,
         # the errors of a rough ω are multiplied by c
         rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
         **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},

@@ -1,9 +1,9 @@
 r"""The kernel for class indices of the Tsallis losses with any 1 < α < 2, at every tightness c.
 
-With β = α − 1 and R = 1/β + c, let λ be τ + R. The entries of the other classes are
-:math:`p = (1 + (\theta - \lambda)/R)_+^{1/\beta}`. That of the label is :math:`e^{-u}` with
+With β = α − 1 and R = 1/β + c the entries of the other classes are
+:math:`p = ((\theta - \tau)/R)_+^{1/\beta}`. That of the label is :math:`e^{-u}` with
 
-.. math:: c\,e^{(1 - \beta) u} + R\,(1 - e^{-\beta u}) = \lambda - \theta_j
+.. math:: c\,e^{(1 - \beta) u} + R\,(1 - e^{-\beta u}) = \tau + R - \theta_j
 
 for c > 0, increasing in u; for c = 0 it is one of the others.
 """
@@ -16,8 +16,8 @@ import triton
 import triton.language as tl
 
 from .formulas import tightness_of
-from .links import ramps, row_sums
-from .math import expm1_minus_x, log1p, relu
+from .links import is_active, ramp_start, ramps, row_sums
+from .math import exp, expm1_minus_x, log, log1p, relu
 from .root import solve_tau
 from .weights import label_and_weight
 
@@ -33,7 +33,7 @@ def _one_minus_exp(x):
 
 @triton.jit
 def _label_root(z, beta, c, o: tl.constexpr):
-    """u of the label at z = λ − θ_j >= c > 0.
+    """u of the label at z = τ + R − θ_j >= c > 0.
 
     First in logarithms, where the slope is between 1 − β or β and 1 and any start will do, then by
     Newton's steps on the equation itself, which keep the digits.
@@ -44,13 +44,12 @@ def _label_root(z, beta, c, o: tl.constexpr):
     deep = s < 0
     u = tl.minimum(tl.log(tl.maximum(z / c, 1.0)) / (1.0 - beta), relu(z - c))
     for _ in tl.static_range(5):
-        q = reach * tl.exp(-beta * u)
-        e = c * tl.exp(tl.minimum((1.0 - beta) * u, 80.0))
+        q = reach * exp(-beta * u, o.fast)
+        e = c * exp(tl.minimum((1.0 - beta) * u, 80.0), o.fast)
         below = q + tl.abs(s)
         above = relu(s) + e
-        value = tl.where(
-            deep, tl.log(below / c) - (1.0 - beta) * u, -tl.log(above / reach) - beta * u
-        )
+        ratio = tl.where(deep, below / c, reach / above)
+        value = log(ratio, o.fast) - tl.where(deep, 1.0 - beta, beta) * u
         slope = tl.where(deep, beta * q / below + (1.0 - beta), beta + (1.0 - beta) * (e / above))
         u = relu(u + value / slope)
     for _ in tl.static_range(LAST):
@@ -62,13 +61,22 @@ def _label_root(z, beta, c, o: tl.constexpr):
 
 
 @triton.jit
+def _distance(s, beta, c, o: tl.constexpr):
+    """τ + R − θ_j; careful kernels count τ from there."""
+    if o.careful:
+        return -s
+    else:
+        return (1.0 / beta + c) - s
+
+
+@triton.jit
 def _label_point(own, tau, low, beta, c, o: tl.constexpr):
     """The label's entry and its slope."""
     s = (own - tau) - low
     if o.mode == "zero":
         return ramps(s, beta, beta, o)
     else:
-        u = _label_root(-s, beta, c, o)
+        u = _label_root(_distance(s, beta, c, o), beta, c, o)
         e = c * tl.exp((1.0 - beta) * u)
         p = tl.exp(-u)
         return p, p / ((1.0 - beta) * e + (1.0 + beta * c) * tl.exp(-beta * u))
@@ -98,7 +106,7 @@ def _sums_of_row(given, tau, low, o: tl.constexpr):
     source, k, label, top, peaks, own, c, rate, beta = given
     totals = tl.zeros((o.groups,), o.acc)
     slopes = tl.zeros((o.groups,), o.acc)
-    active = 1.0 + rate * ((peaks - tau) - low) > 0
+    active = is_active(peaks, tau, low, rate, o)
     for block in range(tl.cdiv(k, o.groups * o.lanes)):
         _cols, x = _tile(source, block, k, label, active, o)
         p, d = ramps(((x - top) - tau) - low, beta, rate, o)
@@ -110,14 +118,14 @@ def _sums_of_row(given, tau, low, o: tl.constexpr):
 
 @triton.jit
 def _label_loss(mass, s, beta, c, o: tl.constexpr):
-    """The label's part of the loss, from the mass of the others, 1 − p, and its own θ_j − λ."""
+    """The label's part of the loss, from the mass of the others, 1 − p, and its own s."""
     ALPHA = 1.0 + beta
     if o.mode == "zero":
         p, _d = ramps(s, beta, beta, o)
         u = -tl.log(tl.where(p > 0, p, 1.0))
         missing = tl.where(p > 0, _one_minus_exp(beta * u), 1.0)
     else:
-        u = _label_root(-s, beta, c, o)
+        u = _label_root(_distance(s, beta, c, o), beta, c, o)
         missing = _one_minus_exp(beta * u)
     q = 1.0 - missing
     # D = (1 − q − β q (1 − p))/(αβ), or, where that cancels, p q (E(αx) − α E(x))/(αβ) with
@@ -137,7 +145,7 @@ def _label_loss(mass, s, beta, c, o: tl.constexpr):
         scale *= ALPHA
     divergence = tl.where(near, (1.0 - known) * q * series, (missing / beta - q * mass) / ALPHA)
     if o.mode == "zero":
-        return divergence + relu(-(1.0 / beta + s))
+        return divergence + relu(_distance(s, beta, c, o) - 1.0 / beta)
     else:
         quadratic = mass * mass * tl.exp((1.0 - beta) * u)
         return divergence + c * (quadratic - divergence)
@@ -174,8 +182,8 @@ def tsallis_label_rows(
         top = tl.maximum(highest, own)
         own -= top
         peaks -= top
-        # one entry alone is one at this λ
-        start = tl.maximum(highest - top, own + c)
+        # one entry alone is one there; the label's is at θ_j + c
+        start = ramp_start(tl.maximum(highest - top, own + c), rate, o)
         tau, low = solve_tau(
             _sums_of_maxima, (tops - top, own, c, rate, beta), start, tl.zeros((), o.acc),
             max_steps, tolerance, o,
@@ -184,7 +192,7 @@ def tsallis_label_rows(
             _sums_of_row, (source, k, label, top, peaks, own, c, rate, beta),
             tau, low - 2 * tolerance, max_steps, tolerance, o,
         )  # fmt: skip
-        active = 1.0 + rate * ((peaks - tau) - low) > 0
+        active = is_active(peaks, tau, low, rate, o)
         masses = tl.zeros((o.groups,), o.acc)
         costs = tl.zeros((o.groups,), o.acc)
         for block in range(blocks):
@@ -192,7 +200,10 @@ def tsallis_label_rows(
             s = ((x - top) - tau) - low
             p, _d = ramps(s, beta, rate, o)
             masses += row_sums(p)
-            costs += row_sums(p * relu(1.0 + rate * s))
+            base = rate * s
+            if o.careful:
+                base = 1.0 + base
+            costs += row_sums(p * relu(base))
         mass = tl.sum(masses, axis=0)
         if o.with_value:
             loss = _label_loss(mass, (own - tau) - low, beta, c, o)
