@@ -22,17 +22,17 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from .._array import coupled_product
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ..regularizers import SeparableRegularizer
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import is_plain, rows_along
+from ._compiled import compute_few_labels
 from ._engine import engine_module
 from ._handles import regularizer_of
 
-__all__ = ["LossCall", "link_rows", "loss_rows"]
+__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows"]
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -293,6 +293,29 @@ class _TrainingLoss(Function):
         return rows, None, None, None, None, None
 
 
+class _LabelLoss(_TrainingLoss):
+    """The same for labels that are computed already."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, computed: Any) -> Tensor:  # type: ignore[override]
+        target, call, loss, ctx.scale, ctx.gradient = computed
+        ctx.save_for_backward(theta, target)
+        ctx.call = call
+        out: Tensor = loss
+        return out
+
+
+def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> Tensor | None:
+    """The mean or the sum of L(y, θ) over a small batch; None where that is for others to do."""
+    count = theta.shape[0] if is_mean else 1
+    computed = compute_few_labels(theta, target, call.omega, call.tightness, count)
+    if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
+        return computed and computed[0]
+    loss, gradient = computed
+    out: Tensor = _apply(_LabelLoss, theta, (target, call, loss, count, gradient))
+    return out
+
+
 def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     """Save what the Jacobian of a link is made of: on the simplex, the predictions alone."""
     theta, ctx.omega = inputs
@@ -308,10 +331,7 @@ class _Link(Function):
     generate_vmap_rule = True
     setup_context = staticmethod(_save_for_link)
 
-    @staticmethod
-    def forward(theta: Tensor, omega: str) -> Tensor:
-        out: Tensor = (reference.link if is_plain(theta) else operators.link)(theta, omega)
-        return out
+    forward = staticmethod(operators.link)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
@@ -323,13 +343,33 @@ class _Link(Function):
         return _link_product(ctx, theta_dot)
 
 
+class _PlainLink(Function):
+    """The same for plain tensors, without PyTorch's dispatcher."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, omega: str) -> Tensor:
+        p = reference.link(theta, omega)
+        _save_for_link(ctx, (theta, omega), p)
+        return p
+
+    backward = _Link.backward
+
+
+def _coupled_product(d: Tensor, v: Tensor) -> Tensor:
+    """(diag(d) − ddᵀ/⟨d, 1⟩) v, row by row."""
+    return d * (v - (d * v).sum(-1, keepdim=True) / d.sum(-1, keepdim=True))
+
+
 def _link_product(ctx: Any, v: Tensor) -> Tensor:
     (kept,), omega = ctx.saved_tensors, regularizer_of(ctx.omega)
     if omega.is_coupled:
         omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
-        p = _apply(_NoFurtherDerivative, kept).to(working_dtype(kept))
-        out: Tensor = coupled_product(omega.slope(p, p, 0.0), v.to(p.dtype))
-        return out.to(v.dtype)
+        p = _apply(_NoFurtherDerivative, kept) if torch.is_grad_enabled() else kept
+        dtype = working_dtype(p)
+        if p.dtype == v.dtype == dtype:
+            return _coupled_product(omega.slope(p, p, 0.0), v)
+        p = p.to(dtype)
+        return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(v.dtype)
     scale = torch.ones_like(kept[:, 0], dtype=working_dtype(kept))
     call = LossCall(ctx.omega, tightness=0.0, engine="reference", ignore_index=-1)
     return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
@@ -415,5 +455,11 @@ def _takes_columns(theta: Tensor, target: Target, engine: str) -> bool:
 
 def link_rows(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) of each row, shape (n, k), once differentiable."""
-    out: Tensor = _differentiable_link(theta, omega)
+    out: Tensor
+    if torch.compiler.is_compiling() or not is_plain(theta):
+        out = _differentiable_link(theta, omega)
+    elif theta.requires_grad and torch.is_grad_enabled():
+        out = _apply(_PlainLink, theta, omega)
+    else:
+        out = reference.link(theta, omega)
     return out
