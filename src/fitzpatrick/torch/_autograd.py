@@ -364,12 +364,14 @@ def _link_product(ctx: Any, v: Tensor) -> Tensor:
     (kept,), omega = ctx.saved_tensors, regularizer_of(ctx.omega)
     if omega.is_coupled:
         omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
-        p = _apply(_NoFurtherDerivative, kept) if torch.is_grad_enabled() else kept
-        dtype = working_dtype(p)
+        p, dtype = kept, working_dtype(kept)
+        if torch.is_grad_enabled():
+            p = _apply(_NoFurtherDerivative, kept)
+            v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
         if p.dtype == v.dtype == dtype:
             return _coupled_product(omega.slope(p, p, 0.0), v)
         p = p.to(dtype)
-        return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(v.dtype)
+        return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(kept.dtype)
     scale = torch.ones_like(kept[:, 0], dtype=working_dtype(kept))
     call = LossCall(ctx.omega, tightness=0.0, engine="reference", ignore_index=-1)
     return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
