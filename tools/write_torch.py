@@ -413,7 +413,13 @@ class {own_name}({base_name(named.kind)}):
 {signature(["self"], named.options, 8)}
     ) -> None:
 {call("        super().__init__", given)}
-{set_tightness}'''
+{set_tightness}
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+'''
 
 
 def listed(items: list[str]) -> str:
@@ -516,7 +522,9 @@ Example:
 """
 
 {written}
+# Every class has methods of its own: torch.compile counts how often it compiles a function.
 # fmt: off
+# ruff: noqa: A002  # ``input`` is PyTorch's name
 
 from torch import Tensor
 

@@ -14,7 +14,9 @@ Example:
 """
 
 # Written by tools/write_torch.py: change that and run it again.
+# Every class has methods of its own: torch.compile counts how often it compiles a function.
 # fmt: off
+# ruff: noqa: A002  # ``input`` is PyTorch's name
 
 from torch import Tensor
 
@@ -85,6 +87,12 @@ class Entmax15Loss(NamedClassLoss):
         super().__init__("entmax15", weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class FitzpatrickEntmax15Loss(NamedClassLoss):
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
@@ -109,6 +117,12 @@ class FitzpatrickEntmax15Loss(NamedClassLoss):
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
                          engine=engine, validate=validate)
         self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
 
 
 class FitzpatrickLogisticLoss(NamedClassLoss):
@@ -135,6 +149,12 @@ class FitzpatrickLogisticLoss(NamedClassLoss):
                          engine=engine, validate=validate)
         self.tightness = tightness
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class FitzpatrickPoissonLoss(NamedEntryLoss):
     r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``, entry by entry.
@@ -157,6 +177,12 @@ class FitzpatrickPoissonLoss(NamedEntryLoss):
         super().__init__("fitzpatrick_poisson", weight=weight, reduction=reduction, engine=engine,
                          validate=validate)
         self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
 
 
 class FitzpatrickSigmoidLoss(NamedEntryLoss):
@@ -184,6 +210,12 @@ class FitzpatrickSigmoidLoss(NamedEntryLoss):
                          pos_weight=pos_weight, engine=engine, validate=validate)
         self.tightness = tightness
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class FitzpatrickSparseSigmoidLoss(NamedEntryLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``, entry by entry.
@@ -210,6 +242,12 @@ class FitzpatrickSparseSigmoidLoss(NamedEntryLoss):
                          pos_weight=pos_weight, engine=engine, validate=validate)
         self.tightness = tightness
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class FitzpatrickSparsemaxLoss(NamedClassLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
@@ -235,6 +273,12 @@ class FitzpatrickSparsemaxLoss(NamedClassLoss):
                          engine=engine, validate=validate)
         self.tightness = tightness
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class FitzpatrickSquaredLoss(NamedEntryLoss):
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``, entry by entry.
@@ -258,6 +302,12 @@ class FitzpatrickSquaredLoss(NamedEntryLoss):
                          validate=validate)
         self.tightness = tightness
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class LogisticLoss(NamedClassLoss):
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
@@ -280,6 +330,12 @@ class LogisticLoss(NamedClassLoss):
     ) -> None:
         super().__init__("logistic", weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
 
 
 class PerceptronLoss(NamedClassLoss):
@@ -305,6 +361,12 @@ class PerceptronLoss(NamedClassLoss):
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
                          engine=engine, validate=validate)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class PoissonLoss(NamedEntryLoss):
     r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``, entry by entry.
@@ -326,6 +388,12 @@ class PoissonLoss(NamedEntryLoss):
     ) -> None:
         super().__init__("poisson", weight=weight, reduction=reduction, engine=engine,
                          validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
 
 
 class SigmoidLoss(NamedEntryLoss):
@@ -352,6 +420,12 @@ class SigmoidLoss(NamedEntryLoss):
         super().__init__("sigmoid", weight=weight, reduction=reduction, pos_weight=pos_weight,
                          engine=engine, validate=validate)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class SparseSigmoidLoss(NamedEntryLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``, entry by entry.
@@ -377,6 +451,12 @@ class SparseSigmoidLoss(NamedEntryLoss):
         super().__init__("sparse_sigmoid", weight=weight, reduction=reduction,
                          pos_weight=pos_weight, engine=engine, validate=validate)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class SparsemaxLoss(NamedClassLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
@@ -400,6 +480,12 @@ class SparsemaxLoss(NamedClassLoss):
         super().__init__("sparsemax", weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
 
 class SquaredLoss(NamedEntryLoss):
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``, entry by entry.
@@ -421,3 +507,9 @@ class SquaredLoss(NamedEntryLoss):
     ) -> None:
         super().__init__("squared", weight=weight, reduction=reduction, engine=engine,
                          validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
