@@ -1,18 +1,18 @@
 r"""Write src/fitzpatrick/jax/_functions.py, the functions of fitzpatrick.jax, from the registry.
 
 The functions are committed as plain source, so that an editor, ``inspect``, a type checker and a
-documentation tool can read them. Each docstring is composed of the formula of its family, of what
-the regularizer's own docstring says about Ω, and of an example whose numbers come from the NumPy
-core; the doctests compare JAX with them.
+documentation tool can read them. Each docstring has the formula of its family and an example whose
+numbers come from the NumPy core; the doctests compare JAX with them. One function of a kind
+explains the arguments.
 
 Run after a change to the registry, to a regularizer's docstring or to this script:
     python tools/write_jax.py            write the file
     python tools/write_jax.py --check    exit with 1 if the file is not up to date
 """
 
-import inspect
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +28,13 @@ LINK_ALIASES = {"logistic": "softmax"}
 INDENT = " " * 4
 WIDTH = 100
 
-HEADER = '''\
-"""The losses and links of the registry, as functions of scores and targets.
+HEADER = """\
+\"""The losses and links of the registry, as functions of scores and targets.
 
 Written by tools/write_jax.py: change that script and run it again, not this file.
-"""
+\"""
+
+# fmt: off
 
 from jax import Array
 from jax.typing import ArrayLike
@@ -43,51 +45,38 @@ from ._evaluate import link_at, loss_at_labels, loss_at_targets
 
 __all__ = [
 {names}]
-'''
+"""
 
-LOSS = '''
+FUNCTION = """
 
-def {name}(
-    scores: ArrayLike,
-    {second}: ArrayLike,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-{tightness}) -> Array:
-    r"""{doc}
-    """
+def {name}({parameters}) -> Array:
+    r\"""{doc}
+    \"""
 {body}
-'''
+"""
 
-LINK = '''
+FENCHEL_YOUNG = r"""Fenchel-Young loss of ``{omega!r}``, at {second}.
 
-def {name}(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-    r"""{doc}
-    """
-    return link_at(get_loss("{name}"), scores, axis, where)
-'''
+.. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
+"""
+FITZPATRICK = r"""Fitzpatrick loss of ``{omega!r}``, at {second}.
 
-FENCHEL_YOUNG = r"""Fenchel-Young loss of ``{omega!r}``.
-
-.. math:: L_{{FY}}(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-          \qquad \nabla_\theta L_{{FY}}(y, \theta) = \hat y(\theta) - y.
-
-Never negative, and 0 exactly where the targets are the link of the scores: Ω(y) is included."""
-
-FITZPATRICK = r"""Fitzpatrick loss of ``{omega!r}``.
-
-.. math:: L_c(y, \theta) = \max_{{y'}} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-                           + \langle y' - y, \theta\rangle,
-          \qquad \nabla_\theta L_c(y, \theta) = y^\star - y,
-
-where y* attains the maximum and c is the tightness: the Fitzpatrick loss
+.. math:: \max_{{y'}} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+          + \langle y' - y, \theta\rangle
+"""
+FAMILY = r"""
+Here c is the tightness, and the gradient in the scores θ is y* − y, where y* attains the
+maximum: the Fitzpatrick loss
 :math:`F[\partial\Omega](y, \theta) - \langle y, \theta\rangle` at c = 1, the Fenchel-Young
 loss at c = 0. Never negative, 0 exactly where the targets are the link of the scores, and
-decreasing in c."""
+decreasing in c.
+"""
+LINK = r"""Link of ``{omega!r}``.
 
-LINK_FORMULA = r"""Link of ``{omega!r}``.
+.. math:: \hat y(\theta) = \operatorname{{argmax}}_y \langle y, \theta\rangle - \Omega(y)
 
-.. math:: \hat y(\theta) = \nabla\Omega^*(\theta)
-          = \operatorname{{argmax}}_y \langle y, \theta\rangle - \Omega(y)."""
+Predictions along ``axis``, in the dtype of the scores; 0 for classes that ``where`` leaves out.
+"""
 
 # The arguments, each as one paragraph.
 SCORES = (
@@ -96,11 +85,11 @@ SCORES = (
 )
 REMOVED = " A score of −∞ removes a class whose target is 0."
 TARGETS = (
-    "targets: y, of the shape of scores, points of ``{domain!r}``. Their values are not checked. "
-    "Derivatives in the targets hold along directions that stay in the domain{steep}."
+    "targets: y, of the shape of scores, points of the domain of Ω. Their values are not checked. "
+    "Derivatives in the targets hold along directions that stay in the domain."
 )
-STEEP = "; at a target of 0 they are infinite, as the slope of Ω is"
-STEEP_UNLESS_ONE = "; at a target of 0 they are infinite, as the slope of Ω is, unless c = 1"
+STEEP = "At a target of 0 derivatives in the targets are infinite, as the slope of Ω is."
+STEEP_UNLESS_ONE = STEEP.removesuffix(".") + ", unless c = 1."
 LABELS = (
     "labels: integers, the shape of scores without ``axis``: the class that has all of y. A label "
     "outside 0..k-1 makes the loss of its example NaN, with gradient 0."
@@ -112,27 +101,16 @@ WHERE_CLASSES = (
     "example without a class left has the loss 0."
 )
 WHERE_ENTRIES = "left out, with their targets."
-WHERE_LINK = "predicted as 0."
+RETURNS = "One loss per example: the shape of scores without ``axis``, in the dtype of scores."
 TIGHTNESS = (
     "tightness: c, a Python number, finite and not negative. Under ``jax.jit`` it is a constant: "
     "mark it static or close over it."
 )
 
-# Scores and targets of the examples: two rows in each domain.
-EXAMPLE_SCORES = [[1.0, 0.0, -1.0], [0.5, 2.0, 0.0]]
-EXAMPLE_LABELS = [0, 2]
-EXAMPLE_TARGETS = [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]
-EXAMPLE_TIGHTNESS = 0.5
+EXAMPLE_SCORES = [1.0, 0.0, -1.0]
+EXAMPLE_LABEL = 1
+EXAMPLE_TARGETS = [0.5, 0.5, 0.0]
 DIGITS = 4
-SHOW = f">>> print(jnp.array_str({{}}, precision={DIGITS}, suppress_small=True))"
-
-
-def about(regularizer: Regularizer) -> str:
-    """What the regularizer's docstring says before its arguments and examples."""
-    text = inspect.getdoc(type(regularizer)) or ""
-    for section in ("Args:", "Example:"):
-        text = text.split(f"\n{section}")[0]
-    return text.strip()
 
 
 def is_steep(omega: Regularizer) -> bool:
@@ -146,67 +124,107 @@ def is_removed_by_minus_infinity(omega: Regularizer) -> bool:
     return bool(omega.link(np.asarray([-np.inf, 0.0, 0.0]))[0] == 0)
 
 
-def printed(values: np.ndarray) -> str:
-    """What the examples print."""
-    return np.array_str(np.asarray(values), precision=DIGITS, suppress_small=True)
+@dataclass(frozen=True)
+class LossFunction:
+    """A loss of the registry as a function of scores and of targets, or of labels."""
 
+    loss_name: str
+    takes_labels: bool
 
-def describe_loss(loss: Loss, name: str, labels: bool) -> str:
-    """The docstring of a loss function."""
-    omega = loss.regularizer
-    has_tightness = loss.tightness > 0
-    steep = (STEEP_UNLESS_ONE if has_tightness else STEEP) if is_steep(omega) else ""
-    targets = TARGETS.format(domain=omega.domain, steep=steep)
-    arguments = [
-        SCORES + (REMOVED if is_removed_by_minus_infinity(omega) else ""),
-        LABELS if labels else targets,
-        AXIS,
-        WHERE + (WHERE_ENTRIES if omega.is_entrywise else WHERE_CLASSES),
-        *([TIGHTNESS] if has_tightness else []),
-    ]
-    second, given = ("labels", EXAMPLE_LABELS) if labels else ("targets", EXAMPLE_TARGETS)
-    scores, y = np.asarray(EXAMPLE_SCORES), np.asarray(given)
-    example = [
-        ">>> import jax.numpy as jnp",
-        f">>> from fitzpatrick.jax import {name}",
-        f">>> scores = jnp.asarray({EXAMPLE_SCORES})",
-        f">>> {second} = jnp.asarray({given})",
-        f">>> losses = {name}(scores, {second})",
-        SHOW.format("losses"),
-        printed(loss.value(y, scores)),
-    ]
-    if has_tightness:
-        half = get_loss(loss, EXAMPLE_TIGHTNESS)
-        example += [
-            f">>> losses = {name}(scores, {second}, tightness={EXAMPLE_TIGHTNESS})",
-            SHOW.format("losses"),
-            printed(half.value(y, scores)),
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return f"{self.loss_name}_loss" + self.takes_labels * "_with_integer_labels"
+
+    @property
+    def second(self) -> str:
+        """The name of its second argument."""
+        return "labels" if self.takes_labels else "targets"
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the core."""
+        return get_loss(self.loss_name)
+
+    @property
+    def has_tightness(self) -> bool:
+        """Whether the user may choose a tightness."""
+        return self.loss.tightness > 0
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Functions of a kind share the explanation of their arguments."""
+        return self.takes_labels, self.loss.regularizer.is_entrywise
+
+    @property
+    def note(self) -> str:
+        """What is to be said of the derivatives in the targets."""
+        if self.takes_labels or not is_steep(self.loss.regularizer):
+            return ""
+        return STEEP_UNLESS_ONE if self.has_tightness else STEEP
+
+    def arguments(self) -> list[str]:
+        """The arguments, explained."""
+        omega = self.loss.regularizer
+        return [
+            SCORES + (REMOVED if is_removed_by_minus_infinity(omega) else ""),
+            LABELS if self.takes_labels else TARGETS,
+            AXIS,
+            WHERE + (WHERE_ENTRIES if omega.is_entrywise else WHERE_CLASSES),
+            TIGHTNESS,
         ]
-    return compose(
-        (FITZPATRICK if has_tightness else FENCHEL_YOUNG).format(omega=omega),
-        about(omega),
-        arguments,
-        "One loss per example: the shape of scores without ``axis``, in the dtype of scores.",
-        example,
-    )
+
+    def example(self) -> list[str]:
+        """A call, and what it prints."""
+        y = EXAMPLE_LABEL if self.takes_labels else EXAMPLE_TARGETS
+        value = self.loss.value(np.asarray(y), np.asarray(EXAMPLE_SCORES))
+        return [
+            ">>> import jax.numpy as jnp",
+            f">>> from fitzpatrick.jax import {self.name}",
+            f">>> scores, {self.second} = jnp.asarray({EXAMPLE_SCORES}), jnp.asarray({y})",
+            f">>> round(float({self.name}(scores, {self.second})), {DIGITS})",
+            str(round(float(value), DIGITS)),
+        ]
+
+    def source(self, elsewhere: str) -> str:
+        """The function; its arguments are explained in ``elsewhere``, which may be itself."""
+        formula = FITZPATRICK if self.has_tightness else FENCHEL_YOUNG
+        text = formula.format(omega=self.loss.regularizer, second=self.second)
+        if self.name == elsewhere:
+            text += FAMILY + "\n" + "\n".join(["Args:", *map(wrap, self.arguments())])
+            text += f"\n\nReturns:\n{INDENT}{RETURNS}"
+            text += f"\n\n{self.note}" if self.note else ""
+        else:
+            text += f"\nThe arguments are explained in :func:`{elsewhere}`."
+            text += f"\n{self.note}" if self.note else ""
+        parameters = f"\n{INDENT}scores: ArrayLike, {self.second}: ArrayLike, axis: int = -1,"
+        parameters += " where: ArrayLike | None = None,"
+        name = f'"{self.loss_name}"'
+        if self.has_tightness:
+            parameters += f"\n{INDENT}*, tightness: float = 1.0,"
+            name += ", as_static_tightness(tightness)"
+        body = f"""\
+    loss = get_loss({name})
+    return loss_at_{self.second}(loss, scores, {self.second}, axis, where)"""
+        doc = indented(text, self.example())
+        return FUNCTION.format(name=self.name, parameters=f"{parameters}\n", doc=doc, body=body)
 
 
-def describe_link(loss: Loss, name: str) -> str:
-    """The docstring of a link."""
-    omega = loss.regularizer
+def link_source(name: str) -> str:
+    """The function of a link."""
+    loss = get_loss(name)
     example = [
         ">>> import jax.numpy as jnp",
         f">>> from fitzpatrick.jax import {name}",
-        f">>> predictions = {name}(jnp.asarray({EXAMPLE_SCORES}))",
-        SHOW.format("predictions"),
-        *printed(loss.link(np.asarray(EXAMPLE_SCORES))).splitlines(),
+        f">>> print({name}(jnp.asarray({EXAMPLE_SCORES})).round({DIGITS}))",
+        str(loss.link(np.asarray(EXAMPLE_SCORES)).round(DIGITS)),
     ]
-    return compose(
-        LINK_FORMULA.format(omega=omega),
-        about(omega),
-        [SCORES, AXIS, WHERE + WHERE_LINK],
-        "The predictions that belong to the scores, in their shape and dtype.",
-        example,
+    text = LINK.format(omega=loss.regularizer)
+    return FUNCTION.format(
+        name=name,
+        parameters="scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None",
+        doc=indented(text, example),
+        body=f'{INDENT}return link_at(get_loss("{name}"), scores, axis, where)',
     )
 
 
@@ -221,50 +239,27 @@ def wrap(argument: str) -> str:
     )
 
 
-def compose(
-    formula: str, omega: str, arguments: list[str], returns: str, example: list[str]
-) -> str:
+def indented(text: str, example: list[str]) -> str:
     """A docstring, indented as in a function's body."""
-    parts = [
-        formula,
-        omega,
-        "\n".join(["Args:", *map(wrap, arguments)]),
-        f"Returns:\n{INDENT}{returns}",
-        "\n".join(["Example:", *(INDENT + line for line in example)]),
-    ]
-    lines = "\n\n".join(parts).splitlines()
+    lines = [*text.strip().splitlines(), "", "Example:", *(INDENT + line for line in example)]
     return "\n".join([lines[0], *(f"{INDENT}{line}".rstrip() for line in lines[1:])])
-
-
-def loss_source(name: str, labels: bool) -> tuple[str, str]:
-    """Name and source of a loss function."""
-    loss = get_loss(name)
-    function = f"{name}_loss_with_integer_labels" if labels else f"{name}_loss"
-    second = "labels" if labels else "targets"
-    if loss.tightness > 0:
-        tightness = f"{INDENT}*,\n{INDENT}tightness: float = 1.0,\n"
-        body = f'loss = get_loss("{name}", as_static_tightness(tightness))\n{INDENT}'
-    else:
-        tightness = ""
-        body = f'loss = get_loss("{name}")\n{INDENT}'
-    body += f"return loss_at_{second}(loss, scores, {second}, axis, where)"
-    doc = describe_loss(loss, function, labels)
-    return function, LOSS.format(
-        name=function, second=second, tightness=tightness, doc=doc, body=INDENT + body
-    )
 
 
 def render() -> str:
     """The whole file."""
-    functions: dict[str, str] = {}
-    for pair, omega in regularizers_by_name().items():
-        for name in ends(pair):
-            functions.update([loss_source(name, labels=False)])
-            if omega.domain.has_labels:
-                functions.update([loss_source(name, labels=True)])
-        functions[pair] = LINK.format(name=pair, doc=describe_link(get_loss(pair), pair))
-        if pair in LINK_ALIASES:
-            functions[LINK_ALIASES[pair]] = f"\n\n{LINK_ALIASES[pair]} = {pair}\n"
+    omegas = regularizers_by_name()
+    losses = [
+        LossFunction(name, takes_labels)
+        for pair, omega in omegas.items()
+        for name in ends(pair)
+        for takes_labels in (False, True)
+        if omega.domain.has_labels or not takes_labels
+    ]
+    # the first function of a kind that has all arguments explains them
+    elsewhere = {f.kind: f.name for f in reversed(losses) if f.has_tightness}
+    functions = {f.name: f.source(elsewhere[f.kind]) for f in losses}
+    functions.update({name: link_source(name) for name in omegas})
+    functions.update({new: f"\n\n{new} = {name}\n" for name, new in LINK_ALIASES.items()})
     names = "".join(f'{INDENT}"{name}",\n' for name in sorted(functions))
     return HEADER.format(names=names) + "".join(functions.values())
 

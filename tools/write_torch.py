@@ -8,6 +8,7 @@ documentation tool see it as it is. Numbers in the examples are those of the cor
 
 from __future__ import annotations
 
+import functools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from fitzpatrick.losses import ends, regularizers_by_name
 FOLDER = Path(__file__).parents[1] / "src" / "fitzpatrick" / "torch"
 WRITTEN = "# Written by tools/write_torch.py: change that and run it again."
 WIDTH = 100
+NEWLINE = "\n"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Option:
     parameter: str
     doc: str
     is_keyword_only: bool
+
+    @property
+    def is_common(self) -> bool:
+        """Whether all losses of a kind have it."""
+        return self.name != "pos_weight"
 
     @property
     def type(self) -> str:
@@ -54,10 +61,15 @@ def parse_options(text: str) -> tuple[Option, ...]:
 
 @dataclass(frozen=True)
 class Kind:
-    """How the entries of a target belong together, and what follows from that."""
+    """How the entries of a target belong together, and what follows from that.
+
+    Attributes:
+        function: what computes the losses.
+        targets: what they are a function of, in a few words.
+    """
 
     function: str
-    like: str
+    targets: str
     input: str
     target: str
     returns: str
@@ -70,7 +82,7 @@ TIGHTNESS = Option(
 
 CLASSES = Kind(
     function="class_loss",
-    like="The options are those of ``cross_entropy``.",
+    targets="at class indices or proportions",
     input="scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is "
     "computed in float32. A class with the score −∞ is masked.",
     target="class indices, with the shape of ``input`` without its classes, or proportions, with "
@@ -105,7 +117,7 @@ validate: bool | None = None
 )
 ENTRIES = Kind(
     function="entry_loss",
-    like="Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.",
+    targets="entry by entry",
     input="scores, of any shape. Half precision is computed in float32.",
     target="numbers in ``{domain!r}``, with the shape of ``input``.",
     returns="The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), "
@@ -128,7 +140,7 @@ validate: bool | None = None
 )
 ROWS = Kind(
     function="row_loss",
-    like="Vector by vector.",
+    targets="vector by vector",
     input="scores, vectors along ``dim``. Half precision is computed in float32.",
     target="vectors of ``{domain!r}``, with the shape of ``input``.",
     returns="The loss, in the dtype of ``input``, differentiable twice in it.",
@@ -224,101 +236,116 @@ def paragraph(text: str, indent: int, hanging: int = 0) -> str:
     )
 
 
-def items(pairs: list[tuple[str, str]], indent: int) -> str:
-    """A list of arguments."""
-    return "\n".join(paragraph(f"{name}: {doc}", indent, 4) for name, doc in pairs)
+def packed(parts: list[str], indent: int) -> str:
+    """Parts of a signature or a call, as many a line as there is room for."""
+    joined = " ".join(part.replace(" ", "\0") + "," for part in parts)
+    return paragraph(joined, indent).replace("\0", " ")
 
 
-FAMILY = (
-    "for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the "
-    "Fenchel-Young loss {sibling} at c = 0. It is never negative, 0 exactly where the target is "
-    "the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too."
-)
-FENCHEL_YOUNG = (
-    "for scores θ and targets y. It is never negative, and 0 exactly where the target is the link "
-    "ŷ(θ)."
-)
+def call(function: str, arguments: list[str]) -> str:
+    """A call, with its arguments below one another."""
+    lines = packed(arguments, len(function) + 1).removesuffix(",")
+    return f"{function}({lines.lstrip()})"
 
 
-def head(named: Named, indent: int, sibling: str) -> str:
-    """What the loss is, with its formula."""
-    omega = named.loss.regularizer
-    space = " " * indent
-    if named.is_fitzpatrick:
-        return f'''r"""Fitzpatrick loss of ``{omega!r}``.
-
-{paragraph(named.kind.like + " With a tightness c ≥ 0 it is one of a family,", indent)}
-
-{space}.. math:: L_c(y, \\theta) = \\max_{{y'}} \\; \\Omega(y) - \\Omega(y') - c\\,D_\\Omega(y, y')
-{space}          + \\langle y' - y, \\theta\\rangle, \\qquad \\nabla_\\theta L_c = y^\\star - y,
-
-{paragraph(FAMILY.format(sibling=sibling), indent)}
-'''
-    return f'''r"""Fenchel-Young loss of ``{omega!r}``.
-
-{paragraph(named.kind.like, indent)}
-
-{space}.. math:: L(y, \\theta) = \\Omega(y) + \\Omega^*(\\theta) - \\langle y, \\theta\\rangle,
-{space}          \\qquad \\nabla_\\theta L = \\hat y(\\theta) - y,
-
-{paragraph(FENCHEL_YOUNG, indent)}
-'''
-
-
-def parameters(options: list[Option], first: list[str], indent: int) -> str:
-    """The parameters of a signature, one a line."""
-    lines = list(first)
+def signature(first: list[str], options: list[Option], indent: int) -> str:
+    """The parameters of a function."""
+    parameters = list(first)
     for option in options:
-        if option.is_keyword_only and "*" not in lines:
-            lines.append("*")
-        lines.append(option.parameter)
-    return "".join(f"{' ' * indent}{line},\n" for line in lines)
+        if option.is_keyword_only and "*" not in parameters:
+            parameters.append("*")
+        parameters.append(option.parameter)
+    return packed(parameters, indent)
+
+
+FAMILY = r"""    With a tightness c ≥ 0 the loss of scores θ at targets y is one of a family,
+
+    .. math:: L_c(y, \theta) = \max_{{y'}} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
+
+    where y* attains the maximum: the Fitzpatrick loss at c = 1, the Fenchel-Young loss
+    :func:`{pair}_loss` at c = 0. It is never negative, 0 exactly where the target is the link
+    ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too.
+
+    Args:
+{arguments}
+
+    Returns:
+{returns}
+"""
+FITZPATRICK = r"""    .. math:: \max_{{y'}} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
+
+    The tightness c is 1 if not given. The link is :func:`{pair}`.
+    The arguments are explained in :func:`{elsewhere}_loss`.
+"""
+FENCHEL_YOUNG = r"""    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
+
+    The loss of tightness 0. The link is :func:`{pair}`.
+    The arguments are explained in :func:`{elsewhere}_loss`.
+"""
+
+
+def explains(named: Named) -> bool:
+    """Whether the function explains all arguments of its kind, for the others to refer to."""
+    return named.name == most_options(named.kind)
+
+
+@functools.cache
+def most_options(kind: Kind) -> str:
+    """The loss of a kind with the most options, the first one in the registry."""
+    names = [name for pair in regularizers_by_name() for name in ends(pair)]
+    named = [Named(name) for name in names]
+    return max((n for n in named if n.kind is kind), key=lambda n: len(n.options)).name
+
+
+def about(named: Named) -> str:
+    """What the loss is, with its formula and its arguments, or where those are explained."""
+    kind = named.kind
+    if explains(named):
+        domain = named.loss.regularizer.domain
+        arguments = [("input", kind.input), ("target", kind.target.format(domain=domain))]
+        arguments += [(option.name, option.doc) for option in named.options]
+        return FAMILY.format(
+            pair=named.pair,
+            arguments="\n".join(paragraph(f"{name}: {doc}", 8, 4) for name, doc in arguments),
+            returns=paragraph(kind.returns, 8),
+        )
+    formula = FITZPATRICK if named.is_fitzpatrick else FENCHEL_YOUNG
+    return formula.format(pair=named.pair, elsewhere=most_options(kind))
+
+
+def title(named: Named) -> str:
+    """The loss in a few words."""
+    family = "Fitzpatrick" if named.is_fitzpatrick else "Fenchel-Young"
+    return f"{family} loss of ``{named.loss.regularizer!r}``"
 
 
 def write_function(name: str) -> str:
     """The function of a loss."""
     named = Named(name)
-    kind = named.kind
-    domain = named.loss.regularizer.domain
-    arguments = [("input", kind.input), ("target", kind.target.format(domain=domain))]
-    arguments += [(option.name, option.doc) for option in named.options]
     scores, target, value, _ = named.example(named.loss.tightness)
-    example = f"""\
+    tightness = "tightness" if named.is_fitzpatrick else "0.0"
+    passed = [f'"{named.pair}"', tightness, "input", "target"]
+    for option in named.options:
+        if option is not TIGHTNESS:
+            is_named = option.is_keyword_only
+            passed.append(f"{option.name}={option.name}" if is_named else option.name)
+    return f'''
+def {name}_loss(
+{signature(["input: Tensor", "target: Tensor"], named.options, 4)}
+) -> Tensor:
+    r"""{title(named)}, {named.kind.targets}.
+
+{about(named)}
+    Example:
         >>> import torch
         >>> from fitzpatrick.torch import functional as F
         >>> scores, target = torch.tensor([{scores}]), torch.tensor({target})
         >>> round(F.{name}_loss(scores, target).item(), 4)
         {value}
-"""
-    if named.is_fitzpatrick:
-        between = named.example(0.5)[2]
-        example += f"""\
-        >>> round(F.{name}_loss(scores, target, tightness=0.5).item(), 4)
-        {between}
-"""
-    passed = ["input", "target"]
-    for option in named.options:
-        if option is not TIGHTNESS:
-            is_named = option.is_keyword_only
-            passed.append(f"{option.name}={option.name}" if is_named else option.name)
-    tightness = "tightness" if named.is_fitzpatrick else "0.0"
-    call = [f'"{named.pair}"', tightness, *passed]
-    inner = "".join(f"        {argument},\n" for argument in call)
-    first = ["input: Tensor", "target: Tensor"]
-    return f'''
-def {name}_loss(
-{parameters(named.options, first, 4)}) -> Tensor:
-    {head(named, 4, f":func:`{named.pair}_loss`")}
-    Args:
-{items(arguments, 8)}
-
-    Returns:
-{paragraph(kind.returns, 8)}
-
-    Example:
-{example}    """
-    return {kind.function}(
-{inner}    )
+    """
+{call(f"    return {named.kind.function}", passed)}
 '''
 
 
@@ -329,18 +356,9 @@ def write_link(name: str) -> str:
     predictions = rounded(omega.link(np.asarray(scores)))
     return f'''
 def {name}(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``{omega!r}``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``{omega!r}``.
 
-    .. math:: \\hat y(\\theta) = \\nabla\\Omega^*(\\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -352,66 +370,55 @@ def {name}(input: Tensor, dim: int = -1) -> Tensor:
 '''
 
 
+def base_name(kind: Kind) -> str:
+    """The base class of the modules of a kind, which has their attributes."""
+    return "".join(word.capitalize() for word in f"named_{kind.function}".split("_"))
+
+
+def write_base(kind: Kind) -> str:
+    """The base class of the modules of a kind."""
+    attributes = [f"{option.name}: {option.type}" for option in kind.options if option.is_common]
+    return f'''
+class {base_name(kind)}(NamedLoss):
+    """A module of a loss {kind.targets}."""
+
+{"".join(f"    {attribute}{NEWLINE}" for attribute in attributes)}'''
+
+
 def write_module(name: str) -> str:
     """The module of a loss."""
     named = Named(name)
     own_name = module_name(name)
-    scores, target, value, gradient = named.example(named.loss.tightness)
-    example = f"""\
-        >>> import torch
-        >>> from fitzpatrick.torch import {own_name}
-        >>> criterion = {own_name}()
-        >>> scores = torch.tensor([{scores}], requires_grad=True)
-        >>> loss = criterion(scores, torch.tensor({target}))
-        >>> round(loss.item(), 4)
-        {value}
-        >>> loss.backward()
-        >>> [round(slope, 4) for slope in scores.grad[0].tolist()]
-        {gradient}
-"""
-    if named.is_fitzpatrick:
-        example += f"""\
-        >>> {own_name}(tightness=0.5)
-        {own_name}(tightness=0.5)
-"""
-    attributes = "".join(
-        f"    {option.name}: {option.type}\n" for option in named.options if option is not TIGHTNESS
-    )
+    scores, target, _, gradient = named.example(named.loss.tightness)
     options = [option for option in named.options if option is not TIGHTNESS]
-    given = "".join(f"            {option.name}={option.name},\n" for option in options)
+    attributes = "".join(f"    {o.name}: {o.type}\n" for o in options if not o.is_common)
+    given = [f'"{name}"', *(f"{option.name}={option.name}" for option in options)]
     set_tightness = "        self.tightness = tightness\n" if named.is_fitzpatrick else ""
-    passed = ["input", "target"]
-    for option in named.options:
-        value_of = f"self.{option.name}"
-        passed.append(f"{option.name}={value_of}" if option.is_keyword_only else value_of)
-    inner = "".join(f"            {argument},\n" for argument in passed)
-    axis = "self.dim" if any(option.name == "dim" for option in options) else "-1"
-    arguments = [(option.name, option.doc) for option in named.options]
     return f'''
-class {own_name}(NamedLoss):
-    {head(named, 4, f":class:`{module_name(named.pair)}`")}
-    Args:
-{items(arguments, 8)}
+class {own_name}({base_name(named.kind)}):
+    r"""{title(named)}, {named.kind.targets}.
+
+    A module; its options are those of :func:`.functional.{name}_loss`.
 
     Example:
-{example}    """
+        >>> import torch
+        >>> from fitzpatrick.torch import {own_name}
+        >>> scores = torch.tensor([{scores}], requires_grad=True)
+        >>> {own_name}()(scores, torch.tensor({target})).backward()
+        >>> [round(slope, 4) for slope in scores.grad[0].tolist()]
+        {gradient}
+    """
 
-{attributes}
-    def __init__(
-        self,
-{parameters(named.options, [], 8)}    ) -> None:
-        super().__init__(
-            "{name}",
-{given}        )
+{attributes}{NEWLINE if attributes else ""}    def __init__(
+{signature(["self"], named.options, 8)}
+    ) -> None:
+{call("        super().__init__", given)}
 {set_tightness}
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of scores ``input`` and ``target``."""
-        return functional.{name}_loss(
-{inner}        )
+        return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
-        """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
-        return apply_link("{named.pair}", input, {axis} if dim is None else dim)
+        return super().link(input, dim)
 '''
 
 
@@ -442,6 +449,7 @@ Example:
 """
 
 {written}
+# fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import functools
@@ -514,12 +522,12 @@ Example:
 """
 
 {written}
+# Every class has methods of its own: torch.compile counts how often it compiles a function.
+# fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 from torch import Tensor
 
-from . import functional
-from ._losses import link as apply_link
 from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
 
 __all__ = [
@@ -527,43 +535,12 @@ __all__ = [
 
 {body}'''
 
-PACKAGE = '''"""The losses in PyTorch: functions, modules, and the links as activation functions.
-
-Example:
-    One line changes, ``CrossEntropyLoss`` → ``FitzpatrickLogisticLoss``:
-
-    >>> import torch
-    >>> from fitzpatrick.torch import FitzpatrickLogisticLoss
-    >>> model = torch.nn.Linear(5, 3)
-    >>> criterion = FitzpatrickLogisticLoss()
-    >>> criterion(model(torch.ones(4, 5)), torch.tensor([0, 1, 2, 2])).backward()
-    >>> model.weight.grad.shape
-    torch.Size([3, 5])
-"""
-
-{written}
-
-try:
-    import torch as _torch  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        "fitzpatrick.torch needs PyTorch, which is not installed; install it with "
-        "pip install 'fitzpatrick[torch]'"
-    ) from error
-
-from . import functional
-from .modules import (
-{imported})
-
-__all__ = [
-{all}]
-'''
-
 
 def sources() -> Iterator[tuple[Path, str]]:
     """Every file and its text."""
     losses, links = fp.loss_names(), sorted(regularizers_by_name())
-    functions = {Named(name).kind.function for name in losses} | {"link", "loss_of_kind"}
+    kinds = {Named(name).kind for name in losses}
+    functions = {kind.function for kind in kinds} | {"link", "loss_of_kind"}
     public = [f"{name}_loss" for name in losses] + links + ["link_function", "loss_function"]
     body = [write_function(name) for name in losses] + [write_link(name) for name in links]
     yield (
@@ -578,21 +555,14 @@ def sources() -> Iterator[tuple[Path, str]]:
         ),
     )
     modules = [module_name(name) for name in losses]
+    bases = [write_base(kind) for kind in (CLASSES, ENTRIES, ROWS) if kind in kinds]
     any_omega = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule"]
     yield (
         FOLDER / "modules.py",
         MODULES.format(
             written=WRITTEN,
             all=listed([f'"{name}"' for name in sorted([*any_omega, *modules])]),
-            body="\n".join(write_module(name) for name in losses),
-        ),
-    )
-    yield (
-        FOLDER / "__init__.py",
-        PACKAGE.format(
-            written=WRITTEN,
-            imported=listed(sorted([*any_omega, *modules], key=str.lower)),
-            all=listed([f'"{name}"' for name in sorted([*any_omega, *modules, "functional"])]),
+            body="\n".join(bases + [write_module(name) for name in losses]),
         ),
     )
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,10 +54,13 @@ def test_signatures_name_every_option(name):
     assert {"reduction", "engine", "validate"} <= {option.name for option in options}
     assert [*inspect.signature(module).parameters.values()] == options
     assert [*inspect.signature(module.__init__).parameters][1:] == [o.name for o in options]
-    for doc in (module.__doc__, function.__doc__):
-        arguments = doc[doc.index("Args:") : doc.index("Example:")]
-        assert all(f"    {option.name}: " in arguments for option in options)
-        assert ">>>" in doc
+    assert f":func:`.functional.{name}_loss`" in module.__doc__
+    elsewhere = re.search("are explained in :func:`(.*)`", function.__doc__)
+    doc = getattr(F, elsewhere[1]).__doc__ if elsewhere else function.__doc__
+    arguments = doc[doc.index("Args:") : doc.index("Returns:")]
+    assert all(f"    {option.name}: " in arguments for option in options)
+    assert ">>>" in module.__doc__
+    assert ">>>" in function.__doc__
 
 
 def test_options_follow_cross_entropy(scores):

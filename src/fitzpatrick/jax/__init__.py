@@ -42,21 +42,10 @@ except ImportError as error:
         "pip install 'fitzpatrick[jax]'"
     ) from error
 
-from . import _functions
-from ._factory import (
-    LinkFunction,
-    LossFunction,
-    make_fenchel_young_loss,
-    make_fitzpatrick_loss,
-    make_link,
-)
-from ._functions import *  # noqa: F403 - all that its __all__ names
+from . import _factory, _functions
+from ._factory import *  # noqa: F403 - all that its __all__ names
+from ._functions import *  # noqa: F403
 
-__all__ = [
-    "LinkFunction",
-    "LossFunction",
-    "make_fenchel_young_loss",
-    "make_fitzpatrick_loss",
-    "make_link",
-]
+__all__: list[str] = []
+__all__ += _factory.__all__
 __all__ += _functions.__all__

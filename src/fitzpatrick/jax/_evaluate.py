@@ -10,6 +10,8 @@ from ._arguments import Scores, as_labels, as_scores, as_targets
 
 __all__ = ["link_at", "loss_at_labels", "loss_at_targets"]
 
+Where = ArrayLike | None
+
 
 def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
     """The losses in the scores' dtype; 0 for an example that has no class left, as in optax."""
@@ -19,7 +21,7 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
 
 
 def loss_at_targets(
-    loss: Loss, scores: ArrayLike, targets: ArrayLike, axis: int, where: ArrayLike | None
+    loss: Loss, scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: Where = None
 ) -> jax.Array:
     """The loss of each example, for targets of the shape of the scores."""
     checked = as_scores(scores, axis, where, loss.regularizer)
@@ -28,7 +30,7 @@ def loss_at_targets(
 
 
 def loss_at_labels(
-    loss: Loss, scores: ArrayLike, labels: ArrayLike, axis: int, where: ArrayLike | None
+    loss: Loss, scores: ArrayLike, labels: ArrayLike, axis: int = -1, where: Where = None
 ) -> jax.Array:
     """The loss of each example at its class label; NaN where there is no such class."""
     checked = as_scores(scores, axis, where, loss.regularizer)
@@ -37,7 +39,7 @@ def loss_at_labels(
     return _finish(jnp.where(in_range, value, jnp.nan), checked, loss)
 
 
-def link_at(loss: Loss, scores: ArrayLike, axis: int, where: ArrayLike | None) -> jax.Array:
+def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> jax.Array:
     """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = jnp.zeros_like(checked.theta)

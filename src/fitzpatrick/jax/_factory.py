@@ -1,5 +1,6 @@
 """Functions of scores and targets, made from a regularizer of your own."""
 
+import functools
 from typing import Protocol
 
 import jax
@@ -43,37 +44,16 @@ class LinkFunction(Protocol):
     ) -> jax.Array: ...
 
 
-def _function_of_targets(loss: Loss) -> LossFunction:
-    def loss_of_targets(
-        scores: ArrayLike,
-        targets: ArrayLike,
-        axis: int = -1,
-        where: ArrayLike | None = None,
-    ) -> jax.Array:
-        """The loss of each example, given targets of the shape of the scores."""
-        return loss_at_targets(loss, scores, targets, axis, where)
-
-    return loss_of_targets
-
-
-def _function_of_labels(loss: Loss) -> LossFunction:
+def _loss_function(loss: Loss, integer_labels: bool) -> LossFunction:
+    if not integer_labels:
+        return functools.partial(loss_at_targets, loss)
     domain = loss.regularizer.domain
     if not domain.has_labels:
         raise ValueError(
             f"integer labels are for losses on the simplex, this one has the domain {domain!r}; "
             "leave integer_labels out and give targets of the shape of the scores"
         )
-
-    def loss_of_labels(
-        scores: ArrayLike,
-        labels: ArrayLike,
-        axis: int = -1,
-        where: ArrayLike | None = None,
-    ) -> jax.Array:
-        """The loss of each example, given the index of its class."""
-        return loss_at_labels(loss, scores, labels, axis, where)
-
-    return loss_of_labels
+    return functools.partial(loss_at_labels, loss)
 
 
 def make_fitzpatrick_loss(
@@ -108,7 +88,7 @@ def make_fitzpatrick_loss(
         [ 0.514 -0.143]
     """
     loss = FitzpatrickLoss(regularizer, as_static_tightness(tightness))
-    return _function_of_labels(loss) if integer_labels else _function_of_targets(loss)
+    return _loss_function(loss, integer_labels)
 
 
 def make_fenchel_young_loss(
@@ -138,7 +118,7 @@ def make_fenchel_young_loss(
         [1.061... 0.       ]
     """
     loss = FenchelYoungLoss(regularizer)
-    return _function_of_labels(loss) if integer_labels else _function_of_targets(loss)
+    return _loss_function(loss, integer_labels)
 
 
 def make_link(regularizer: Regularizer) -> LinkFunction:
@@ -161,10 +141,4 @@ def make_link(regularizer: Regularizer) -> LinkFunction:
         >>> print(link(jnp.asarray([3.0, 4.0])))
         [0.6 0.8]
     """
-    loss = FenchelYoungLoss(regularizer)
-
-    def link(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> jax.Array:
-        """The prediction for each example."""
-        return link_at(loss, scores, axis, where)
-
-    return link
+    return functools.partial(link_at, FenchelYoungLoss(regularizer))

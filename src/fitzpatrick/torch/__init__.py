@@ -12,8 +12,6 @@ Example:
     torch.Size([3, 5])
 """
 
-# Written by tools/write_torch.py: change that and run it again.
-
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
@@ -22,46 +20,8 @@ except ImportError as error:
         "pip install 'fitzpatrick[torch]'"
     ) from error
 
-from . import functional
-from .modules import (
-    Entmax15Loss,
-    FenchelYoungLoss,
-    FitzpatrickEntmax15Loss,
-    FitzpatrickLogisticLoss,
-    FitzpatrickLoss,
-    FitzpatrickPoissonLoss,
-    FitzpatrickSigmoidLoss,
-    FitzpatrickSparsemaxLoss,
-    FitzpatrickSparseSigmoidLoss,
-    FitzpatrickSquaredLoss,
-    LogisticLoss,
-    LossModule,
-    PerceptronLoss,
-    PoissonLoss,
-    SigmoidLoss,
-    SparsemaxLoss,
-    SparseSigmoidLoss,
-    SquaredLoss,
-)
+from . import functional, modules
+from .modules import *  # noqa: F403 - all that its __all__ names
 
-__all__ = [
-    "Entmax15Loss",
-    "FenchelYoungLoss",
-    "FitzpatrickEntmax15Loss",
-    "FitzpatrickLogisticLoss",
-    "FitzpatrickLoss",
-    "FitzpatrickPoissonLoss",
-    "FitzpatrickSigmoidLoss",
-    "FitzpatrickSparseSigmoidLoss",
-    "FitzpatrickSparsemaxLoss",
-    "FitzpatrickSquaredLoss",
-    "LogisticLoss",
-    "LossModule",
-    "PerceptronLoss",
-    "PoissonLoss",
-    "SigmoidLoss",
-    "SparseSigmoidLoss",
-    "SparsemaxLoss",
-    "SquaredLoss",
-    "functional",
-]
+__all__ = ["functional"]
+__all__ += modules.__all__

@@ -15,22 +15,27 @@ backward passes shall have the same digits, which two kernels do not promise. A 
 without it, since it could not rescale in place.
 """
 
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, cast
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..engines.triton.scale import Scale, as_tensor
+from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
+from ..regularizers import SeparableRegularizer
 from . import _operators as operators
+from . import _reference as reference
 from ._arguments import is_plain, rows_along
+from ._compiled import compute_few_labels
 from ._engine import engine_module
-from ._reference import any_target
+from ._handles import regularizer_of
 
-__all__ = ["LossCall", "link_rows", "loss_rows"]
+__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows"]
 
 Gradients = tuple[Tensor | None, ...]
+Rows = Callable[..., Tensor]
 
 
 class LossCall(NamedTuple):
@@ -92,114 +97,106 @@ def _check_one_forward_level() -> None:
         )
 
 
-class _Value(Function):
+def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows) -> Gradients:
+    """The derivatives in the scores and in the scale, as far as somebody asks for them."""
+    inputs = _saved_inputs(ctx)
+    theta, target, scale, *others = inputs
+    out: list[Tensor | None] = [None for _ in inputs]
+    if upstream is not None:
+        if ctx.needs_input_grad[0]:
+            out[0] = by_theta(theta, target, scale, upstream, *others)
+        if ctx.needs_input_grad[1]:
+            _no_target_derivative()
+        if ctx.needs_input_grad[2]:
+            ones = torch.ones_like(scale)
+            out[2] = by_scale(theta, target, ones, upstream, *others).to(scale.dtype)
+    return tuple(out)
+
+
+def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: Rows) -> Tensor:
+    """The derivative along directions of the scores and of the scale, in which it is linear."""
+    _check_one_forward_level()
+    theta_dot, target_dot, scale_dot = tangents[:3]
+    if target_dot is not None:
+        _no_target_derivative()
+    theta, target, scale, *others = _saved_inputs(ctx)
+    terms: list[Tensor] = []
+    if theta_dot is not None:
+        terms += [by_theta(theta, target, scale, theta_dot, *others)]
+    if scale_dot is not None:
+        terms += [_apply(function, theta, target, scale_dot, *others)]
+    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+def _scaled_gradient(
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
+) -> Tensor:
+    out: Tensor = _apply(_Gradient, theta, target, scale * v, *others)
+    return out
+
+
+def _gradient_along(
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
+) -> Tensor:
+    out: Tensor = (_apply(_Gradient, theta, target, scale, *others) * v).sum(-1)
+    return out.to(scale.dtype)
+
+
+def _scaled_value(theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any) -> Tensor:
+    out: Tensor = v * _apply(_Value, theta, target, scale, *others)
+    return out
+
+
+class _RowFunction(Function):
+    """A function of rows that saves all of its inputs, and may be mapped."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_save_inputs)
+
+
+class _Value(_RowFunction):
     """scale · L(y, θ), row by row; differentiable in the scores and in the scale."""
 
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_inputs)
-
-    @staticmethod
-    def forward(*inputs: Any) -> Tensor:
-        out: Tensor = operators.value(*inputs)
-        return out
+    forward = staticmethod(operators.value)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        theta, target, scale, *others = _saved_inputs(ctx)
-        by_theta = by_scale = None
-        if upstream is not None:
-            if ctx.needs_input_grad[0]:
-                by_theta = _apply(_Gradient, theta, target, scale * upstream, *others)
-            if ctx.needs_input_grad[1]:
-                _no_target_derivative()
-            if ctx.needs_input_grad[2]:
-                ones = torch.ones_like(scale)
-                by_scale = upstream * _apply(_Value, theta, target, ones, *others)
-        return by_theta, None, by_scale, *[None for _ in others]
+        return _pull_back(ctx, upstream, _scaled_gradient, _scaled_value)
 
     @staticmethod
-    def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
-        _check_one_forward_level()
-        if target_dot is not None:
-            _no_target_derivative()
-        theta, target, scale, *others = _saved_inputs(ctx)
-        out = torch.zeros_like(scale)
-        if theta_dot is not None:
-            rows = _apply(_Gradient, theta, target, scale, *others)
-            out = out + (rows * theta_dot).sum(-1).to(scale.dtype)
-        if scale_dot is not None:
-            out = out + _apply(_Value, theta, target, scale_dot, *others)
-        return out
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return _push_forward(ctx, tangents, _Value, _gradient_along)
 
 
-class _Gradient(Function):
+class _Gradient(_RowFunction):
     """scale · (y* − y), row by row; differentiable in the scores and in the scale."""
 
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_inputs)
-
-    @staticmethod
-    def forward(*inputs: Any) -> Tensor:
-        out: Tensor = operators.gradient(*inputs)
-        return out
+    forward = staticmethod(operators.gradient)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        theta, target, scale, *others = _saved_inputs(ctx)
-        by_theta = by_scale = None
-        if upstream is not None:
-            if ctx.needs_input_grad[0]:
-                by_theta = _hessian_product(theta, target, scale, upstream, *others)
-            if ctx.needs_input_grad[1]:
-                _no_target_derivative()
-            if ctx.needs_input_grad[2]:
-                rows = _apply(_Gradient, theta, target, torch.ones_like(scale), *others)
-                by_scale = (rows * upstream).sum(-1).to(scale.dtype)
-        return by_theta, None, by_scale, *[None for _ in others]
+        return _pull_back(ctx, upstream, _hessian_product, _gradient_along)
 
     @staticmethod
-    def jvp(ctx: Any, theta_dot: Any, target_dot: Any, scale_dot: Any, *_: Any) -> Tensor:
-        _check_one_forward_level()
-        if target_dot is not None:
-            _no_target_derivative()
-        theta, target, scale, *others = _saved_inputs(ctx)
-        out = torch.zeros_like(theta)
-        if theta_dot is not None:
-            out = out + _hessian_product(theta, target, scale, theta_dot, *others)
-        if scale_dot is not None:
-            out = out + _apply(_Gradient, theta, target, scale_dot, *others)
-        return out
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return _push_forward(ctx, tangents, _Gradient, _hessian_product)
 
 
 def _hessian_product(
-    theta: Tensor,
-    target: Tensor,
-    scale: Tensor,
-    v: Tensor,
-    omega: str,
-    tightness: float,
-    engine: str,
-    ignore_index: int,
-    symbolic_tightness: Tensor | None,
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
-    del engine
+    omega, tightness, _, ignore_index, symbolic_tightness = others
     theta, scale = _apply(_NoFurtherDerivative, theta), _apply(_NoFurtherDerivative, scale)
     others = omega, tightness, ignore_index, symbolic_tightness
     out: Tensor = _apply(_HessianProduct, theta, target, scale, v, *others)
     return out
 
 
-class _HessianProduct(Function):
+class _HessianProduct(_RowFunction):
     """scale · ∇²L(y, θ) v, row by row; differentiable in v, in which it is linear and symmetric."""
 
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_inputs)
-
-    @staticmethod
-    def forward(*inputs: Any) -> Tensor:
-        out: Tensor = operators.hessian_product(*inputs)
-        return out
+    forward = staticmethod(operators.hessian_product)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
@@ -219,14 +216,11 @@ class _HessianProduct(Function):
         return out
 
 
-class _NoFurtherDerivative(Function):
+class _NoFurtherDerivative(_RowFunction):
     """A tensor itself, which raises when somebody asks for the derivative in it.
 
     It is not :class:`_HessianProduct` that raises: its backward pass also runs for v alone.
     """
-
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_inputs)
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -299,16 +293,45 @@ class _TrainingLoss(Function):
         return rows, None, None, None, None, None
 
 
+class _LabelLoss(_TrainingLoss):
+    """The same for labels that are computed already."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, computed: Any) -> Tensor:  # type: ignore[override]
+        target, call, loss, ctx.scale, ctx.gradient = computed
+        ctx.save_for_backward(theta, target)
+        ctx.call = call
+        out: Tensor = loss
+        return out
+
+
+def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> Tensor | None:
+    """The mean or the sum of L(y, θ) over a small batch; None where that is for others to do."""
+    count = theta.shape[0] if is_mean else 1
+    computed = compute_few_labels(theta, target, call.omega, call.tightness, count)
+    if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
+        return computed and computed[0]
+    loss, gradient = computed
+    out: Tensor = _apply(_LabelLoss, theta, (target, call, loss, count, gradient))
+    return out
+
+
+def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
+    """Save what the Jacobian of a link is made of: on the simplex, the predictions alone."""
+    theta, ctx.omega = inputs
+    kept = output if regularizer_of(ctx.omega).is_coupled else theta
+    ctx.save_for_backward(kept)
+    ctx.save_for_forward(kept)
+    ctx.set_materialize_grads(False)
+
+
 class _Link(Function):
     """ŷ(θ), row by row; its Jacobian is the Hessian of the Fenchel-Young loss at any target."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_save_inputs)
+    setup_context = staticmethod(_save_for_link)
 
-    @staticmethod
-    def forward(*inputs: Any) -> Tensor:
-        out: Tensor = operators.link(*inputs)
-        return out
+    forward = staticmethod(operators.link)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
@@ -320,11 +343,38 @@ class _Link(Function):
         return _link_product(ctx, theta_dot)
 
 
+class _PlainLink(Function):
+    """The same for plain tensors, without PyTorch's dispatcher."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, omega: str) -> Tensor:
+        p = reference.link(theta, omega)
+        _save_for_link(ctx, (theta, omega), p)
+        return p
+
+    backward = _Link.backward
+
+
+def _coupled_product(d: Tensor, v: Tensor) -> Tensor:
+    """(diag(d) − ddᵀ/⟨d, 1⟩) v, row by row."""
+    return d * (v - (d * v).sum(-1, keepdim=True) / d.sum(-1, keepdim=True))
+
+
 def _link_product(ctx: Any, v: Tensor) -> Tensor:
-    theta, omega = _saved_inputs(ctx)
-    scale = torch.ones_like(theta[:, 0])
-    call = LossCall(omega, tightness=0.0, engine="reference", ignore_index=-1)
-    return _hessian_product(theta, any_target(theta, omega), scale, v, *call, None)
+    (kept,), omega = ctx.saved_tensors, regularizer_of(ctx.omega)
+    if omega.is_coupled:
+        omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
+        p, dtype = kept, working_dtype(kept)
+        if torch.is_grad_enabled():
+            p = _apply(_NoFurtherDerivative, kept)
+            v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
+        if p.dtype == v.dtype == dtype:
+            return _coupled_product(omega.slope(p, p, 0.0), v)
+        p = p.to(dtype)
+        return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(kept.dtype)
+    scale = torch.ones_like(kept[:, 0], dtype=working_dtype(kept))
+    call = LossCall(ctx.omega, tightness=0.0, engine="reference", ignore_index=-1)
+    return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
 
 
 # The operators have their derivatives themselves, too, for whoever calls them by name.
@@ -334,7 +384,7 @@ for _operator, _function in (
     (operators.hessian_product, _HessianProduct),
     (operators.link, _Link),
 ):
-    _operator.register_autograd(_function.backward, setup_context=_save_inputs)
+    _operator.register_autograd(_function.backward, setup_context=_function.setup_context)
 
 
 # Compilers take these two as they are and look at the operators inside, with their derivatives.
@@ -407,5 +457,11 @@ def _takes_columns(theta: Tensor, target: Target, engine: str) -> bool:
 
 def link_rows(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) of each row, shape (n, k), once differentiable."""
-    out: Tensor = _differentiable_link(theta, omega)
+    out: Tensor
+    if torch.compiler.is_compiling() or not is_plain(theta):
+        out = _differentiable_link(theta, omega)
+    elif theta.requires_grad and torch.is_grad_enabled():
+        out = _apply(_PlainLink, theta, omega)
+    else:
+        out = reference.link(theta, omega)
     return out

@@ -4,12 +4,13 @@ A PyTorch operator takes tensors, numbers and strings, so that a regularizer tra
 a string: its registry name, or a key made here for one of the user's own.
 """
 
+import functools
 import uuid
 
-from ..losses import regularizers_by_name
+from ..losses import Loss, regularizers_by_name
 from ..regularizers import Regularizer
 
-__all__ = ["handle_of", "regularizer_of", "restore"]
+__all__ = ["handle_of", "loss_of", "regularizer_of", "restore"]
 
 # A compiled graph keeps nothing but the string: a regularizer that was once used stays here.
 _REGULARIZERS: dict[str, Regularizer] = regularizers_by_name()
@@ -53,3 +54,9 @@ def restore(handle: str, omega: Regularizer) -> Regularizer:
 def regularizer_of(handle: str) -> Regularizer:
     """The regularizer that ``handle`` stands for."""
     return _REGULARIZERS[handle]
+
+
+@functools.lru_cache(maxsize=256)
+def loss_of(handle: str, tightness: float) -> Loss:
+    """The loss of that regularizer, at a tightness."""
+    return Loss(regularizer_of(handle), tightness)

@@ -29,11 +29,12 @@ from ._arguments import (
     check_weight,
     class_dim,
     columns_along,
+    is_plain,
     looks_at_values,
     output_dtype,
     rows_along,
 )
-from ._autograd import LossCall, link_rows, loss_rows
+from ._autograd import LossCall, few_labels, link_rows, loss_rows
 from ._engine import choose_engine
 from ._handles import regularizer_of
 
@@ -53,12 +54,40 @@ def supports_pos_weight(omega: Regularizer) -> bool:
     return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 
 
+def _check(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str,
+    label_smoothing: float,
+    validate: bool | None,
+) -> None:
+    """Raise for what no loss could make sense of."""
+    check_scores(input)
+    check_target(target, input)
+    check_options(reduction, label_smoothing, validate)
+
+
+def _without(shape: torch.Size, axis: int) -> torch.Size:
+    return shape[:axis] + shape[axis + 1 :]
+
+
 def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  # noqa: A002
     if target.shape != input.shape:
         raise ValueError(
             f"target must have the shape of input, got {tuple(target.shape)} and "
             f"{tuple(input.shape)}{hint}"
         )
+
+
+def _call(
+    omega: str,
+    tightness: float,
+    engine: str | None,
+    input: Tensor,  # noqa: A002
+    ignore_index: int = -1,
+) -> LossCall:
+    c = as_tightness(tightness)
+    return LossCall(omega, c, choose_engine(engine, input, omega), ignore_index)
 
 
 def _reduce(
@@ -97,10 +126,12 @@ def class_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
-    tightness = as_tightness(tightness)
-    check_scores(input)
-    check_target(target, input)
-    check_options(reduction, label_smoothing, validate)
+    is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
+    if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
+        loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
+        if loss is not None:
+            return loss
+    _check(input, target, reduction, label_smoothing, validate)
     ignore_index = as_class_index(ignore_index)
     axis = class_dim(input, dim)
     k = input.shape[axis]
@@ -109,8 +140,8 @@ def class_loss(
     look = looks_at_values(validate, input)
     if weight is not None:
         _check_class_weight(weight, input, k, look and label_smoothing > 0)
-    call = LossCall(omega, tightness, choose_engine(engine, input, omega), ignore_index)
-    shape = input.shape[:axis] + input.shape[axis + 1 :]
+    call = _call(omega, tightness, engine, input, ignore_index)
+    shape = _without(input.shape, axis)
     theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
     nan_of_no_rows = None
     y: Target
@@ -146,6 +177,31 @@ def class_loss(
             )
     out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
     return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+
+
+def _few_labels(
+    omega: str,
+    tightness: float,
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor | None:
+    """The loss of a small plain batch on a CPU, by the shortest way; None where there is none.
+
+    Nothing is checked that does not decide whether to take it.
+    """
+    if torch.compiler.is_compiling() or not is_plain(input, target):
+        return None
+    is_small = input.is_cpu and input.ndim == 2 and target.is_cpu and target.ndim == 1
+    if not (is_small and target.shape[0] == input.shape[0] and target.dtype == torch.int64):
+        return None
+    if input.dtype not in (torch.float32, torch.float64) or reduction not in ("mean", "sum"):
+        return None
+    if type(ignore_index) is not int or ignore_index >= 0 or type(tightness) is not float:
+        return None
+    call = LossCall(omega, as_tightness(tightness), "reference", ignore_index)
+    return few_labels(input, target, call, reduction == "mean")
 
 
 def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
@@ -217,12 +273,9 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    tightness = as_tightness(tightness)
-    check_scores(input)
-    check_target(target, input)
-    check_options(reduction, validate=validate)
+    _check(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
-    call = LossCall(omega, tightness, choose_engine(engine, input, omega), -1)
+    call = _call(omega, tightness, engine, input)
     dtype = working_dtype(input)
     if looks_at_values(validate, input) and target.numel():
         vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
@@ -270,22 +323,18 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    tightness = as_tightness(tightness)
-    check_scores(input)
-    check_target(target, input)
-    check_options(reduction, validate=validate)
+    _check(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     axis = class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
-    call = LossCall(omega, tightness, choose_engine(engine, input, omega), -1)
-    shape = input.shape[:axis] + input.shape[axis + 1 :]
+    call = _call(omega, tightness, engine, input)
     theta = rows_along(input, axis)
     y = rows_along(target.to(working_dtype(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, regularizer_of(omega).domain)
     rows = theta, y, _divisor(theta.shape[0], reduction)
-    return _reduce(rows, call, reduction, shape, output_dtype(input))
+    return _reduce(rows, call, reduction, _without(input.shape, axis), output_dtype(input))
 
 
 def link(omega: str, input: Tensor, dim: int | None = -1) -> Tensor:  # noqa: A002

@@ -9,11 +9,11 @@ value, cannot hand a symbol over to an operator: ``symbolic_tightness`` is a ten
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._library.custom_ops import CustomOpDef
 from torch.library import custom_op, register_vmap
 
 from ..engines.triton.scale import working_dtype
@@ -31,43 +31,29 @@ def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
     return tightness, None
 
 
-def _number(tightness: float, symbolic_tightness: Tensor | None) -> float:
-    return tightness if symbolic_tightness is None else float(symbolic_tightness)
+def _loss_operator(name: str) -> CustomOpDef:
+    """The operator of an engine's function of that name."""
+
+    def compute(
+        theta: Tensor,
+        target: Tensor,
+        scale: Tensor,
+        omega: str,
+        tightness: float,
+        engine: str,
+        ignore_index: int,
+        symbolic_tightness: Tensor | None = None,
+    ) -> Tensor:
+        c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+        function = getattr(engine_module(engine), name)
+        out: Tensor = function(theta, target, scale, omega, c, ignore_index)
+        return out
+
+    return custom_op(f"fitzpatrick::{name}", compute, mutates_args=())
 
 
-@custom_op("fitzpatrick::value", mutates_args=())
-def value(
-    theta: Tensor,
-    target: Tensor,
-    scale: Tensor,
-    omega: str,
-    tightness: float,
-    engine: str,
-    ignore_index: int,
-    symbolic_tightness: Tensor | None = None,
-) -> Tensor:
-    """Losses of the rows, shape (n,)."""
-    tightness = _number(tightness, symbolic_tightness)
-    out: Tensor = engine_module(engine).value(theta, target, scale, omega, tightness, ignore_index)
-    return out
-
-
-@custom_op("fitzpatrick::gradient", mutates_args=())
-def gradient(
-    theta: Tensor,
-    target: Tensor,
-    scale: Tensor,
-    omega: str,
-    tightness: float,
-    engine: str,
-    ignore_index: int,
-    symbolic_tightness: Tensor | None = None,
-) -> Tensor:
-    """Gradients in θ, shape (n, k)."""
-    compute = engine_module(engine).gradient
-    tightness = _number(tightness, symbolic_tightness)
-    out: Tensor = compute(theta, target, scale, omega, tightness, ignore_index)
-    return out
+value = _loss_operator("value")  # losses of the rows, (n,)
+gradient = _loss_operator("gradient")  # gradients in θ, (n, k)
 
 
 @custom_op("fitzpatrick::hessian_product", mutates_args=())
@@ -81,14 +67,14 @@ def hessian_product(
     ignore_index: int,
     symbolic_tightness: Tensor | None = None,
 ) -> Tensor:
-    """Hessians in θ, applied to the rows of v, shape (n, k)."""
-    tightness = _number(tightness, symbolic_tightness)
-    return _reference.hessian_product(theta, target, scale, v, omega, tightness, ignore_index)
+    """Hessians in θ, applied to the rows of v, (n, k)."""
+    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+    return _reference.hessian_product(theta, target, scale, v, omega, c, ignore_index)
 
 
 @custom_op("fitzpatrick::link", mutates_args=())
 def link(theta: Tensor, omega: str) -> Tensor:
-    """The predictions ŷ(θ), shape (n, k)."""
+    """The predictions ŷ(θ), (n, k)."""
     return _reference.link(theta, omega)
 
 
@@ -104,7 +90,7 @@ def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape)
 
 
-def _register_vmap(operator: Callable[..., Any], n_row_tensors: int) -> None:
+def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
     """A batch of rows is more rows: fold the mapped axis into the first one and unfold after.
 
     The first ``n_row_tensors`` arguments have rows; the others are the same for all of them.
@@ -122,7 +108,7 @@ def _register_vmap(operator: Callable[..., Any], n_row_tensors: int) -> None:
         out = operator(*rows, *args[n_row_tensors:])
         return out.reshape(size, n, *out.shape[1:]), 0
 
-    register_vmap(operator, rule)  # type: ignore[arg-type]  # takes an operator or its name
+    register_vmap(operator, rule)
 
 
 for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4), (link, 1)):

@@ -12,17 +12,18 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .._array import Array
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels
 from ..engines.triton.scale import Scale
 from ..losses import Loss
-from ._handles import regularizer_of
+from ._compiled import bind_rows, compute_few_links
+from ._handles import loss_of, regularizer_of
 
 __all__ = [
     "any_target",
@@ -34,33 +35,27 @@ __all__ = [
     "value_and_gradient",
 ]
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _exact(function: Callable[P, R]) -> Callable[P, R]:
+def _exact(function: F) -> F:
     """Compute as the formulas say: without autocast's half precision, or NumPy's warnings of ∞."""
 
     @functools.wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        device = next(x.device.type for x in args if isinstance(x, Tensor))
+    def wrapper(theta: Tensor, *args: Any) -> Any:
+        device = theta.device.type
         with np.errstate(all="ignore"):
             if not torch.is_autocast_enabled(device):
-                return function(*args, **kwargs)
+                return function(theta, *args)
             with torch.autocast(device, enabled=False):
-                return function(*args, **kwargs)
+                return function(theta, *args)
 
-    return wrapper
+    return cast(F, wrapper)
 
 
 def _widen(x: Tensor) -> Tensor:
     """``x`` itself, or in float32 where it is half precision."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
-@functools.lru_cache(maxsize=256)
-def _loss_of(omega: str, tightness: float) -> Loss:
-    return Loss(regularizer_of(omega), tightness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,24 +120,30 @@ class _ScaledLoss:
             rows[self.is_outside] = math.nan
         if self.is_ignored is not None:
             rows[self.is_ignored] = 0.0
-        out = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
-        return out.to(dtype).contiguous()
+        if isinstance(rows, np.ndarray):
+            out = torch.from_numpy(rows)
+            return out if out.dtype == dtype else out.to(dtype)
+        tensor: Tensor = rows.to(dtype)
+        return tensor.contiguous()
 
 
 def _bind(
-    theta: Tensor, target: Tensor, scale: Scale, loss: Loss, ignore_index: int
+    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> _ScaledLoss:
     """Bind a loss to its targets, by whoever computes it."""
+    loss = loss_of(omega, tightness)
     theta, target = _widen(theta), _widen(target)
     if theta.is_cpu and loss.regularizer.is_row_wise:
         y = target.numpy(force=True)
         if y.ndim == 1 or not loss.regularizer.domain.has_labels or y.sum(axis=-1).all():
-            return _bind_numpy(theta.numpy(force=True), y, scale, loss, ignore_index)
+            return _bind_numpy(theta.numpy(force=True), y, scale, omega, loss, ignore_index)
         # a row of no proportions at all, which nobody checked, is none of the engine's rows
     return _bind_torch(theta, target, scale, loss, ignore_index)
 
 
-def _bind_numpy(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: int) -> _ScaledLoss:
+def _bind_numpy(
+    theta: Array, y: Array, scale: Scale, omega: str, loss: Loss, ignore_index: int
+) -> _ScaledLoss:
     n, k = theta.shape
     is_ignored = is_outside = None
     targets: Labels | DenseTargets
@@ -169,10 +170,7 @@ def _bind_numpy(theta: Array, y: Array, scale: Scale, loss: Loss, ignore_index: 
         if count is None:
             count = n if is_ignored is None else n - np.count_nonzero(is_ignored)
         factor = 1 / count if count else math.inf
-    bound = bind_trusted(loss, targets, torch.get_num_threads())
-    if bound is None:
-        raise TypeError(f"{loss.regularizer!r} is row-wise, but no engine has it")
-    return _ScaledLoss(bound, theta, factor, is_ignored, is_outside)
+    return _ScaledLoss(bind_rows(omega, loss, targets), theta, factor, is_ignored, is_outside)
 
 
 def _bind_torch(
@@ -202,7 +200,7 @@ def value(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
-    return _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index).value()
+    return _bind(theta, target, scale, omega, tightness, ignore_index).value()
 
 
 def gradient(
@@ -217,7 +215,7 @@ def value_and_gradient(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, for the price of one solution."""
-    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    loss = _bind(theta, target, scale, omega, tightness, ignore_index)
     return loss.value_and_gradient(theta.dtype)
 
 
@@ -232,19 +230,34 @@ def hessian_product(
     ignore_index: int,
 ) -> Tensor:
     """Hessians of the rows in θ, applied to the rows of v, shape (n, k)."""
-    loss = _bind(theta, target, scale, _loss_of(omega, tightness), ignore_index)
+    loss = _bind(theta, target, scale, omega, tightness, ignore_index)
     return loss.hessian_product(v, theta.dtype)
 
 
-@_exact
 def link(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) = ∇Ω*(θ), shape (n, k): the maximizer of the Fenchel-Young loss at any target."""
-    loss = _bind(theta, any_target(theta, omega), 1, _loss_of(omega, 0.0), -1)
-    if isinstance(loss.theta, np.ndarray):
-        out = torch.from_numpy(loss.bound.y_star(loss.theta))
+    is_plain = theta.is_cpu and theta.dtype in (torch.float32, torch.float64)
+    out = None
+    if is_plain and regularizer_of(omega).domain.has_labels:
+        out = compute_few_links(theta, omega)
+    return _any_link(theta, omega) if out is None else out
+
+
+@_exact
+def _any_link(theta: Tensor, omega: str) -> Tensor:
+    regularizer, scores = regularizer_of(omega), _widen(theta)
+    if not (theta.is_cpu and regularizer.is_row_wise):
+        out: Tensor = regularizer.solve_link(scores)
+        return out.to(theta.dtype).contiguous()
+    x = scores.numpy(force=True)
+    n, k = x.shape
+    targets: Labels | DenseTargets
+    if regularizer.domain.has_labels:
+        targets = Labels((n, k), x.dtype, np.zeros(n, np.intp))
     else:
-        out = regularizer_of(omega).solve_link(loss.theta)
-    return out.to(theta.dtype).contiguous()
+        targets = DenseTargets((n, k), x.dtype, np.zeros_like(x))
+    rows = torch.from_numpy(bind_rows(omega, loss_of(omega, 0.0), targets).y_star(x))
+    return rows.to(theta.dtype).contiguous()
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:

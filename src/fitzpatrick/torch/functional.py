@@ -19,6 +19,7 @@ Example:
 """
 
 # Written by tools/write_torch.py: change that and run it again.
+# fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import functools
@@ -60,51 +61,16 @@ __all__ = [
 
 
 def entmax15_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``.
+    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The loss of tightness 0. The link is :func:`entmax15`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -113,71 +79,22 @@ def entmax15_loss(
         >>> round(F.entmax15_loss(scores, target).item(), 4)
         0.5266
     """
-    return class_loss(
-        "entmax15",
-        0.0,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def fitzpatrick_entmax15_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    tightness: float = 1.0,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``.
+    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+    .. math:: \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
 
-    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
-
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`entmax15_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        tightness: c, any finite number that is not negative.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The tightness c is 1 if not given. The link is :func:`entmax15`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -185,48 +102,26 @@ def fitzpatrick_entmax15_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
         >>> round(F.fitzpatrick_entmax15_loss(scores, target).item(), 4)
         0.249
-        >>> round(F.fitzpatrick_entmax15_loss(scores, target, tightness=0.5).item(), 4)
-        0.3452
     """
-    return class_loss(
-        "entmax15",
-        tightness,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def fitzpatrick_logistic_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    tightness: float = 1.0,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``.
+    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+    With a tightness c ≥ 0 the loss of scores θ at targets y is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`logistic_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
+    where y* attains the maximum: the Fitzpatrick loss at c = 1, the Fenchel-Young loss
+    :func:`logistic_loss` at c = 0. It is never negative, 0 exactly where the target is the link
+    ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too.
 
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
@@ -260,59 +155,22 @@ def fitzpatrick_logistic_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
         >>> round(F.fitzpatrick_logistic_loss(scores, target).item(), 4)
         0.3908
-        >>> round(F.fitzpatrick_logistic_loss(scores, target, tightness=0.5).item(), 4)
-        0.5982
     """
-    return class_loss(
-        "logistic",
-        tightness,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("logistic", tightness, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def fitzpatrick_poisson_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    *,
-    tightness: float = 1.0,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", *,
+    tightness: float = 1.0, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``.
+    r"""Fitzpatrick loss of ``Negentropy(domain=Orthant())``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
-    c ≥ 0 it is one of a family,
+    .. math:: \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
 
-    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
-
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`poisson_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Orthant()``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        tightness: c, any finite number that is not negative.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The tightness c is 1 if not given. The link is :func:`poisson`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -320,44 +178,26 @@ def fitzpatrick_poisson_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
         >>> round(F.fitzpatrick_poisson_loss(scores, target).item(), 4)
         0.2263
-        >>> round(F.fitzpatrick_poisson_loss(scores, target, tightness=0.5).item(), 4)
-        0.3664
     """
-    return entry_loss(
-        "poisson",
-        tightness,
-        input,
-        target,
-        weight,
-        reduction,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("poisson", tightness, input, target, weight, reduction, engine=engine,
+                      validate=validate)
 
 
 def fitzpatrick_sigmoid_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-    *,
-    tightness: float = 1.0,
-    engine: str | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None, *, tightness: float = 1.0, engine: str | None = None,
     validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``Bernoulli()``.
+    r"""Fitzpatrick loss of ``Bernoulli()``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
-    c ≥ 0 it is one of a family,
+    With a tightness c ≥ 0 the loss of scores θ at targets y is one of a family,
 
     .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
               + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
 
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`sigmoid_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
+    where y* attains the maximum: the Fitzpatrick loss at c = 1, the Fenchel-Young loss
+    :func:`sigmoid_loss` at c = 0. It is never negative, 0 exactly where the target is the link
+    ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in y, too.
 
     Args:
         input: scores, of any shape. Half precision is computed in float32.
@@ -381,61 +221,23 @@ def fitzpatrick_sigmoid_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
         >>> round(F.fitzpatrick_sigmoid_loss(scores, target).item(), 4)
         0.2142
-        >>> round(F.fitzpatrick_sigmoid_loss(scores, target, tightness=0.5).item(), 4)
-        0.3357
     """
-    return entry_loss(
-        "sigmoid",
-        tightness,
-        input,
-        target,
-        weight,
-        reduction,
-        pos_weight,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("sigmoid", tightness, input, target, weight, reduction, pos_weight,
+                      engine=engine, validate=validate)
 
 
 def fitzpatrick_sparse_sigmoid_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-    *,
-    tightness: float = 1.0,
-    engine: str | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None, *, tightness: float = 1.0, engine: str | None = None,
     validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
-    c ≥ 0 it is one of a family,
+    .. math:: \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
 
-    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
-
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`sparse_sigmoid_loss` at c = 0. It is never negative, 0 exactly where
-    the target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is
-    convex in y, too.
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
-            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
-            the target pos_weight · y / (pos_weight · y + 1 − y).
-        tightness: c, any finite number that is not negative.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The tightness c is 1 if not given. The link is :func:`sparse_sigmoid`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -443,72 +245,23 @@ def fitzpatrick_sparse_sigmoid_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
         >>> round(F.fitzpatrick_sparse_sigmoid_loss(scores, target).item(), 4)
         0.026
-        >>> round(F.fitzpatrick_sparse_sigmoid_loss(scores, target, tightness=0.5).item(), 4)
-        0.0347
     """
-    return entry_loss(
-        "sparse_sigmoid",
-        tightness,
-        input,
-        target,
-        weight,
-        reduction,
-        pos_weight,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("sparse_sigmoid", tightness, input, target, weight, reduction, pos_weight,
+                      engine=engine, validate=validate)
 
 
 def fitzpatrick_sparsemax_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    tightness: float = 1.0,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``.
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``. With a tightness c ≥ 0 it is one of a family,
+    .. math:: \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
 
-    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
-
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`sparsemax_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        tightness: c, any finite number that is not negative.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The tightness c is 1 if not given. The link is :func:`sparsemax`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -516,59 +269,22 @@ def fitzpatrick_sparsemax_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
         >>> round(F.fitzpatrick_sparsemax_loss(scores, target).item(), 4)
         0.1953
-        >>> round(F.fitzpatrick_sparsemax_loss(scores, target, tightness=0.5).item(), 4)
-        0.2604
     """
-    return class_loss(
-        "sparsemax",
-        tightness,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def fitzpatrick_squared_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    *,
-    tightness: float = 1.0,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", *,
+    tightness: float = 1.0, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``.
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Reals())``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``. With a tightness
-    c ≥ 0 it is one of a family,
+    .. math:: \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
+              + \langle y' - y, \theta\rangle
 
-    .. math:: L_c(y, \theta) = \max_{y'} \; \Omega(y) - \Omega(y') - c\,D_\Omega(y, y')
-              + \langle y' - y, \theta\rangle, \qquad \nabla_\theta L_c = y^\star - y,
-
-    for scores θ and targets y, where y* attains the maximum: the Fitzpatrick loss at c = 1, the
-    Fenchel-Young loss :func:`squared_loss` at c = 0. It is never negative, 0 exactly where the
-    target is the link ŷ(θ), convex in θ, and the lower the larger c is. Up to c = 1 it is convex in
-    y, too.
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Reals()``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        tightness: c, any finite number that is not negative.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The tightness c is 1 if not given. The link is :func:`squared`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -576,67 +292,22 @@ def fitzpatrick_squared_loss(
         >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([[1.0, 0.0, 0.0]])
         >>> round(F.fitzpatrick_squared_loss(scores, target).item(), 4)
         0.1094
-        >>> round(F.fitzpatrick_squared_loss(scores, target, tightness=0.5).item(), 4)
-        0.1458
     """
-    return entry_loss(
-        "squared",
-        tightness,
-        input,
-        target,
-        weight,
-        reduction,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("squared", tightness, input, target, weight, reduction, engine=engine,
+                      validate=validate)
 
 
 def logistic_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``.
+    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The loss of tightness 0. The link is :func:`logistic`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -645,67 +316,21 @@ def logistic_loss(
         >>> round(F.logistic_loss(scores, target).item(), 4)
         0.9441
     """
-    return class_loss(
-        "logistic",
-        0.0,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def perceptron_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``.
+    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The loss of tightness 0. The link is :func:`perceptron`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -714,51 +339,20 @@ def perceptron_loss(
         >>> round(F.perceptron_loss(scores, target).item(), 4)
         0.25
     """
-    return class_loss(
-        "perceptron",
-        0.0,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def poisson_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    *,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", *,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``.
+    r"""Fenchel-Young loss of ``Negentropy(domain=Orthant())``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Orthant()``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The loss of tightness 0. The link is :func:`poisson`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -767,52 +361,20 @@ def poisson_loss(
         >>> round(F.poisson_loss(scores, target).item(), 4)
         0.6002
     """
-    return entry_loss(
-        "poisson",
-        0.0,
-        input,
-        target,
-        weight,
-        reduction,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("poisson", 0.0, input, target, weight, reduction, engine=engine,
+                      validate=validate)
 
 
 def sigmoid_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-    *,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None, *, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``Bernoulli()``.
+    r"""Fenchel-Young loss of ``Bernoulli()``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
-            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
-            the target pos_weight · y / (pos_weight · y + 1 − y).
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The loss of tightness 0. The link is :func:`sigmoid`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -821,53 +383,20 @@ def sigmoid_loss(
         >>> round(F.sigmoid_loss(scores, target).item(), 4)
         0.5378
     """
-    return entry_loss(
-        "sigmoid",
-        0.0,
-        input,
-        target,
-        weight,
-        reduction,
-        pos_weight,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("sigmoid", 0.0, input, target, weight, reduction, pos_weight, engine=engine,
+                      validate=validate)
 
 
 def sparse_sigmoid_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-    *,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None, *, engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Box(lower=0.0, upper=1.0)``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        pos_weight: weight of the positive side of each target, broadcast to ``input``: a loss
-            pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
-            the target pos_weight · y / (pos_weight · y + 1 − y).
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The loss of tightness 0. The link is :func:`sparse_sigmoid`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -876,65 +405,21 @@ def sparse_sigmoid_loss(
         >>> round(F.sparse_sigmoid_loss(scores, target).item(), 4)
         0.0521
     """
-    return entry_loss(
-        "sparse_sigmoid",
-        0.0,
-        input,
-        target,
-        weight,
-        reduction,
-        pos_weight,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("sparse_sigmoid", 0.0, input, target, weight, reduction, pos_weight,
+                      engine=engine, validate=validate)
 
 
 def sparsemax_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``.
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
-    The options are those of ``cross_entropy``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
-            computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
-        weight: one weight per class. A class index weighs its class's weight, a row of proportions
-            ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
-            as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
-            ⟨weight, q⟩, so that they and smoothed one-hot proportions are not the same.
-        ignore_index: class index that counts for nothing; proportions have none.
-        reduction: ``"mean"`` (over the total weight of class indices, over the number of rows of
-            proportions), ``"sum"`` or ``"none"``.
-        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
-        dim: axis of the classes.
-        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
-            the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
-            one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
-            is not repaired: a label out of range makes its row NaN.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
-        leaves the target as it is. Smoothed targets and proportions count Ω(target), which
-        ``cross_entropy`` leaves out.
+    The loss of tightness 0. The link is :func:`sparsemax`.
+    The arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import torch
@@ -943,51 +428,20 @@ def sparsemax_loss(
         >>> round(F.sparsemax_loss(scores, target).item(), 4)
         0.3906
     """
-    return class_loss(
-        "sparsemax",
-        0.0,
-        input,
-        target,
-        weight,
-        ignore_index,
-        reduction,
-        label_smoothing,
-        dim=dim,
-        engine=engine,
-        validate=validate,
-    )
+    return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
+                      label_smoothing, dim=dim, engine=engine, validate=validate)
 
 
 def squared_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    *,
-    engine: str | None = None,
-    validate: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", *,
+    engine: str | None = None, validate: bool | None = None,
 ) -> Tensor:
-    r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``.
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Reals())``, entry by entry.
 
-    Entry by entry; the options are those of ``binary_cross_entropy_with_logits``.
+    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle
 
-    .. math:: L(y, \theta) = \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle,
-              \qquad \nabla_\theta L = \hat y(\theta) - y,
-
-    for scores θ and targets y. It is never negative, and 0 exactly where the target is the link
-    ŷ(θ).
-
-    Args:
-        input: scores, of any shape. Half precision is computed in float32.
-        target: numbers in ``Reals()``, with the shape of ``input``.
-        weight: weights that can be broadcast to ``input``.
-        reduction: ``"mean"`` (over entries), ``"sum"`` or ``"none"``.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
-
-    Returns:
-        The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
-        constant that ``binary_cross_entropy_with_logits`` leaves out for targets between 0 and 1.
+    The loss of tightness 0. The link is :func:`squared`.
+    The arguments are explained in :func:`fitzpatrick_sigmoid_loss`.
 
     Example:
         >>> import torch
@@ -996,31 +450,14 @@ def squared_loss(
         >>> round(F.squared_loss(scores, target).item(), 4)
         0.2188
     """
-    return entry_loss(
-        "squared",
-        0.0,
-        input,
-        target,
-        weight,
-        reduction,
-        engine=engine,
-        validate=validate,
-    )
+    return entry_loss("squared", 0.0, input, target, weight, reduction, engine=engine,
+                      validate=validate)
 
 
 def entmax15(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``Tsallis(alpha=1.5)``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``Tsallis(alpha=1.5)``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1032,18 +469,9 @@ def entmax15(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def logistic(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``Negentropy(domain=Simplex())``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``Negentropy(domain=Simplex())``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1055,18 +483,9 @@ def logistic(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def perceptron(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``Indicator(domain=Simplex())``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``Indicator(domain=Simplex())``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1078,18 +497,9 @@ def perceptron(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def poisson(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``Negentropy(domain=Orthant())``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``Negentropy(domain=Orthant())``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1101,18 +511,9 @@ def poisson(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def sigmoid(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``Bernoulli()``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``Bernoulli()``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1124,18 +525,9 @@ def sigmoid(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def sparse_sigmoid(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``SquaredNorm(domain=Box(lower=0.0, upper=1.0))``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1147,18 +539,9 @@ def sparse_sigmoid(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def sparsemax(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``SquaredNorm(domain=Simplex())``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``SquaredNorm(domain=Simplex())``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch
@@ -1170,18 +553,9 @@ def sparsemax(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def squared(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link of ``SquaredNorm(domain=Reals())``.
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``SquaredNorm(domain=Reals())``.
 
-    .. math:: \hat y(\theta) = \nabla\Omega^*(\theta),
-
-    the predictions that belong to the scores θ.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once.
+    Taken along ``dim``, and differentiable once.
 
     Example:
         >>> import torch

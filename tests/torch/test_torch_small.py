@@ -1,0 +1,128 @@
+"""Small batches on a CPU take the shortest way to compiled rows, and it leads to the same place."""
+
+import math
+
+import pytest
+import torch
+from conftest import CLASS_LOSSES, ROUNDING
+
+from fitzpatrick.torch import _autograd, _compiled, _losses
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+pytest.importorskip("numba")
+
+COMPILED = [name for name in CLASS_LOSSES if name != "perceptron"]
+LABELS = torch.tensor([3, 0, 1, 1, 2])
+# the compiled rows compute in float64 and round the result; the core adds k + n rounding errors
+CLOSE = {torch.float32: {"rtol": 1e-5, "atol": 1e-6}, torch.float64: ROUNDING}
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Compiled rows from the first call on; what the shortest way returned, call by call."""
+    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 0)
+    returned = []
+
+    def spy(*arguments):
+        returned.append(_autograd.few_labels(*arguments))
+        return returned[-1]
+
+    monkeypatch.setattr(_losses, "few_labels", spy)
+    return returned
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_shortest_way_is_the_general_one(name, dtype, few, scores):
+    loss = getattr(F, f"{name}_loss")
+    for reduction in ("mean", "sum"):
+        results = []
+        for options in ({}, {"engine": "reference"}):
+            x = scores.to(dtype).requires_grad_()
+            value = loss(x, LABELS, reduction=reduction, **options)
+            (slopes,) = torch.autograd.grad(3 * value, x, retain_graph=True)
+            (again,) = torch.autograd.grad(value, x, create_graph=True)
+            (second,) = torch.autograd.grad((again * scores).sum(), x)
+            results.append((value.detach(), slopes, again.detach(), second))
+        torch.testing.assert_close(*results, **CLOSE[dtype])
+        with torch.no_grad():
+            assert torch.equal(loss(x, LABELS, reduction=reduction), results[0][0])
+    assert len(few) == 4
+    assert all(value is not None for value in few)
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax"])
+def test_rows_that_are_not_for_it_go_the_general_way(name, few, scores):
+    loss = getattr(F, f"{name}_loss")
+    masked = scores.clone()
+    masked[0, 1] = -math.inf
+    odd = torch.tensor([3, -100, 1, 1, 2]), torch.tensor([3, 9, 1, 1, 2])
+    for x, target, options in (
+        (scores.t().contiguous().t(), LABELS, {}),
+        (masked, LABELS, {}),
+        (masked + math.inf, LABELS, {}),
+        (scores, odd[0], {}),
+        (scores, odd[1], {"validate": False}),
+    ):
+        expected = loss(x, target, engine="reference", **options)
+        actual = loss(x, target, **options)
+        torch.testing.assert_close(actual, expected, equal_nan=True, **ROUNDING)
+    with pytest.raises(ValueError, match="target 9 at 1 is out of range"):
+        loss(scores, odd[1])
+    assert few[0] is None
+    assert few[-3:] == [None, None, None]
+    count = len(few)
+    loss(scores, LABELS, ignore_index=1)
+    loss(scores, LABELS, label_smoothing=0.1)
+    loss(scores.half(), LABELS)
+    torch.func.grad(loss)(scores, LABELS)
+    loss(scores, LABELS.int())
+    assert len(few) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"reduction": "avg"}, ValueError, "reduction must be"),
+        ({"validate": "yes"}, TypeError, "validate must be"),
+        ({"label_smoothing": False}, TypeError, "label_smoothing must be"),
+        ({"ignore_index": 1.5}, TypeError, "ignore_index must be"),
+        ({"tightness": -1.0}, ValueError, "tightness must be"),
+        ({"tightness": [1.0]}, TypeError, "tightness must be"),
+    ],
+)
+def test_errors_are_those_of_the_general_way(options, error, message, few, scores):
+    F.fitzpatrick_logistic_loss(scores, LABELS)
+    with pytest.raises(error, match=message):
+        F.fitzpatrick_logistic_loss(scores, LABELS, **options)
+
+
+def test_compiled_rows_are_used_once_they_pay(monkeypatch, scores):
+    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 2 * scores.numel())
+    monkeypatch.setattr(_compiled, "_SCORES_SEEN", _compiled.Counter())
+    found = [_compiled._compiled_kernel("sparsemax", scores.numel()) for _ in range(3)]
+    assert [make is None for make in found] == [True, False, False]
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
+    assert _compiled._compiled_kernel("sparsemax", scores.numel()) is None
+    assert _compiled._compiled_kernel("sparsemax", 2 * scores.numel()) is not None
+    assert _compiled._compiled_kernel("perceptron", 2 * scores.numel()) is None
+
+
+@pytest.mark.parametrize("name", ["logistic", "sparsemax", "entmax15"])
+def test_links(name, few, scores, generator):
+    """Against the core, which computes where a dispatcher stands in between."""
+    link = getattr(F, name)
+    upstream = torch.randn(scores.shape, dtype=scores.dtype, generator=generator)
+    x = scores.clone().requires_grad_()
+    expected, pull = torch.func.vjp(link, scores)
+    p = link(x)
+    p.backward(upstream)
+    torch.testing.assert_close((p.detach(), x.grad), (expected, *pull(upstream)), **ROUNDING)
+    assert torch.equal(link(scores), p.detach())
+    (slope,) = torch.autograd.grad(link(x), x, upstream, create_graph=True)
+    with pytest.raises(NotImplementedError, match="the links one"):
+        slope.sum().backward()
+    low = scores.bfloat16().requires_grad_()
+    link(low).backward(upstream.bfloat16())
+    # eight bits of the scores and of the result, and four terms
+    torch.testing.assert_close(low.grad.double(), x.grad, rtol=0.1, atol=0.1)
