@@ -4,7 +4,8 @@ With β = α − 1 and z = θ − λ the entries are :math:`p = (1 + \beta z)_+^
 :math:`e^z` as α goes to 1, and λ makes them sum to one. In θ the Jacobian is diag(d) − ddᵀ/⟨d, 1⟩
 with :math:`d = p^{2 - \alpha}`. In α, with :math:`x = -\beta \log p`,
 
-.. math:: \frac{\partial p}{\partial\alpha} = h - d\,\frac{\langle h, 1\rangle}{\langle d, 1\rangle},
+.. math:: \frac{\partial p}{\partial\alpha}
+          = h - d\,\frac{\langle h, 1\rangle}{\langle d, 1\rangle},
           \qquad h = -p\,\frac{e^x - 1 - x}{\beta^2}.
 """
 

@@ -4,6 +4,7 @@ import math
 import operator
 from typing import SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
@@ -13,7 +14,9 @@ from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
+    "as_alpha",
     "as_class_index",
+    "check_alphas",
     "check_labels",
     "check_options",
     "check_rows",
@@ -22,6 +25,7 @@ __all__ = [
     "check_weight",
     "class_dim",
     "columns_along",
+    "expand_mask",
     "is_plain",
     "looks_at_values",
     "output_dtype",
@@ -119,6 +123,45 @@ def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
     if not -input.ndim <= dim < input.ndim:
         raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim
+
+
+def as_alpha(alpha: float) -> float:
+    """α of an α-entmax, a number between 1 and 2; raise where it is none."""
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
+        raise TypeError(f"alpha must be a number or a tensor, got {alpha!r}")
+    if not 1 <= alpha <= 2:
+        raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
+    return float(alpha)
+
+
+def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
+    """Raise unless ``alpha`` is a floating-point tensor beside ``input``, between 1 and 2.
+
+    Its values are looked at on a CPU; on a GPU one out of range makes its rows NaN.
+    """
+    check_weight(alpha, input, "alpha")
+    if looks_at_values(None, alpha) and not bool(((alpha >= 1) & (alpha <= 2)).all()):
+        wrong = alpha[~((alpha >= 1) & (alpha <= 2))].flatten()[0].item()
+        raise ValueError(f"alpha must be between 1 and 2, got {wrong}")
+
+
+def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
+    """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
+    found = getattr(mask, "dtype", type(mask).__name__)
+    if found != torch.bool:
+        raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
+    if mask.device != input.device:
+        raise ValueError(
+            f"input is on {input.device} and mask on {mask.device}; "
+            "move the mask with mask.to(input.device)"
+        )
+    try:
+        return mask.expand(input.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"mask of shape {tuple(mask.shape)} cannot be broadcast to input of shape "
+            f"{tuple(input.shape)}"
+        ) from error
 
 
 def is_plain(*tensors: Tensor) -> bool:

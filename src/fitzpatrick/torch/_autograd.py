@@ -29,10 +29,10 @@ from . import _operators as operators
 from . import _reference as reference
 from ._arguments import is_plain, rows_along
 from ._compiled import compute_few_labels
-from ._engine import engine_module
+from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
 
-__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows"]
+__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows", "training_entries"]
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -316,6 +316,92 @@ def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> 
     return out
 
 
+class _TrainingEntries(Function):
+    """Entry-wise losses, or their sum, by one kernel; the gradient comes with a sum."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        theta: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        pos_weight: Tensor | None,
+        divisor: int,
+        call: Any,
+        by_rows: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        ctx.save_for_backward(theta, target, *(w for w in (weight, pos_weight) if w is not None))
+        ctx.has_weights = weight is not None, pos_weight is not None
+        ctx.divisor, ctx.call, ctx.by_rows = divisor, call, by_rows
+        values, gradient = engine_module("triton").entry_loss(
+            theta, target, weight, pos_weight, divisor, call
+        )
+        ctx.gradient = gradient if call.with_gradient else None
+        out: Tensor = values.sum() if call.is_summed else values
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
+        rows, ctx.gradient = ctx.gradient, None
+        engine = engine_module("triton")
+        theta, target, *weights = ctx.saved_tensors
+        nothing = (None,) * 6
+        if torch.is_grad_enabled() or not is_plain(upstream):
+            with torch.enable_grad():
+                loss = ctx.by_rows(theta)
+            (rows,) = torch.autograd.grad(
+                loss, theta, upstream.to(loss.dtype), create_graph=torch.is_grad_enabled()
+            )
+            return rows, *nothing
+        if rows is not None:
+            engine.scale_rows_(rows.reshape(-1, rows.shape[-1] if rows.ndim else 1), upstream)
+            return rows, *nothing
+        given = iter(weights)
+        weight, pos_weight = (next(given) if has else None for has in ctx.has_weights)
+        weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
+        call = ctx.call._replace(is_summed=False, with_value=False, with_gradient=True)
+        _, rows = engine.entry_loss(theta, target, weight, pos_weight, ctx.divisor, call)
+        return rows, *nothing
+
+
+def training_entries(
+    theta: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    call: LossCall,
+    reduction: str,
+    by_rows: Callable[[Tensor], Tensor],
+) -> Tensor | None:
+    """Entry-wise losses of plain tensors in one pass; None where that is for others to do.
+
+    That is: compilers, transforms, and weights that are learned. ``by_rows`` is the loss in another
+    way, which can be differentiated again.
+    """
+    weights = [w for w in (weight, pos_weight) if w is not None]
+    if torch.compiler.is_compiling() or not is_plain(theta, target, *weights):
+        return None
+    if torch.is_grad_enabled() and any(w.requires_grad for w in weights):
+        return None
+    is_summed = reduction != "none"
+    needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    # in float16 a gradient that waits for the loss scale would underflow
+    is_fused = needs_grad and is_summed and theta.dtype != torch.float16
+    engine = engine_module("triton")
+    asked = engine.EntryCall(
+        kernel_of(call.omega), call.tightness, is_summed, with_gradient=is_fused
+    )
+    divisor = theta.numel() if reduction == "mean" else 1
+    inputs = theta, target, weight, pos_weight, divisor, asked
+    out: Tensor
+    if needs_grad:
+        out = _apply(_TrainingEntries, *inputs, by_rows)
+    else:
+        values, _ = engine.entry_loss(*inputs)
+        out = values.sum() if is_summed else values
+    return out
+
+
 def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     """Save what the Jacobian of a link is made of: on the simplex, the predictions alone."""
     theta, ctx.omega = inputs
@@ -414,7 +500,7 @@ def loss_rows(
     weights = scale if isinstance(scale, Tensor) else theta
     if torch.compiler.is_compiling() or not is_plain(theta, weights, *parts):
         return _any_loss_rows(theta, target, scale, call, is_summed)
-    if theta.ndim == 3 and not _takes_columns(theta, target, call.engine):
+    if theta.ndim == 3 and not _takes_columns(theta, target, call):
         theta = rows_along(theta, 1)
     if call.engine == "reference":
         target = _as_rows(target, theta)
@@ -447,11 +533,11 @@ def _any_loss_rows(
     return out.sum() if is_summed else out
 
 
-def _takes_columns(theta: Tensor, target: Target, engine: str) -> bool:
+def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
     """Whether an engine computes the columns of (outer, k, inner) scores where they are."""
-    if engine != "triton" or isinstance(target, Smoothed):
+    if call.engine != "triton" or isinstance(target, Smoothed) or not has_column_kernel(call.omega):
         return False
-    takes_columns: bool = engine_module(engine).takes_columns(*theta.shape[1:])
+    takes_columns: bool = engine_module(call.engine).takes_columns(*theta.shape[1:])
     return takes_columns
 
 

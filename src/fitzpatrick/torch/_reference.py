@@ -22,11 +22,13 @@ from .._array import Array
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels
 from ..engines.triton.scale import Scale
 from ..losses import Loss
+from ..regularizers.entmax import solve_entmax
 from ._compiled import bind_rows, compute_few_links
 from ._handles import loss_of, regularizer_of
 
 __all__ = [
     "any_target",
+    "entmax",
     "gradient",
     "hessian_product",
     "link",
@@ -258,6 +260,14 @@ def _any_link(theta: Tensor, omega: str) -> Tensor:
         targets = DenseTargets((n, k), x.dtype, np.zeros_like(x))
     rows = torch.from_numpy(bind_rows(omega, loss_of(omega, 0.0), targets).y_star(x))
     return rows.to(theta.dtype).contiguous()
+
+
+@_exact
+def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
+    """α-entmax of rows, shape (n, k), with one α for each, (n, 1)."""
+    scores = _widen(theta)
+    out: Tensor = solve_entmax(scores, alpha.to(scores.dtype))
+    return out.to(theta.dtype)
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:

@@ -21,11 +21,10 @@ from .plan import (
     ceil_div,
     has_fast_instructions,
     needs_care,
-    takes_columns,
 )
 from .scale import working_dtype
 
-__all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "takes_columns"]
+__all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "row_mask"]
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,27 @@ def _prepare(
 def _filled(alpha: float, device: torch.device) -> Tensor:
     """One number on a device."""
     return torch.full((1,), alpha, dtype=torch.float64, device=device)
+
+
+def row_mask(mask: Tensor, theta: Tensor) -> RowMask:
+    """A boolean mask as kernels read it.
+
+    It has the shape of scores (outer, k, inner), or any number of axes, classes last, for scores
+    that were made rows. Broadcast axes are not copied, up to three that cannot be merged.
+    """
+    mask = mask.view(torch.uint8)
+    if theta.ndim == 3:
+        return RowMask(mask.contiguous(), 1, 1, 0, 0, 0, 0)
+    axes: list[tuple[int, int]] = []
+    for size, stride in zip(mask.shape[:-1], mask.stride()[:-1], strict=True):
+        if axes and axes[-1][1] == size * stride:
+            axes[-1] = axes[-1][0] * size, stride
+        elif size > 1:
+            axes.append((size, stride))
+    if len(axes) > 3:
+        return row_mask(mask.contiguous().view(torch.bool), theta)
+    (_, outer), (matrices, middle), (rows, inner) = ([(1, 0)] * 3 + axes)[-3:]
+    return RowMask(mask, rows, matrices, outer, middle, inner, mask.stride(-1))
 
 
 def link(theta: Tensor, alpha: float | Tensor, mask: RowMask | None = None) -> Tensor:

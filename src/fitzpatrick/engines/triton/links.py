@@ -104,6 +104,7 @@ def _load_beta(alpha, row, inside, alpha_stride, o: tl.constexpr):
     """α − 1 of rows, which no formula divides by where it is 0."""
     if o.power == 0:
         beta = tl.load(alpha + row * alpha_stride, mask=inside, other=2.0).to(o.acc) - 1.0
+        beta = tl.where((beta >= 0) & (beta <= 1), beta, float("nan"))
         return tl.where(beta < 1e-15, 1e-15, beta)
     else:
         return tl.full(row.shape, 1.0 / o.power, o.acc)

@@ -19,10 +19,12 @@ class KernelSpec:
     """
 
     name: str
+    alpha: float  # of the Tsallis entropy, 0 where a kernel is told
     power: int
     label_modes: tuple[str, ...]
     row_modes: tuple[str, ...]
     takes_rows: bool = True
+    takes_columns: bool = True
 
     def mode(self, tightness: float, has_labels: bool) -> str:
         """The variant of the kernel for a tightness."""
@@ -33,10 +35,10 @@ class KernelSpec:
 SPECS = {
     spec.name: spec
     for spec in (
-        KernelSpec("logistic", 0, ("zero", "one"), ("zero", "one", "beyond")),
-        KernelSpec("sparsemax", 1, (), ("zero",)),
-        KernelSpec("entmax15", 2, (), ("zero", "one")),
-        KernelSpec("tsallis", 0, ("zero",), (), takes_rows=False),
+        KernelSpec("logistic", 1.0, 0, ("zero", "one"), ("zero", "one", "beyond")),
+        KernelSpec("sparsemax", 2.0, 1, (), ("zero",)),
+        KernelSpec("entmax15", 1.5, 2, (), ("zero", "one")),
+        KernelSpec("tsallis", 0.0, 0, ("zero",), (), takes_rows=False, takes_columns=False),
     )
 }
 

@@ -1,0 +1,210 @@
+r"""α-entmax of tensors, from the soft argmax (α = 1) over entmax15 to sparsemax (α = 2).
+
+Everything here has its classes in axis 1: scores (n, k), or (outer, k, inner) on a GPU, where they
+are not copied. α is a number, or a tensor with one for each row; a mask says which entries are
+kept. The backward pass needs the predictions alone, and is a formula of PyTorch's own operators
+where it is itself differentiated.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.library import custom_op, register_vmap
+
+from ..engines.triton.scale import working_dtype
+from ..regularizers import entmax as formulas
+from . import _reference as reference
+from ._arguments import is_plain
+
+__all__ = ["EntmaxCall", "entmax_rows"]
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class EntmaxCall(NamedTuple):
+    """What is asked for besides tensors: Ω by its handle and α, or neither where α is a tensor."""
+
+    omega: str
+    alpha: float
+    engine: str
+
+
+def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
+    """α in working precision, so that it broadcasts along the classes."""
+    if alpha is None:
+        return torch.full((), number, dtype=working_dtype(p), device=p.device)
+    rows = (p.shape[0], 1) if p.ndim == 2 else (p.shape[0], 1, p.shape[2])
+    return alpha.to(working_dtype(p)).reshape(rows)
+
+
+def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall) -> Tensor:
+    """The predictions, without a derivative; a mask has the shape of the scores."""
+    if call.engine == "triton":
+        from ..engines.triton.link_launch import link, row_mask
+
+        kept = None if mask is None else row_mask(mask, theta)
+        return link(theta, call.alpha if alpha is None else alpha, kept)
+    if mask is not None:
+        mask = mask.reshape(theta.shape)
+        theta = theta.masked_fill(~mask, -torch.inf)
+    if alpha is None:
+        p = reference.link(theta, call.omega)
+    else:
+        p = reference.entmax(theta, alpha[:, None])
+    if mask is None:
+        return p
+    return torch.where(mask.any(1, keepdim=True), p, torch.zeros_like(p))
+
+
+def _differentiable_product(
+    p: Tensor, v: Tensor, alpha: Tensor | None, number: float
+) -> tuple[Tensor, Tensor]:
+    """J v and the derivative along v in α, (n,), by formulas that can be differentiated."""
+    dtype = working_dtype(p)
+    entries, v, shaped = p.to(dtype), v.to(dtype), _shaped(alpha, number, p)
+    d: Tensor = formulas.entmax_slopes(entries, shaped)
+    weight = d.sum(1, keepdim=True)
+    mean = (d * v).sum(1, keepdim=True) / torch.where(weight == 0, 1.0, weight)
+    rest = v - mean
+    by_alpha = v.new_zeros(())
+    if alpha is not None:
+        by_alpha = (formulas.entmax_alpha_slopes(entries, shaped) * rest).sum(1).reshape(-1)
+    return (d * rest).to(p.dtype), by_alpha
+
+
+def _product(
+    p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall, with_alpha: bool
+) -> tuple[Tensor, Tensor]:
+    """The same by an engine, where nobody differentiates it."""
+    if call.engine == "triton":
+        from ..engines.triton.link_launch import link_gradient
+
+        return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
+    return _differentiable_product(p, v, alpha, call.alpha)
+
+
+def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+    tensors = ctx.saved_tensors
+    p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+    by_theta = by_alpha = None
+    if upstream is not None:
+        with_alpha = alpha is not None and ctx.needs_input_grad[1]
+        if torch.is_grad_enabled() or not is_plain(upstream, p):
+            by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
+        else:
+            by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
+        by_alpha = by_alpha.to(alpha.dtype) if alpha is not None and with_alpha else None
+    return by_theta, by_alpha, None, None, None, None
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _, alpha, _, *call = inputs
+    kept = (output,) if alpha is None else (output, alpha)
+    ctx.call = EntmaxCall(*call)
+    ctx.save_for_backward(*kept)
+    ctx.save_for_forward(*kept)
+    ctx.set_materialize_grads(False)
+
+
+@custom_op("fitzpatrick::entmax", mutates_args=())
+def entmax(
+    theta: Tensor,
+    alpha: Tensor | None,
+    mask: Tensor | None,
+    omega: str,
+    number: float,
+    engine: str,
+) -> Tensor:
+    """The predictions of rows (n, k) as an operator, for compilers and transforms."""
+    return _solve(theta, alpha, mask, EntmaxCall(omega, number, engine))
+
+
+@entmax.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(theta, memory_format=torch.contiguous_format)
+
+
+entmax.register_autograd(_backward, setup_context=_setup)
+
+
+def _fold(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Tensor, int]:
+    """A batch of rows is more rows."""
+    size = info.batch_size
+    rows = [
+        None
+        if x is None
+        else (x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)).flatten(0, 1)
+        for x, dim in zip(args[:3], in_dims[:3], strict=True)
+    ]
+    out = entmax(*rows, *args[3:])
+    return out.reshape(size, -1, out.shape[1]), 0
+
+
+register_vmap(entmax, _fold)
+
+
+class _Entmax(Function):
+    """The operator, differentiable backward and forward, as often as one likes backward."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_setup)
+    forward = staticmethod(entmax)
+    backward = staticmethod(_backward)
+
+    @staticmethod
+    def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None, *_: Any) -> Tensor:
+        tensors = ctx.saved_tensors
+        p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+        out = torch.zeros_like(p)
+        if theta_dot is not None:
+            out = out + _differentiable_product(p, theta_dot, alpha, ctx.call.alpha)[0]
+        if alpha_dot is not None:
+            shaped = _shaped(alpha, ctx.call.alpha, p)
+            h = formulas.entmax_alpha_slopes(p.to(shaped.dtype), shaped)
+            d = formulas.entmax_slopes(p.to(shaped.dtype), shaped)
+            h = h - d * (h.sum(1, keepdim=True) / d.sum(1, keepdim=True))
+            out = out + (h * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
+        return out
+
+
+class _PlainEntmax(Function):
+    """The same for plain tensors, without PyTorch's dispatcher."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:
+        p = _solve(theta, alpha, mask, EntmaxCall(*call))
+        _setup(ctx, (theta, alpha, mask, *call), p)
+        return p
+
+    backward = staticmethod(_backward)
+
+
+# Compilers take this as it is and look at the operator inside, with its derivatives.
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _differentiable_entmax(*inputs: Any) -> Tensor:
+    out: Tensor = _Entmax.apply(*inputs)  # type: ignore[no-untyped-call]  # not annotated
+    return out
+
+
+def entmax_rows(
+    theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
+) -> Tensor:
+    """The predictions, with all derivatives in the scores and in α.
+
+    ``mask`` is expanded to the scores before they were made rows, with the classes last, or has
+    the shape (outer, k, inner).
+    """
+    plain = not torch.compiler.is_compiling() and is_plain(
+        theta, *(x for x in (alpha, mask) if x is not None)
+    )
+    if not plain:
+        rows = None if mask is None else mask.reshape(theta.shape)
+        result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
+        return result
+    needs_grad = theta.requires_grad or (alpha is not None and alpha.requires_grad)
+    if not (needs_grad and torch.is_grad_enabled()):
+        return _solve(theta, alpha, mask, call)
+    out: Tensor = _PlainEntmax.apply(theta, alpha, mask, *call)  # type: ignore[no-untyped-call]
+    return out
