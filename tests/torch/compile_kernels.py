@@ -17,6 +17,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
@@ -50,18 +51,27 @@ def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
 
 def compile_problem(given):
     """What a launch would compile."""
-    plan = plan_for(given)
-    kernel, kind = plan.kernel, KINDS[given.dtype]
-    working = "*fp64" if given.dtype == torch.float64 else "*fp32"
+    kind, working = KINDS[given.dtype], "*fp64" if given.dtype == torch.float64 else "*fp32"
     target = {"labels": "*i64", "rows": f"*{kind}"}.get(given.target, working)
-    types = {"theta": f"*{kind}", "gradient": f"*{kind}", "target": target, "labels": "*i64"}
+    types = {"target": target, "labels": "*i64"}
     types |= {"scale": "*i32" if given.scale == "counted" else working}
-    types |= {"value": working, "mix": working, "tolerance": "fp32", "tightness": "fp64"}
+    even = given.k % (16 * given.lanes) == 0
+    return compile_plan(plan_for(given), given.dtype, types, even)
+
+
+def compile_plan(plan, dtype, types, even):
+    """The kernel of a plan, for tensors of a dtype but for those that are said."""
+    kernel, kind = plan.kernel, KINDS[dtype]
+    working = "*fp64" if dtype == torch.float64 else "*fp32"
+    names = ("theta", "gradient", "out", "p", "upstream", "target", "weight", "pos_weight")
+    types = dict.fromkeys(names, f"*{kind}") | {"mask": "*u8", "alpha": "*fp64"} | types
+    types |= dict.fromkeys(("value", "mix", "by_alpha"), working)
+    types |= {"tolerance": "fp32", "tightness": "fp64", "beta": "fp64"}
     signature = {name: types.get(name, "i32") for name in kernel.arg_names}
     signature["o"] = "constexpr"
     # tensors and even widths are multiples of 16 in a launch
     aligned = [name for name in kernel.arg_names if signature[name].startswith("*")]
-    if given.k % (16 * given.lanes) == 0:
+    if even:
         aligned += ["n", "groups", "theta_groups", "target_groups"]
     places = [i for i, name in enumerate(kernel.arg_names) if name in aligned]
     attributes = {(i,): [["tt.divisibility", 16]] for i in places}
@@ -87,6 +97,10 @@ def usage(compiled):
 def few(omega):
     """Every mode, and every form of rows and targets, once."""
     single, half, double = torch.float32, torch.bfloat16, torch.float64
+    if not SPECS[omega].takes_rows:
+        for c, dtype in itertools.product((0.0, 0.5), (single, half, double)):
+            yield problem(omega, c, "labels", 1000, dtype)
+        return
     modes = {SPECS[omega].mode(c, False): c for c in TIGHTNESSES}
     for c in modes.values():
         yield problem(omega, c, "rows", 32768, half)
@@ -115,12 +129,57 @@ def everything(omega):
                 yield problem(omega, c, target, k, dtype)
 
 
+def links(everything):
+    """(name, plan, dtype) of links and their backward pass."""
+    shapes = [(64, 0), (1024, 0), (32768, 0), (32, 4096)]
+    dtypes = [torch.float32, torch.bfloat16, torch.float64]
+    for i, ((k, inner), dtype, power) in enumerate(itertools.product(shapes, dtypes, (0, 1, 2))):
+        if not everything and i % 5:
+            continue
+        lanes = 1 if inner else 16 // dtype.itemsize
+        for masked, backward in ((False, False), (True, False), (False, True)):
+            careful = power == 0 and dtype == torch.float32
+            rows = link_launch._Rows(
+                power, k, inner, dtype, lanes, careful, masked, backward and power == 0, backward
+            )
+            what = "backward" if backward else "masked" if masked else "forward"
+            name = f"link {power} {k} {inner} {KINDS[dtype]} {what}"
+            yield name, link_launch._plan_for(rows), dtype
+
+
+def entries(everything):
+    """(name, plan, dtype) of entry-wise losses."""
+    for i, (kernel, mode, dtype) in enumerate(
+        itertools.product(
+            ("clipped:-inf:inf", "clipped:0.0:1.0", "sigmoid", "poisson"),
+            ("zero", "one", "other"),
+            (torch.float32, torch.bfloat16, torch.float64),
+        )
+    ):
+        if not everything and i % 4:
+            continue
+        call = entry_launch.EntryCall(kernel, 0.0, dtype != torch.float64)
+        plan = entry_launch._plan_for(call, mode, dtype, True, kernel == "sigmoid")
+        yield f"{kernel} {mode} {KINDS[dtype]}", plan, dtype
+
+
+def list_nothing(_):
+    return ()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("omega", nargs="+", choices=list(SPECS))
+    parser.add_argument("omega", nargs="+", choices=[*SPECS, "links", "entries"])
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:
+        for name, plan, dtype in {"links": links, "entries": entries}.get(omega, list_nothing)(
+            arguments.all
+        ):
+            print(name, end=" ", flush=True)
+            print(usage(compile_plan(plan, dtype, {}, "columns" not in name)), flush=True)
+        if omega not in SPECS:
+            continue
         for given in dict.fromkeys((everything if arguments.all else few)(omega)):
             form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
             kind = KINDS[given.dtype]

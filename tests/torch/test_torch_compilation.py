@@ -13,7 +13,9 @@ if "nvidia" not in triton.backends.backends:
     pytest.skip("this Triton has no NVIDIA backend", allow_module_level=True)
 
 
-@pytest.mark.parametrize("omega", ["logistic", "sparsemax", "entmax15"])
+@pytest.mark.parametrize(
+    "omega", ["logistic", "sparsemax", "entmax15", "tsallis", "links", "entries"]
+)
 def test_kernels_compile(omega, tmp_path):
     # a process of its own: not interpreted, and a compiler that crashes takes it along
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
@@ -25,4 +27,4 @@ def test_kernels_compile(omega, tmp_path):
     lines = run.stdout.splitlines() or ["nothing"]
     assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
     assert lines[-1] == "done"
-    assert len(lines) > 10
+    assert len(lines) > 5
