@@ -18,6 +18,7 @@ __all__ = [
     "as_class_index",
     "check_alphas",
     "check_labels",
+    "check_one_forward_level",
     "check_options",
     "check_rows",
     "check_scores",
@@ -180,6 +181,19 @@ def is_plain(*tensors: Tensor) -> bool:
         and torch._C._get_tracing_state() is None
         and forward_ad._current_level < 0
     )
+
+
+def check_one_forward_level() -> None:
+    """Raise where forward mode runs inside of forward mode.
+
+    PyTorch does not differentiate the ``jvp`` of a Function: the outer derivative would be zero.
+    """
+    levels = torch._C._functorch.get_interpreter_stack() or []
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+        raise NotImplementedError(
+            "the losses and links do not support forward mode inside of forward mode; "
+            "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
 
 
 def looks_at_values(validate: bool | None, x: Tensor) -> bool:

@@ -27,7 +27,7 @@ from ..engines.triton.targets import Smoothed, Target
 from ..regularizers import SeparableRegularizer
 from . import _operators as operators
 from . import _reference as reference
-from ._arguments import is_plain, rows_along
+from ._arguments import check_one_forward_level, is_plain, rows_along
 from ._compiled import compute_few_labels
 from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
@@ -84,19 +84,6 @@ def _no_third_derivative() -> NoReturn:
     )
 
 
-def _check_one_forward_level() -> None:
-    """Raise where forward mode runs inside of forward mode.
-
-    PyTorch does not differentiate the ``jvp`` of a Function: the outer derivative would be zero.
-    """
-    levels = torch._C._functorch.get_interpreter_stack() or []
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
-        raise NotImplementedError(
-            "the losses and links do not support forward mode inside of forward mode; "
-            "use torch.func.hessian, or jacrev inside of jacfwd"
-        )
-
-
 def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows) -> Gradients:
     """The derivatives in the scores and in the scale, as far as somebody asks for them."""
     inputs = _saved_inputs(ctx)
@@ -115,7 +102,7 @@ def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows
 
 def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: Rows) -> Tensor:
     """The derivative along directions of the scores and of the scale, in which it is linear."""
-    _check_one_forward_level()
+    check_one_forward_level()
     theta_dot, target_dot, scale_dot = tangents[:3]
     if target_dot is not None:
         _no_target_derivative()
@@ -208,7 +195,7 @@ class _HessianProduct(_RowFunction):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Any, _: Any, scale_dot: Any, v_dot: Any, *__: Any) -> Tensor:
-        _check_one_forward_level()
+        check_one_forward_level()
         if theta_dot is not None or scale_dot is not None:
             _no_third_derivative()
         theta, target, scale, _v, *others = _saved_inputs(ctx)
@@ -425,7 +412,7 @@ class _Link(Function):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor, _: Any) -> Tensor:
-        _check_one_forward_level()
+        check_one_forward_level()
         return _link_product(ctx, theta_dot)
 
 

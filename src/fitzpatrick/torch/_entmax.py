@@ -16,7 +16,7 @@ from torch.library import custom_op, register_vmap
 from ..engines.triton.scale import working_dtype
 from ..regularizers import entmax as formulas
 from . import _reference as reference
-from ._arguments import is_plain
+from ._arguments import check_one_forward_level, is_plain
 
 __all__ = ["EntmaxCall", "entmax_rows"]
 
@@ -131,15 +131,16 @@ entmax.register_autograd(_backward, setup_context=_setup)
 
 def _fold(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Tensor, int]:
     """A batch of rows is more rows."""
-    size = info.batch_size
+    size, theta, dim = info.batch_size, args[0], in_dims[0]
+    n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
     rows = [
         None
         if x is None
-        else (x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)).flatten(0, 1)
-        for x, dim in zip(args[:3], in_dims[:3], strict=True)
+        else (x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)).flatten(0, 1)
+        for x, axis in zip(args[:3], in_dims[:3], strict=True)
     ]
     out = entmax(*rows, *args[3:])
-    return out.reshape(size, -1, out.shape[1]), 0
+    return out.reshape(size, n, out.shape[1]), 0
 
 
 register_vmap(entmax, _fold)
@@ -155,6 +156,7 @@ class _Entmax(Function):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None, *_: Any) -> Tensor:
+        check_one_forward_level()
         tensors = ctx.saved_tensors
         p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
         out = torch.zeros_like(p)
