@@ -42,7 +42,7 @@ def contenders() -> Iterator[tuple[str, str, str | None, LossFunction]]:
     yield "poisson", "torch", None, nn.poisson_nll_loss
     yield "squared", "torch", None, nn.mse_loss
     for tightness in (0.0, 0.5, 1.0):
-        at_alpha = partial(functional.entmax_loss, alpha=ALPHA, tightness=tightness)
+        at_alpha = partial(functional.fitzpatrick_entmax_loss, alpha=ALPHA, tightness=tightness)
         yield f"entmax {ALPHA}, c = {tightness}", "fitzpatrick", "labels", at_alpha
 
 

@@ -489,7 +489,8 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
-from ._activations import {activations}
+from ._activations import (
+{activations})
 from ._handles import handle_of
 from ._losses import {functions}
 
@@ -581,7 +582,7 @@ def sources() -> Iterator[tuple[Path, str]]:
         FUNCTIONAL.format(
             written=WRITTEN,
             functions=", ".join(sorted(functions)),
-            activations=", ".join(ACTIVATIONS),
+            activations=listed(ACTIVATIONS),
             all=listed([f'"{name}"' for name in sorted(public)]),
             body="\n".join(body),
             losses=listed([f'"{name}": {name}_loss' for name in losses]),
