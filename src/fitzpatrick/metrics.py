@@ -268,4 +268,7 @@ def _ratio(numerator: Array, denominator: Array) -> Array:
 
 
 def _mean(values: Array, sample_weight: Any) -> float:
-    return float(np.average(values, weights=check_weights(sample_weight, values)))
+    weights = check_weights(sample_weight, values)
+    if weights is not None:
+        weights = weights / weights.max()  # their sum may overflow
+    return float(np.average(values, weights=weights))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._set_output import ADAPTERS_MANAGER
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
@@ -17,9 +18,9 @@ from ..losses import Loss
 from ._binary import BinaryLoss
 from ._checks import (
     CONSTRAINTS,
-    check_not_constant,
     check_own_features,
     check_settings,
+    check_total_weight,
     unchanged_on_failure,
 )
 from ._design import Design, make_design
@@ -102,8 +103,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
         X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
-        if settings.standardize:
-            check_not_constant(X, data.weights)
+        check_total_weight(data.weights)
         return data
 
     def _fit_final(
@@ -155,6 +155,30 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         check_is_fitted(self)
         X = check_own_features(self, X, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
+
+        The columns are named by the columns of y that a regressor was fitted with, and by the
+        classes of a classifier. Predictions of one number or one class per sample stay arrays.
+
+        Args:
+            transform: ``"pandas"``, ``"polars"``, or ``"default"`` for NumPy arrays; None changes
+                nothing.
+        """
+        outputs = ("default", "pandas", "polars")
+        if transform not in (*outputs, None):
+            raise ValueError(f"transform must be None or one of {outputs}, got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # which clone() copies
+        return self
+
+    def _in_container(self, prediction: Array, X: Any, names: Any) -> Any:
+        """An array (n, k), or the data frame that :meth:`set_output` asks for."""
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output == "default":
+            return prediction
+        return ADAPTERS_MANAGER.adapters[output].create_container(prediction, X, names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

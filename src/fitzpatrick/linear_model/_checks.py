@@ -1,4 +1,4 @@
-"""Checks at the edge of the estimators: parameters, features, targets."""
+"""Checks at the edge of the estimators: parameters, features, weights."""
 
 import math
 from collections.abc import Iterator
@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ..sets._base import membership_tolerance
 from ._continuation import SOLVERS
-from ._design import constant_columns
 from ._problem import FitSettings
 
 MAX_GRID_SIZE = 1000
+MAX_TOTAL_WEIGHT = 1e100  # sums of squares of gradients stay far from overflow
 
 # What scikit-learn checks by itself, parameter by parameter; each estimator has some of them.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -130,6 +129,19 @@ def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     return X
 
 
+def check_total_weight(weights: Array | None) -> None:
+    """Raise where sums of squares of weighted gradients could overflow."""
+    if weights is None:
+        return
+    largest = float(weights.max())
+    if largest > MAX_TOTAL_WEIGHT / len(weights):
+        raise ValueError(
+            f"a sample has the weight {largest:.3g}, and sums of squares overflow; divide the "
+            "weights of all samples and alpha by the same number, which leaves the coefficients as "
+            "they are"
+        )
+
+
 def _merge_duplicates(X: Array) -> Array:
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which may be the user's
@@ -146,76 +158,3 @@ def _check_squares(X: Array) -> None:
             f"X holds an entry of size {largest:.3g}, and sums of squares overflow {X.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
         )
-
-
-def check_not_constant(X: Array, weights: Array | None) -> None:
-    """Raise for columns that ``standardize`` cannot scale."""
-    columns = constant_columns(X, weights)
-    if columns.size:
-        some = ", ".join(map(str, columns[:5])) + (", …" if columns.size > 5 else "")
-        raise ValueError(
-            f"standardize=True divides by standard deviations, and {columns.size} of the "
-            f"{X.shape[1]} columns of X are constant (columns {some}); drop them, for instance "
-            "with sklearn.feature_selection.VarianceThreshold(), or set standardize=False"
-        )
-
-
-def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
-    """Targets (n, k), or (n,) off the simplex, in float64: dense or CSR.
-
-    Whether they are in the domain of the loss is checked where they are bound to it.
-    """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    y = check_array(
-        y,
-        accept_sparse="csr",
-        dtype="numeric",
-        ensure_2d=False,
-        ensure_all_finite=False,
-        input_name="y",
-    )
-    check_consistent_length(X, y)
-    on_simplex = loss.regularizer.domain.has_labels
-    if y.ndim == 1 and on_simplex:
-        raise ValueError(
-            f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
-            "class labels use FitzpatrickClassifier"
-        )
-    if sparse.issparse(y):
-        y = sparse.csr_array(y)
-    _check_finite(y)
-    return _sum_to_one(y) if on_simplex else y.astype(np.float64, copy=False)
-
-
-def _check_finite(y: Array) -> None:
-    """Raise with the place of the first NaN or infinity."""
-    if np.isfinite(y.data if sparse.issparse(y) else y).all():
-        return
-    entries = sparse.coo_array(y if y.ndim == 2 else y[:, None])
-    at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-    value = "NaN" if np.isnan(entries.data[at]) else "infinity"
-    raise ValueError(
-        f"Input y contains {value} in row {entries.row[at]}, column {entries.col[at]}; drop the "
-        "row or give it a target"
-    )
-
-
-def _sum_to_one(y: Array) -> Array:
-    """Proportions in float64, without what rounding to their own dtype has done to their sums.
-
-    Along an intercept for all classes the objective is flat only if they sum to one. Rows that do
-    not, up to rounding, are left for the loss to name.
-    """
-    rounded = y.data if sparse.issparse(y) else y
-    slack = membership_tolerance(rounded if y.dtype.kind == "f" else np.empty(0))
-    exact = y.astype(np.float64, copy=False)
-    totals = exact.sum(axis=1)
-    if (totals == 1).all():
-        return exact
-    if (np.abs(totals - 1) > slack).any():
-        return y
-    if not sparse.issparse(exact):
-        return np.asarray(exact / totals[:, None])
-    per_entry = np.repeat(totals, np.diff(exact.indptr))
-    return sparse.csr_array((exact.data / per_entry, exact.indices, exact.indptr), shape=y.shape)

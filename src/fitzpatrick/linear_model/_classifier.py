@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from .._array import Array
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
+from ._targets import check_labels
 
 
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -24,7 +22,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
             )
-        y = self._check_labels(y, X)
+        y = check_labels(y, X)
         self.classes_, labels = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
@@ -42,17 +40,6 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 )
         return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
-    def _check_labels(self, y: Any, X: Array) -> Array:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        return y
-
     def _class_weights(self, labels: Array, weights: Array | None) -> Array:
         """One weight per class; ``"balanced"`` gives all classes the same total weight."""
         if self.class_weight == "balanced":
@@ -67,7 +54,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return by_class
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = self._check_labels(y, X)
+        y = check_labels(y, X)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(
@@ -93,7 +80,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
         scores = self._scores(X)
         theta = with_zero_score(scores) if scores.shape[1] == 1 else scores
-        return get_loss(self.loss_).link(theta)
+        return self._in_container(get_loss(self.loss_).link(theta), X, self.classes_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
@@ -119,7 +106,8 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             the loss's own. The best one depends on the data; search it as you search alpha.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
-            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
+            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given. Constant
+            features have coefficient 0.
         class_weight: weights of the classes as a dict, which multiply those of the samples, or
             ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or

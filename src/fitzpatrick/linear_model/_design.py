@@ -34,7 +34,10 @@ from ._rotation import principal_directions, rotation_pays
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Shift and scale of each feature; ones and zeros where a feature is left as it is."""
+    """Shift and scale of each feature; zeros and ones where a feature is left as it is.
+
+    A feature of infinite scale is all zeros for the model, and its coefficient is zero.
+    """
 
     shift: Array
     scale: Array
@@ -43,7 +46,7 @@ class Scaling:
 def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool) -> Scaling:
     """Weighted means, and standard deviations with ``standardize``, in float64.
 
-    A constant column is shifted by its value, which leaves exact zeros, and has scale 1.
+    With ``standardize``, a constant column has an infinite scale.
     """
     n_features = X.shape[1]
     if not center:
@@ -53,7 +56,7 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     mean, variance = _moments(X, weights)
     low, high = _range(X)
     constant = _is_constant(low, high, X.dtype) | (variance == 0)
-    return Scaling(np.where(constant, low, mean), np.where(constant, 1.0, np.sqrt(variance)))
+    return Scaling(mean, np.where(constant, np.inf, np.sqrt(variance)))
 
 
 def constant_columns(
@@ -61,8 +64,8 @@ def constant_columns(
 ) -> Array:
     """Indices of the columns that hold one value only, in the rows of positive weight.
 
-    Centered features have nothing to learn from them; ``standardize`` cannot scale them. Where
-    nothing is centered, a column of ones is an intercept: ``zero_only`` names columns of zeros.
+    There is nothing to learn from them once they are centered. Where nothing is centered, a column
+    of ones is an intercept: ``zero_only`` names columns of zeros.
 
     Example:
         >>> constant_columns(np.asarray([[1.0, 7.0, 0.0], [2.0, 7.0, 0.0]]))
@@ -190,7 +193,8 @@ class Design(ABC):
     def from_original(self, coef: Array, intercept: Array) -> Array:
         """The parameters of given coefficients; without an intercept, b is left behind."""
         parameters = np.empty((self.n_parameters, coef.shape[0]))
-        parameters[: self.n_penalized] = self._from_features((coef * self.scaling.scale).T)
+        scale = np.where(np.isinf(self.scaling.scale), 0.0, self.scaling.scale)
+        parameters[: self.n_penalized] = self._from_features((coef * scale).T)
         if self.fit_intercept:
             parameters[-1] = intercept + coef @ self.scaling.shift
         return self.place(parameters)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
-from ._checks import check_features, check_grid, check_not_constant, check_solver
+from ._checks import check_features, check_grid, check_solver, check_total_weight
 from ._problem import Callback, Coefficients, FitSettings, FittedModel
+from ._targets import check_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +95,8 @@ def fit_path(
     check_solver(solver, settings.loss)
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    if standardize:
-        check_not_constant(X, weights)
-    if not sparse.issparse(Y):
-        Y = np.asarray(Y)
+    check_total_weight(weights)
+    Y = check_numbers(Y)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
     if device is None:
