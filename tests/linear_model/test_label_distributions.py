@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.label_distributions import PUBLISHED, load, ten_folds
 
 

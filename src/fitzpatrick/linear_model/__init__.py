@@ -7,13 +7,14 @@ from ._design import constant_columns
 from ._path import LinearPath, describe_device, fit_path
 from ._problem import FittedModel
 from ._regressor import ProportionRegressor
-from .solvers import Status
+from .solvers import Iteration, Status
 
 __all__ = [
     "DEFAULT_ALPHAS",
     "FittedModel",
     "FitzpatrickClassifier",
     "FitzpatrickClassifierCV",
+    "Iteration",
     "LinearPath",
     "ProportionRegressor",
     "ProportionRegressorCV",

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from ._checks import (
 from ._design import Design, make_design
 from ._problem import FitSettings, FittedModel, Problem
 from ._threads import limited_blas
-from .solvers import Status
+from .solvers import IterationCallback, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +83,26 @@ class Data:
         return Problem(design, bound, self.n_scores, self.weights, settings)
 
 
+# The parameters of an estimator are its fields: scikit-learn reads them off the constructor.
+parameters = dataclass(eq=False, repr=False)
+
+
+@parameters
 class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Scores X Wᵀ + b, learned with a loss, a penalty and a solver."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+
+    loss: str | Loss = "fitzpatrick_logistic"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = False
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int = 1000
+    verbose: int = 0
+    n_threads: int | None = None
+    callback: IterationCallback | None = None
 
     @abstractmethod
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
@@ -126,7 +142,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
 
     def _set_model(self, model: FittedModel, loss: Loss, dtype: Any) -> None:
         """Set the attributes of a fit."""
-        self.loss_ = self.loss
+        self.loss_: Any = self.loss
         self.tightness_ = loss.tightness
         self.coef_ = model.coef.astype(dtype)
         self.intercept_ = model.intercept.astype(dtype)
@@ -186,35 +202,14 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         return tags
 
 
+@parameters
 class SinglePenalty(LinearModel):
     """The parameters of an estimator with one alpha and one tightness."""
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        tightness: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.tightness = tightness
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    _: KW_ONLY
+    tightness: float | None = None
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features X (n, d), dense or sparse.

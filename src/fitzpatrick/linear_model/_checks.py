@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -34,6 +35,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": [Interval(Integral, 0, None, closed="left")],
     "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": [Integral, None],
+    "callback": [callable, None],
 }
 
 
@@ -52,16 +54,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 def check_settings(estimator: Any, tightness: float | None = None) -> FitSettings:
     """The parameters that all estimators share."""
     estimator._validate_params()
-    settings = FitSettings(
-        loss=get_loss(estimator.loss, tightness),
-        fit_intercept=bool(estimator.fit_intercept),
-        standardize=bool(estimator.standardize),
-        solver=estimator.solver,
-        tol=float(estimator.tol),
-        max_iter=int(estimator.max_iter),
-        verbose=int(estimator.verbose),
-        n_threads=estimator.n_threads,
-    )
+    given = {field.name: getattr(estimator, field.name) for field in fields(FitSettings)}
+    settings = FitSettings(**{**given, "loss": get_loss(estimator.loss, tightness)})
     check_solver(settings.solver, settings.loss)
     return settings
 

@@ -1,5 +1,6 @@
 """Classification with a loss on the simplex."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,17 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .._array import Array
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, SinglePenalty
+from ._base import Data, LinearModel, SinglePenalty, parameters
 from ._binary import with_zero_score
 from ._targets import check_labels
 
 
+@parameters
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
+
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         if not loss.regularizer.domain.has_labels:
@@ -88,6 +93,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             return np.log(self.predict_proba(X))
 
 
+@parameters
 class FitzpatrickClassifier(SinglePenalty, ClassModel):
     r"""Linear classifier with a Fitzpatrick or Fenchel-Young loss on the simplex.
 
@@ -122,6 +128,9 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             and classes were; the optimum is the same.
         verbose: print the progress every so many iterations; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
+        callback: called with an :class:`~fitzpatrick.linear_model.Iteration` after each iteration
+            of the solver and at its start: its number, the objective, the gradient norm, the
+            seconds so far. An error that it raises ends the fit, and the estimator stays as it was.
 
     Attributes:
         classes_: the labels, sorted, shape (k,).
@@ -144,34 +153,3 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
         >>> model.predict_proba(X[:1]).round(3)
         array([[1., 0., 0.]])
     """
-
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        tightness: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            alpha,
-            tightness=tightness,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            verbose=verbose,
-            n_threads=n_threads,
-        )
-        self.class_weight = class_weight

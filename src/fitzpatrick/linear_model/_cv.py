@@ -3,7 +3,7 @@
 import copy
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from .. import metrics
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel
+from ._base import Data, LinearModel, parameters
 from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._problem import FitSettings
@@ -34,41 +34,18 @@ class HeldOut:
     weights: Array | None
 
 
+@parameters
 class CrossValidated(LinearModel):
     """Fit a path of penalties on the training part of each fold, score it on the other part."""
 
     _default_scoring: ClassVar[str]
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        tightnesses: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.tightnesses = tightnesses
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs
+    alphas: Any = DEFAULT_ALPHAS
+    _: KW_ONLY
+    tightnesses: Any = None
+    cv: Any = None
+    scoring: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
@@ -234,6 +211,7 @@ def _score_paths(
     return scores, unfinished
 
 
+@parameters
 class ProportionRegressorCV(CrossValidated, ProportionModel):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
@@ -254,7 +232,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default minus the squared error summed over
             classes.
-        verbose: print the progress of every fit; 0 is silent.
+        verbose, callback: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the
+            folds, then that of the chosen pair. With ``n_jobs``, the former are in other processes.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
 
@@ -282,6 +261,7 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     _default_scoring = "squared_error"
 
 
+@parameters
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
@@ -291,7 +271,8 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
-        alphas, tightnesses, verbose, n_threads, n_jobs: as in :class:`ProportionRegressorCV`.
+        alphas, tightnesses, verbose, callback, n_threads, n_jobs: as in
+            :class:`ProportionRegressorCV`.
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
@@ -319,38 +300,3 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     """
 
     _default_scoring = "accuracy"
-
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        tightnesses: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            alphas,
-            tightnesses=tightnesses,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            cv=cv,
-            scoring=scoring,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            verbose=verbose,
-            n_threads=n_threads,
-            n_jobs=n_jobs,
-        )
-        self.class_weight = class_weight

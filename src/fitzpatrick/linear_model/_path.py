@@ -11,7 +11,7 @@ from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
 from ._checks import check_features, check_grid, check_solver, check_total_weight
-from ._problem import Callback, Coefficients, FitSettings, FittedModel
+from ._problem import Coefficients, FitSettings, FittedModel, ModelCallback
 from ._targets import check_numbers
 
 
@@ -55,7 +55,7 @@ def fit_path(
     n_threads: int | None = None,
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: Callback | None = None,
+    callback: ModelCallback | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 

@@ -14,7 +14,7 @@ from ._continuation import Continuation
 from ._design import Design
 from ._objective import Objective, Point
 from ._threads import blas_threads, limited_blas
-from .solvers import Result, Status, Stopping
+from .solvers import IterationCallback, Result, Status, Stopping
 
 # Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
 PATIENCE, PATIENCE_AT_KINKS = 20, 200
@@ -34,6 +34,7 @@ class FitSettings:
     max_iter: int = 1000
     verbose: int = 0
     n_threads: int | None = None
+    callback: IterationCallback | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class FittedModel:
     status: Status
 
 
-Callback = Callable[[FittedModel], None]
+ModelCallback = Callable[[FittedModel], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Problem:
         self,
         alphas: Iterable[float],
         start: Coefficients | None = None,
-        callback: Callback | None = None,
+        callback: ModelCallback | None = None,
         *,
         resumable: bool = False,
     ) -> list[FittedModel]:

@@ -9,11 +9,12 @@ from sklearn.utils.validation import _get_feature_names
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
-from ._base import Data, LinearModel, SinglePenalty
+from ._base import Data, LinearModel, SinglePenalty, parameters
 from ._problem import FittedModel
 from ._targets import check_proportions
 
 
+@parameters
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets and predictions (n, k) in the domain of the loss."""
 
@@ -69,6 +70,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         return tags
 
 
+@parameters
 class ProportionRegressor(SinglePenalty, ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
@@ -89,8 +91,8 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
         tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
             its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
             the loss's own. The best one depends on the data; search it as you search alpha.
-        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads: as in
-            :class:`FitzpatrickClassifier`.
+        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads, callback:
+            as in :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
