@@ -91,5 +91,5 @@ def test_a_callback_ends_a_fit_by_an_error() -> None:
 def test_a_callback_is_a_parameter() -> None:
     model = ProportionRegressor(callback=print)
     assert clone(model).callback is print
-    with pytest.raises(ValueError, match="'callback' parameter .* must be a callable or None"):
+    with pytest.raises(ValueError, match=r"'callback' parameter .* must be a callable or None"):
         ProportionRegressor(callback="print").fit(X, Y)
