@@ -4,7 +4,7 @@ from ._checks import check_features
 from ._classifier import FitzpatrickClassifier
 from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
 from ._design import constant_columns
-from ._path import LinearPath, describe_device, fit_path
+from ._path import LinearPath, fit_path
 from ._problem import FittedModel
 from ._regressor import ProportionRegressor
 from .solvers import Iteration, Status
@@ -21,6 +21,5 @@ __all__ = [
     "Status",
     "check_features",
     "constant_columns",
-    "describe_device",
     "fit_path",
 ]

@@ -6,19 +6,21 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
-from .._array import Array
+from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from .._weights import check_weights
 from ..losses import Loss
 from ._binary import BinaryLoss
 from ._checks import (
     CONSTRAINTS,
     check_own_features,
+    check_same_place,
     check_settings,
     check_total_weight,
     unchanged_on_failure,
@@ -29,13 +31,20 @@ from ._threads import limited_blas
 from .solvers import IterationCallback, Status
 
 
+def take_rows(X: Array, rows: Array) -> Array:
+    """Some rows of features."""
+    if is_foreign(X):
+        return namespace(X).take(X, as_library(rows, X), axis=0)
+    return X[rows]
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """Checked inputs of a fit.
 
     Args:
-        X: features, dense or sparse.
-        targets: (n, k) dense or CSR, or integer labels (n,).
+        X: features, dense, of any array library, or sparse.
+        targets: (n, k) in NumPy or CSR, or integer labels (n,).
         n_classes: k.
         weights: None for ones.
         binary: whether two classes share one row of coefficients.
@@ -55,7 +64,8 @@ class Data:
     def take(self, rows: Array) -> "Data":
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
-        return Data(self.X[rows], self.targets[rows], self.n_classes, weights, self.binary)
+        X = take_rows(self.X, rows)
+        return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
 
     def without_zero_weights(self) -> "Data":
         """The samples that count."""
@@ -76,8 +86,8 @@ class Data:
 
     def problem(self, settings: FitSettings, design: Design) -> Problem:
         """The loss bound to the targets."""
-        loss = engines.bind(
-            settings.loss, self.targets, self.n_classes, self.X.dtype, settings.n_threads
+        loss = engines.bind_like(
+            settings.loss, self.targets, self.n_classes, design.like, settings.n_threads
         )
         bound = BinaryLoss(loss) if self.binary else loss
         return Problem(design, bound, self.n_scores, self.weights, settings)
@@ -132,7 +142,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         """Fit, set the fitted attributes, and warn where the fit did not converge."""
         data = data.without_zero_weights()
         model = data.problem(settings, data.design(settings)).fit(alpha, start)
-        self._set_model(model, settings.loss, data.X.dtype)
+        self._set_model(model, settings.loss, data.X)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
@@ -140,12 +150,16 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
                 stacklevel=5,
             )
 
-    def _set_model(self, model: FittedModel, loss: Loss, dtype: Any) -> None:
-        """Set the attributes of a fit."""
+    def _set_model(self, model: FittedModel, loss: Loss, X: Array) -> None:
+        """Set the attributes of a fit, with coefficients where X is and in its dtype."""
+        like = X.data if sparse.issparse(X) else X
+        xp = namespace(like)
         self.loss_: Any = self.loss
         self.tightness_ = loss.tightness
-        self.coef_ = model.coef.astype(dtype)
-        self.intercept_ = model.intercept.astype(dtype)
+        self.coef_, self.intercept_ = (
+            xp.astype(as_library(array, like), like.dtype)
+            for array in (model.coef, model.intercept)
+        )
         self.objective_ = model.objective
         self.gradient_norm_ = model.gradient_norm
         self.n_iter_ = model.n_iter
@@ -170,7 +184,9 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         """θ, with one column per row of coef_."""
         check_is_fitted(self)
         X = check_own_features(self, X, reset=False)
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        if is_foreign(X) or is_foreign(self.coef_):
+            check_same_place(X, self.coef_)
+        return X @ self.coef_.T + self.intercept_
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
@@ -194,11 +210,13 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         if output == "default":
             return prediction
-        return ADAPTERS_MANAGER.adapters[output].create_container(prediction, X, names)
+        adapter = ADAPTERS_MANAGER.adapters[output]
+        return adapter.create_container(to_numpy(prediction), X, to_numpy(names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = True
         return tags
 
 
@@ -233,9 +251,10 @@ class SinglePenalty(LinearModel):
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
-        if self.coef_.shape != shape:
+        if (fitted := tuple(self.coef_.shape)) != shape:
             raise ValueError(
-                f"warm_start=True continues from coefficients of shape {self.coef_.shape}, and "
+                f"warm_start=True continues from coefficients of shape {fitted}, and "
                 f"these data need {shape}; set warm_start=False to begin anew"
             )
-        return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
+        coef, intercept = to_numpy(self.coef_), to_numpy(self.intercept_)
+        return coef.astype(np.float64), intercept.astype(np.float64)

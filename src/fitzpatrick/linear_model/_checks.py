@@ -7,13 +7,15 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
+import array_api_compat
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from .._array import Array
+from .._array import Array, dtype_name, is_foreign, is_torch, namespace
 from ..losses import Loss, get_loss
 from ._continuation import SOLVERS
 from ._problem import FitSettings
@@ -95,31 +97,79 @@ def check_grid(values: Any, name: str) -> Array:
     return grid
 
 
-_FEATURE_OPTIONS: dict[str, Any] = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "order": "C",
-}
-
-
 def check_features(X: Any, dtype: Any = None) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
+
+    Arrays of other libraries stay where they are.
 
     Args:
         X: features (n, d).
         dtype: float32 or float64; by default that of X, and float64 for other numbers.
     """
-    options = _FEATURE_OPTIONS if dtype is None else {**_FEATURE_OPTIONS, "dtype": dtype}
-    X = _merge_duplicates(check_array(X, input_name="X", **options))
+    if is_foreign(X):
+        X = _check_foreign(X, dtype)
+    else:
+        dtypes = (np.float64, np.float32) if dtype is None else dtype
+        X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
+        X = _merge_duplicates(X)
     _check_squares(X)
     return X
 
 
+def _check_foreign(X: Array, dtype: Any) -> Array:
+    """The checks of scikit-learn for an array of another library, whatever its configuration."""
+    X = X.detach() if is_torch(X) else X
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
+    if dtype is None:
+        dtype = X.dtype if dtype_name(X) in ("float32", "float64") else xp.float64
+    else:
+        dtype = getattr(xp, np.dtype(dtype).name)
+    X = xp.astype(X, dtype, copy=False)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity")
+    return _check_writable(X)
+
+
 def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """The same for an estimator, which remembers the number and the names of its features."""
-    X = _merge_duplicates(validate_data(estimator, X, reset=reset, **_FEATURE_OPTIONS))
+    """The same for an estimator, which remembers the number and the names of its features.
+
+    Arrays of other libraries stay what they are if scikit-learn's ``array_api_dispatch`` is on.
+    """
+    X = X.detach() if is_torch(X) else X
+    xp, _ = get_namespace(X)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=("csr", "csc"),
+        dtype=(xp.float64, xp.float32),
+        order="C",
+    )
+    X = _check_writable(X) if is_foreign(X) else _merge_duplicates(X)
     if reset:
         _check_squares(X)
+    return X
+
+
+def check_same_place(X: Array, coef: Array) -> None:
+    """Raise unless features to predict from are of the library and on the device of the fit."""
+    places = [(type(array), array_api_compat.device(array)) for array in (X, coef)]
+    if places[0] != places[1]:
+        given, fitted = (f"{kind.__module__}.{kind.__name__} on {at}" for kind, at in places)
+        raise ValueError(
+            "X must use the same namespace and the same device as the X of fit(): it is "
+            f"{given}, and the model was fitted to {fitted}; convert X, or fit again"
+        )
+
+
+def _check_writable(X: Array) -> Array:
+    if not array_api_compat.is_writeable_array(X):
+        raise TypeError(
+            f"X is a {type(X).__module__}.{type(X).__name__}, which cannot be changed in place, as "
+            "the solvers need it; use np.asarray(X), or arrays of PyTorch or CuPy"
+        )
     return X
 
 
@@ -146,8 +196,9 @@ def _merge_duplicates(X: Array) -> Array:
 def _check_squares(X: Array) -> None:
     """Raise where sums of squares of features would overflow."""
     entries = X.data if sparse.issparse(X) else X
-    largest = max(-float(entries.min(initial=0)), float(entries.max(initial=0)))
-    if largest > math.sqrt(np.finfo(X.dtype).max / max(X.size, 1)):
+    xp, size = namespace(entries), math.prod(entries.shape)
+    largest = max(-float(xp.min(entries)), float(xp.max(entries))) if size else 0.0
+    if largest > math.sqrt(xp.finfo(entries.dtype).max / max(size, 1)):
         raise ValueError(
             f"X holds an entry of size {largest:.3g}, and sums of squares overflow {X.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"

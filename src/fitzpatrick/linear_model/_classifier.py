@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._array import Array
+from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel, SinglePenalty, parameters
 from ._binary import with_zero_score
@@ -27,16 +27,18 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
             )
-        y = check_labels(y, X)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        n_classes = len(self.classes_)
+        classes, labels = np.unique(check_labels(y, X), return_inverse=True)
+        n_classes = len(classes)
         if n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
-                f"{self.classes_[0]!r}"
+                f"{classes[0]!r}"
             )
+        # numbers go with features of another library; words stay in NumPy, as predictions do
+        goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
+        self.classes_ = as_library(classes, X) if goes_with_X else classes
         if self.class_weight is not None:
-            by_class = self._class_weights(labels, weights)[labels]
+            by_class = self._class_weights(labels, classes, weights)[labels]
             weights = by_class if weights is None else by_class * weights
             if not weights.any():
                 raise ValueError(
@@ -45,13 +47,13 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 )
         return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
-    def _class_weights(self, labels: Array, weights: Array | None) -> Array:
+    def _class_weights(self, labels: Array, classes: Array, weights: Array | None) -> Array:
         """One weight per class; ``"balanced"`` gives all classes the same total weight."""
         if self.class_weight == "balanced":
             totals = np.bincount(labels, weights=weights)
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        by_class = compute_class_weight(self.class_weight, classes=classes, y=classes)
         if not (np.isfinite(by_class) & (by_class >= 0)).all():
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0, got {self.class_weight!r}"
@@ -60,7 +62,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
         y = check_labels(y, X)
-        unknown = np.setdiff1d(y, self.classes_)
+        unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(
                 f"y holds classes that are not in the samples of the fit: {unknown[:5].tolist()}"
@@ -68,7 +70,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return y
 
     def _as_given(self, targets: Array) -> Array:
-        return self.classes_[targets]
+        return to_numpy(self.classes_)[targets]
 
     def decision_function(self, X: Any) -> Array:
         """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
@@ -78,19 +80,26 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
     def predict(self, X: Any) -> Array:
         """The class of the largest score, for each sample."""
         scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        if is_foreign(self.classes_):
+            return xp.take(self.classes_, best)
+        return self.classes_[to_numpy(best)]
 
     def predict_proba(self, X: Any) -> Array:
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
+        return self._in_container(self._probabilities(X), X, self.classes_)
+
+    def _probabilities(self, X: Any) -> Array:
         scores = self._scores(X)
         theta = with_zero_score(scores) if scores.shape[1] == 1 else scores
-        return self._in_container(get_loss(self.loss_).link(theta), X, self.classes_)
+        return get_loss(self.loss_).link(theta)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
+        probabilities = self._probabilities(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return self._in_container(namespace(probabilities).log(probabilities), X, self.classes_)
 
 
 @parameters

@@ -13,10 +13,10 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from .. import metrics
-from .._array import Array
+from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, parameters
+from ._base import Data, LinearModel, parameters, take_rows
 from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._problem import FitSettings
@@ -85,6 +85,9 @@ class CrossValidated(LinearModel):
         chosen = self._choose(scores, losses)
         self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
         self._fit_final(data, replace(settings, loss=chosen), self.alpha_)
+        if is_foreign(data.X):
+            for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
+                setattr(self, name, as_library(getattr(self, name), data.X))
         unfinished = sum(count for _, count in results)
         if unfinished:
             self._warn(
@@ -104,7 +107,9 @@ class CrossValidated(LinearModel):
         """The two parts of each fold, made one at a time."""
         y = self._as_given(data.targets)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
-        folds = list(splitter.split(data.X, y, groups))
+        folds = list(
+            splitter.split(np.empty((len(y), 0)) if is_foreign(data.X) else data.X, y, groups)
+        )
         if not folds:
             raise ValueError(f"cv={self.cv!r} makes no folds; give a number of folds or a splitter")
         for i, (train, held_out) in enumerate(folds):
@@ -114,7 +119,7 @@ class CrossValidated(LinearModel):
             (
                 data.take(train),
                 HeldOut(
-                    data.X[held_out],
+                    take_rows(data.X, held_out),
                     self._as_given(data.targets[held_out]),
                     None if weights is None else weights[held_out],
                 ),
@@ -193,8 +198,12 @@ def _score_paths(
     For each loss the alphas are fitted from strong to weak; all losses share one design.
     """
     y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
-    weighted = held_out.weights is not None and _takes_weights(scorer)
-    extra = {"sample_weight": held_out.weights} if weighted else {}
+    weights = held_out.weights
+    if is_foreign(held_out.X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
+        y = as_library(y, held_out.X)
+        weights = None if weights is None else as_library(weights, held_out.X)
+    weighted = weights is not None and _takes_weights(scorer)
+    extra = {"sample_weight": weights} if weighted else {}
     order = np.argsort(-alphas)
     scores = np.empty((len(alphas), len(losses)))
     unfinished = 0
@@ -205,7 +214,7 @@ def _score_paths(
     for j, loss in enumerate(losses):
         problem = data.problem(replace(settings, loss=loss), design)
         for i, fitted in zip(order, problem.path(alphas[order]), strict=True):
-            probe._set_model(fitted, loss, data.X.dtype)
+            probe._set_model(fitted, loss, data.X)
             scores[i, j] = scorer(probe, held_out.X, y, **extra)
             unfinished += not fitted.status.converged
     return scores, unfinished

@@ -1,4 +1,4 @@
-"""Models of several penalties by one call, with NumPy or on a PyTorch device."""
+"""Models of several penalties by one call, wherever the features are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,6 @@ def fit_path(
     fit_intercept: bool = True,
     standardize: bool = False,
     sample_weight: Any = None,
-    device: str | None = None,
     solver: str = "auto",
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -62,7 +61,8 @@ def fit_path(
     Each fit starts where those before it suggest; paths from strong to weak penalties are fastest.
 
     Args:
-        X: features (n, d), dense or sparse; on a device they become dense.
+        X: features (n, d), dense or sparse. Arrays of other libraries, such as PyTorch tensors on a
+            GPU, stay where they are, and everything large is computed there.
         Y: targets (n, k) in the domain of the loss, dense or sparse, or integer labels (n,).
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
         alphas: strengths of the penalty, in the order in which they are fitted.
@@ -70,7 +70,6 @@ def fit_path(
         fit_intercept: whether to learn b.
         standardize: whether the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,).
-        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
         solver: as in :class:`ProportionRegressor`.
         tol: as in :class:`ProportionRegressor`.
         max_iter: as in :class:`ProportionRegressor`.
@@ -99,32 +98,6 @@ def fit_path(
     Y = check_numbers(Y)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
-    if device is None:
-        problem = data.problem(settings, data.design(settings))
-    else:
-        from ._device import device_problem
-
-        problem = device_problem(data, settings, device)
+    problem = data.problem(settings, data.design(settings))
     grid = check_grid(alphas, "alphas")
     return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
-
-
-def describe_device(device: str | None) -> str:
-    """What computes a :func:`fit_path` with that ``device``, in words.
-
-    Raises:
-        ImportError: if PyTorch is not installed.
-        ValueError: if PyTorch cannot compute on the device here.
-
-    Example:
-        >>> describe_device(None)
-        'NumPy'
-    """
-    if device is None:
-        return "NumPy"
-    import torch
-
-    from ._device import find_device
-
-    found = find_device(device)
-    return torch.cuda.get_device_name(found) if found.type == "cuda" else f"PyTorch {found}"

@@ -5,9 +5,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from .._array import Array
+from .._array import Array, eps
 from ..engines import BoundLoss
 from ..losses import Loss
 from ._continuation import Continuation
@@ -133,14 +131,14 @@ class Problem:
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
-        design, eps = self.design, float(np.finfo(self.design.dtype).eps)
+        design, precision = self.design, eps(self.design.like)
         return Stopping(
             tol=self.settings.tol,
             reference=self.at_zero.gradient_norm,
             # of a sum over the samples of features times numbers of at most 1
-            noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
+            noise=precision * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
             max_iter=self.settings.max_iter,
-            eps=eps,
+            eps=precision,
             patience=PATIENCE_AT_KINKS if self.objective.has_kinks else PATIENCE,
         )
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _get_feature_names
@@ -44,7 +45,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         prediction = get_loss(self.loss_).link(scores)
         if self._is_single:
             return prediction[:, 0]
-        names = [f"y{j}" for j in range(prediction.shape[1])]
+        names = np.asarray([f"y{j}" for j in range(prediction.shape[1])])
         return self._in_container(prediction, X, getattr(self, "target_names_in_", names))
 
     @property
@@ -127,7 +128,7 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
             parameters: further ones of the constructor, such as ``tightness``.
         """
         regressor = cls(loss, model.alpha, **parameters)
-        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef.dtype)
+        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef)
         regressor._is_single, regressor._target_names = False, None
         regressor.n_features_in_ = model.coef.shape[1]
         return regressor

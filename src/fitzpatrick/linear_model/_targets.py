@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._array import Array
+from .._array import Array, is_foreign, to_numpy
 from ..losses import Loss
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ..sets._base import membership_tolerance
@@ -18,9 +18,8 @@ NORMALIZE = "label_proportions(y) of fitzpatrick.preprocessing divides each row 
 
 
 def check_labels(y: Any, X: Array) -> Array:
-    """Class labels (n,)."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
+    """Class labels (n,), in NumPy."""
+    y = _on_host(y)
     try:
         y = column_or_1d(y, warn=True)
     except ValueError as error:
@@ -42,12 +41,10 @@ def check_labels(y: Any, X: Array) -> Array:
 
 
 def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
-    """Targets (n, k), or (n,) off the simplex, in float64: dense or CSR.
+    """Targets (n, k), or (n,) off the simplex, in float64: dense NumPy or CSR.
 
     Whether they are in the domain of the loss is checked where they are bound to it.
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
     y = check_numbers(y)
     check_consistent_length(X, y)
     on_simplex = loss.regularizer.domain.has_labels
@@ -62,8 +59,15 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
     return _sum_to_one(y, loss) if on_simplex else y.astype(np.float64, copy=False)
 
 
+def _on_host(y: Any) -> Any:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    return to_numpy(y) if is_foreign(y) else y
+
+
 def check_numbers(y: Any) -> Array:
-    """Numbers in a dtype that the losses take, dense or CSR."""
+    """Numbers in a dtype that the losses take, dense NumPy or CSR."""
+    y = _on_host(y)
     try:
         y = check_array(
             y,
