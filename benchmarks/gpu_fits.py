@@ -1,13 +1,13 @@
 """Fits of CUDA tensors against fits of NumPy arrays: objectives, times, and where the time goes.
 
     FITZPATRICK_DATA=DIR python benchmarks/gpu_fits.py pack fits.npz [name ...]
-    python benchmarks/gpu_fits.py run fits.npz [--losses a,b] [--alpha 1] [--device cuda] [--profile]
+    python benchmarks/gpu_fits.py run fits.npz [--losses a,b] [--alpha 1] [--profile]
 
-``pack`` writes training features and label proportions of data sets into one file; ``run`` needs
-that file, NumPy, SciPy, scikit-learn and PyTorch, nothing else. It fits a ``ProportionRegressor`` of
-standardized features on the CPU and, as scikit-learn's users do it, to tensors on the device under
-``array_api_dispatch``. The first fit on the device includes its start and the compilation of
-kernels; the later ones are warm. It ends with an error if an objective differs by more than 1e-8.
+``pack`` writes the training parts of data sets into one file; ``run`` needs that file, NumPy,
+SciPy, scikit-learn and PyTorch, nothing else. It fits a ``ProportionRegressor`` of standardized
+features on the CPU and, under ``array_api_dispatch``, to tensors on the device. The first fit on
+the device includes its start and the compilation of kernels; the later ones are warm. It ends with
+an error if an objective differs by more than 1e-8.
 """
 
 import argparse
@@ -37,14 +37,13 @@ def pack(file: str, names: list[str]) -> None:
 
     from fitzpatrick.datasets import load_dataset
 
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name in names or SETS:
         train = load_dataset(name).train.labelled()
         X = train.X.toarray() if sparse.issparse(train.X) else np.asarray(train.X)
-        Y = train.Y.toarray() if sparse.issparse(train.Y) else np.asarray(train.Y)
         is_binary = bool(np.isin(X, (0, 1)).all())
         arrays[f"{name}_X"] = X.astype(np.uint8 if is_binary else np.float64)
-        arrays[f"{name}_Y"] = Y.astype(np.uint8)
+        arrays[f"{name}_Y"] = np.asarray(train.Y).astype(np.uint8)
     np.savez_compressed(file, **arrays)
 
 

@@ -24,11 +24,11 @@ from fitzpatrick.linear_model import (
     ProportionRegressor,
     ProportionRegressorCV,
     _blocks,
+    _objective,
     fit_path,
 )
 from fitzpatrick.linear_model._base import Data
-from fitzpatrick.linear_model._design import DenseDesign
-from fitzpatrick.linear_model._problem import FitSettings
+from fitzpatrick.linear_model._settings import FitSettings
 from fitzpatrick.losses import get_loss
 
 from .data import features, targets
@@ -307,7 +307,9 @@ def torch_problem(loss, *, intercept=True, tol=1e-10):
     y = generator.dirichlet(np.full(5, 0.4), size=70)
     y[y < 0.1] = 0
     y /= y.sum(axis=1, keepdims=True)
-    settings = FitSettings(get_loss(*loss), intercept, standardize=True, tol=tol, n_threads=1)
+    settings = FitSettings(
+        get_loss(*loss), fit_intercept=intercept, standardize=True, tol=tol, n_threads=1
+    )
     problems = []
     for form in (np.asarray, torch.asarray):
         data = Data(form(x), y, 5, None, binary=False)
@@ -315,22 +317,25 @@ def torch_problem(loss, *, intercept=True, tol=1e-10):
     return problems
 
 
+def set_block_cost(monkeypatch, cost):
+    monkeypatch.setattr(
+        _objective,
+        "block_cost",
+        lambda matrix, n_scores: cost if torch.is_tensor(matrix) else math.inf,
+    )
+
+
 @pytest.fixture
 def cheap_blocks(monkeypatch):
     """Blocks of the preconditioner from the second Newton step on, and how often they are made."""
     made = []
-    whole = DenseDesign.block_inverse
 
-    def counted(self, curvature, ridge):
+    def counted(matrix, curvature, ridge):
         made.append(curvature.shape)
-        return whole(self, curvature, ridge)
+        return _blocks.block_inverse(matrix, curvature, ridge)
 
-    monkeypatch.setattr(
-        DenseDesign,
-        "block_cost",
-        lambda self, n_scores: 0.0 if torch.is_tensor(self.matrix) else math.inf,
-    )
-    monkeypatch.setattr(DenseDesign, "block_inverse", counted)
+    set_block_cost(monkeypatch, 0.0)
+    monkeypatch.setattr(_objective, "block_inverse", counted)
     monkeypatch.setattr(_blocks, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
 
@@ -389,7 +394,7 @@ def test_blocks_save_products(monkeypatch) -> None:
     data = Data(torch.asarray(x), y, 6, None, binary=False)
     products = []
     for cost in (math.inf, 0.0):
-        monkeypatch.setattr(DenseDesign, "block_cost", lambda self, n_scores, cost=cost: cost)
+        set_block_cost(monkeypatch, cost)
         problem = data.problem(settings, data.design(settings))
         products.append(0)
         scores = problem.design.scores

@@ -26,9 +26,10 @@ from ._checks import (
     unchanged_on_failure,
 )
 from ._design import Design, make_design
-from ._problem import FitSettings, FittedModel, Problem
+from ._problem import FittedModel, Problem
+from ._settings import FitParameters, FitSettings
 from ._threads import limited_blas
-from .solvers import IterationCallback, Status
+from .solvers import Status
 
 
 def take_rows(X: Array, rows: Array) -> Array:
@@ -93,26 +94,16 @@ class Data:
         return Problem(design, bound, self.n_scores, self.weights, settings)
 
 
-# The parameters of an estimator are its fields: scikit-learn reads them off the constructor.
-parameters = dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False)
+class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver.
 
-
-@parameters
-class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver."""
+    The parameters are fields: scikit-learn reads them off the constructor that these make.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     loss: str | Loss = "fitzpatrick_logistic"
-    _: KW_ONLY
-    fit_intercept: bool = True
-    standardize: bool = False
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int = 1000
-    verbose: int = 0
-    n_threads: int | None = None
-    callback: IterationCallback | None = None
 
     @abstractmethod
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
@@ -220,7 +211,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         return tags
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class SinglePenalty(LinearModel):
     """The parameters of an estimator with one alpha and one tightness."""
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from .._array import Array, dtype_name, is_foreign, is_torch, namespace
 from ..losses import Loss, get_loss
 from ._continuation import SOLVERS
-from ._problem import FitSettings
+from ._settings import FitSettings
 
 MAX_GRID_SIZE = 1000
 MAX_TOTAL_WEIGHT = 1e100  # sums of squares of gradients stay far from overflow

@@ -1,6 +1,6 @@
 """Classification with a loss on the simplex."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,12 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, SinglePenalty, parameters
+from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
 from ._targets import check_labels
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
 
@@ -102,7 +102,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             return self._in_container(namespace(probabilities).log(probabilities), X, self.classes_)
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class FitzpatrickClassifier(SinglePenalty, ClassModel):
     r"""Linear classifier with a Fitzpatrick or Fenchel-Young loss on the simplex.
 

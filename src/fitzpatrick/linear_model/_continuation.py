@@ -8,17 +8,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._array import Array
 from ._objective import Objective, Point
+from ._settings import FitSettings
 from ._vectors import norm
 from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
-
-if TYPE_CHECKING:
-    from ._problem import FitSettings
 
 Solver = Callable[[Objective, Point, Stopping, Report], Result]
 SOLVERS: dict[str, Solver] = {"newton-cg": newton_cg, "lbfgs": lbfgs}
@@ -35,7 +32,7 @@ class Continuation:
         settings: the loss, the solver, and whom to tell of iterations.
     """
 
-    def __init__(self, objective: Objective, stopping: Stopping, settings: "FitSettings") -> None:
+    def __init__(self, objective: Objective, stopping: Stopping, settings: FitSettings) -> None:
         self._objective = objective
         self._stopping = stopping
         self._use_newton = settings.solver != "lbfgs" and settings.loss.regularizer.has_curvature

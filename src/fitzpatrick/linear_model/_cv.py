@@ -16,11 +16,11 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, parameters, take_rows
+from ._base import Data, LinearModel, take_rows
 from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
-from ._problem import FitSettings
 from ._regressor import ProportionModel
+from ._settings import FitSettings
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
 
@@ -34,7 +34,7 @@ class HeldOut:
     weights: Array | None
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class CrossValidated(LinearModel):
     """Fit a path of penalties on the training part of each fold, score it on the other part."""
 
@@ -220,7 +220,7 @@ def _score_paths(
     return scores, unfinished
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class ProportionRegressorCV(CrossValidated, ProportionModel):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
@@ -270,13 +270,11 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     _default_scoring = "squared_error"
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    For each fold and tightness a path of models is fitted from the strongest penalty to the
-    weakest, each started at the one before; the pair with the best mean score is fitted to all
-    samples.
+    It does so as :class:`ProportionRegressorCV` does.
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
@@ -286,11 +284,8 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
             samples, for all folds. Scores do not count it.
-        cv: a number of folds, any scikit-learn splitter, an iterable of pairs of indices, or None
-            for five folds. Folds by number are stratified by class and not shuffled. A fixed dev
-            set goes to :meth:`fit`, or here as a ``PredefinedSplit``.
-        scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
-            scikit-learn's; higher is better. By default the accuracy. The former compare
+        cv: as in :class:`ProportionRegressorCV`; folds by number are stratified by class.
+        scoring: as in :class:`ProportionRegressorCV`, by default the accuracy; our metrics compare
             probabilities with one-hot rows.
 
     Attributes:

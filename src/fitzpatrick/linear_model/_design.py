@@ -20,7 +20,6 @@ solvers precondition with, and with fewer samples than features the parameters s
 A dense X may be an array of any library, on any device, and so are parameters and scores then.
 """
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -29,8 +28,6 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array, as_library, eps, is_numpy, namespace, to_numpy
-from ._blocks import block_cost, block_inverse
-from ._preconditioner import Map
 from ._rotation import principal_directions, rotation_pays
 from ._vectors import matmul
 
@@ -123,12 +120,14 @@ class Design(ABC):
         spectrum: mean square of the column that each parameter multiplies, (p,), in NumPy.
         scaling: shift and scale of the features.
         fit_intercept: whether the last row of the parameters is an intercept.
+        basis: the directions that the features were rotated to, in columns; None if they were not.
     """
 
     matrix: Array
     spectrum: Array
     scaling: Scaling
     fit_intercept: bool
+    basis: Array | None = None
 
     @property
     def n_parameters(self) -> int:
@@ -162,21 +161,12 @@ class Design(ABC):
         """A NumPy array where parameters and scores are."""
         return as_library(array, self.like)
 
-    def block_cost(self, n_scores: int) -> float:
-        """What :meth:`block_inverse` costs in Hessian products."""
-        return math.inf
-
-    def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:
-        """R ↦ A_c⁻¹ r_c for each class c, A_c = Σ_i curvature_ic x_i x_iᵀ + diag(ridge).
-
-        None where rounding errors leave an A_c without an inverse.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no blocks of finite cost")
-
     def to_original(self, parameters: Array) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) for the X that the user has, in NumPy."""
-        features = to_numpy(self._to_features(parameters[: self.n_penalized, :]))
-        coef = features.T / self.scaling.scale
+        features = parameters[: self.n_penalized, :]
+        if self.basis is not None:
+            features = self.basis @ features
+        coef = to_numpy(features).T / self.scaling.scale
         intercept = to_numpy(parameters)[-1] if self.fit_intercept else np.zeros(coef.shape[0])
         return coef, intercept - coef @ self.scaling.shift
 
@@ -184,29 +174,18 @@ class Design(ABC):
         """The parameters of given coefficients; without an intercept, b is left behind."""
         scale = np.where(np.isinf(self.scaling.scale), 0.0, self.scaling.scale)
         parameters = self.place(np.empty((self.n_parameters, coef.shape[0])))
-        parameters[: self.n_penalized, :] = self._from_features(self.place((coef * scale).T))
+        features = self.place((coef * scale).T)
+        parameters[: self.n_penalized, :] = (
+            features if self.basis is None else self.basis.T @ features
+        )
         if self.fit_intercept:
             parameters[-1, :] = self.place(intercept + coef @ self.scaling.shift)
-        return parameters
-
-    def _to_features(self, parameters: Array) -> Array:
-        """From penalized parameters to coefficients of the scaled features, (d, k)."""
-        return parameters
-
-    def _from_features(self, parameters: Array) -> Array:
-        """The transpose of :meth:`_to_features`."""
         return parameters
 
 
 @dataclass(eq=False)
 class DenseDesign(Design):
-    """Features in memory as one matrix, with its column of ones.
-
-    Attributes:
-        basis: the directions that X was rotated to, in columns; None where it was not.
-    """
-
-    basis: Array | None = None
+    """Features in memory as one matrix, with its column of ones."""
 
     @property
     def like(self) -> Array:
@@ -223,18 +202,6 @@ class DenseDesign(Design):
         else:
             product = self.matrix.T @ gradient
         return xp.astype(product, xp.float64, copy=False)
-
-    def block_cost(self, n_scores: int) -> float:
-        return block_cost(self.matrix, n_scores)
-
-    def block_inverse(self, curvature: Array, ridge: Array) -> Map | None:
-        return block_inverse(self.matrix, curvature, ridge)
-
-    def _to_features(self, parameters: Array) -> Array:
-        return parameters if self.basis is None else self.basis @ parameters
-
-    def _from_features(self, parameters: Array) -> Array:
-        return parameters if self.basis is None else self.basis.T @ parameters
 
 
 @dataclass(eq=False)

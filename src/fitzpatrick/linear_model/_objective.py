@@ -16,6 +16,7 @@ import numpy as np
 
 from .._array import Array, eps, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
+from ._blocks import block_cost, block_inverse
 from ._design import Design
 from ._preconditioner import Blocks, Map, Memory, Spectral
 from ._vectors import copy as copied
@@ -184,7 +185,7 @@ class Objective:
             return out
 
         self._learn(hessian)
-        cost = self.design.block_cost(self.n_scores)
+        cost = block_cost(self.design.matrix, self.n_scores)
         if self._blocks.products > cost and hessian.d is not None:
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(hessian), self.alpha)
@@ -245,7 +246,7 @@ class Objective:
             least = self._negligible * float(xp.max(spectral.curvature))
         ridge = spectral.spectrum * least
         ridge[:d] += self.alpha
-        inverse = self.design.block_inverse(curvature, ridge)
+        inverse = block_inverse(self.design.matrix, curvature, ridge)
         if inverse is None or hessian.total is None:
             return inverse
         common = self.design.place(np.full((self.design.n_parameters, 1), self.total_weight))

@@ -11,7 +11,8 @@ from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
 from ._checks import check_features, check_grid, check_solver, check_total_weight
-from ._problem import Coefficients, FitSettings, FittedModel, ModelCallback
+from ._problem import Coefficients, FittedModel, ModelCallback
+from ._settings import FitSettings
 from ._targets import check_numbers
 
 
@@ -89,7 +90,13 @@ def fit_path(
         ((2, 3, 4), [True, True])
     """
     settings = FitSettings(
-        get_loss(loss, tightness), fit_intercept, standardize, solver, tol, max_iter, 0, n_threads
+        get_loss(loss, tightness),
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        n_threads=n_threads,
     )
     check_solver(solver, settings.loss)
     X = check_features(X, dtype)

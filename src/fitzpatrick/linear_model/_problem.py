@@ -7,32 +7,17 @@ from dataclasses import dataclass
 
 from .._array import Array, eps
 from ..engines import BoundLoss
-from ..losses import Loss
 from ._continuation import Continuation
 from ._design import Design
 from ._objective import Objective, Point
+from ._settings import FitSettings
 from ._threads import blas_threads, limited_blas
-from .solvers import IterationCallback, Result, Status, Stopping
+from .solvers import Result, Status, Stopping
 
 # Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
 PATIENCE, PATIENCE_AT_KINKS = 20, 200
 
 Coefficients = tuple[Array, Array]  # and intercepts
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What the estimators' parameters of the same names ask for."""
-
-    loss: Loss
-    fit_intercept: bool = True
-    standardize: bool = False
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int = 1000
-    verbose: int = 0
-    n_threads: int | None = None
-    callback: IterationCallback | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Regression on proportions and on other targets in the domain of a loss."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,12 @@ from sklearn.utils.validation import _get_feature_names
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
-from ._base import Data, LinearModel, SinglePenalty, parameters
+from ._base import Data, LinearModel, SinglePenalty
 from ._problem import FittedModel
 from ._targets import check_proportions
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets and predictions (n, k) in the domain of the loss."""
 
@@ -71,7 +72,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         return tags
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class ProportionRegressor(SinglePenalty, ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
@@ -87,25 +88,15 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
             non-negative numbers for ``poisson``, all numbers for ``squared``. Rows on the simplex
             that sum to one within 0.02, as rounded shares do, are divided by their sums, with a
             warning if one is off by more than 1e-6.
-        alpha: strength of the penalty, at least 0. Without any, classes that features separate
-            perfectly have no best coefficients: the fit ends at some large ones.
-        tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
-            its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
-            the loss's own. The best one depends on the data; search it as you search alpha.
-        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads, callback:
-            as in :class:`FitzpatrickClassifier`.
+        alpha: strength of the penalty, at least 0.
+        tightness, fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose,
+            n_threads, callback: as in :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
-        loss_: the loss of the fit, which predictions use.
-        tightness_: its tightness.
-        objective_: the objective at the end.
-        gradient_norm_: norm of its gradient there, as ``tol`` sees it.
-        n_iter_: iterations of the solver.
-        status_: how the solver ended; ``status_.value`` is a sentence.
-        n_features_in_: d.
-        feature_names_in_: names of the features, if X had any.
+        loss_, tightness_, objective_, gradient_norm_, n_iter_, status_, n_features_in_,
+            feature_names_in_: as in :class:`FitzpatrickClassifier`.
         target_names_in_: names of the columns of y, if it was a data frame.
 
     Example:
