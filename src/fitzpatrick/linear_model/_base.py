@@ -29,6 +29,7 @@ from ._design import Design, make_design
 from ._problem import FittedModel, Problem
 from ._settings import FitParameters, FitSettings
 from ._threads import limited_blas
+from ._vectors import cast
 from .solvers import Status
 
 
@@ -144,12 +145,10 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     def _set_model(self, model: FittedModel, loss: Loss, X: Array) -> None:
         """Set the attributes of a fit, with coefficients where X is and in its dtype."""
         like = X.data if sparse.issparse(X) else X
-        xp = namespace(like)
         self.loss_: Any = self.loss
         self.tightness_ = loss.tightness
         self.coef_, self.intercept_ = (
-            xp.astype(as_library(array, like), like.dtype)
-            for array in (model.coef, model.intercept)
+            cast(as_library(array, like), like.dtype) for array in (model.coef, model.intercept)
         )
         self.objective_ = model.objective
         self.gradient_norm_ = model.gradient_norm
@@ -201,8 +200,10 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
         output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         if output == "default":
             return prediction
-        adapter = ADAPTERS_MANAGER.adapters[output]
-        return adapter.create_container(to_numpy(prediction), X, to_numpy(names))
+        adapter, names = ADAPTERS_MANAGER.adapters[output], to_numpy(names)
+        if output == "polars":
+            names = names.astype(str)  # which alone may be names there
+        return adapter.create_container(to_numpy(prediction), X, names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -29,7 +29,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array, as_library, eps, is_numpy, namespace, to_numpy
 from ._rotation import principal_directions, rotation_pays
-from ._vectors import matmul
+from ._vectors import cast, matmul
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def _mean(X: Array, weights: Array | None) -> Array:
     xp = namespace(X)
     if weights is None:
         return to_numpy(xp.sum(X, axis=0, dtype=xp.float64)) / X.shape[0]
-    total = as_library(weights, X) @ xp.astype(X, xp.float64, copy=False)
+    total = as_library(weights, X) @ cast(X, xp.float64)
     return to_numpy(total) / weights.sum()
 
 
@@ -192,16 +192,14 @@ class DenseDesign(Design):
         return self.matrix
 
     def scores(self, parameters: Array, out: Array) -> Array:
-        xp = namespace(parameters)
-        return matmul(self.matrix, xp.astype(parameters, self.matrix.dtype, copy=False), out)
+        return matmul(self.matrix, cast(parameters, self.matrix.dtype), out)
 
     def adjoint(self, gradient: Array) -> Array:
-        xp = namespace(gradient)
         if is_numpy(gradient) and gradient.flags.f_contiguous:
             product = np.matmul(gradient.T, self.matrix).T
         else:
             product = self.matrix.T @ gradient
-        return xp.astype(product, xp.float64, copy=False)
+        return cast(product, namespace(product).float64)
 
 
 @dataclass(eq=False)
@@ -220,12 +218,12 @@ class SparseDesign(Design):
         row = -(self.shift @ features)
         if self.fit_intercept:
             row += parameters[-1]
-        product = self.matrix @ features.astype(self.like.dtype, copy=False)
-        return np.add(product, row.astype(self.like.dtype, copy=False), out=out)
+        product = self.matrix @ cast(features, self.like.dtype)
+        return np.add(product, cast(row, self.like.dtype), out=out)
 
     def adjoint(self, gradient: Array) -> Array:
         total = gradient.sum(axis=0, dtype=np.float64)
-        product = (self.matrix.T @ gradient).astype(np.float64, copy=False)
+        product = cast(self.matrix.T @ gradient, np.float64)
         product -= np.outer(self.shift, total)
         return np.vstack([product, total]) if self.fit_intercept else product
 
@@ -240,13 +238,13 @@ def make_design(
     xp = namespace(X)
     matrix = X  # a copy only where it is changed
     if scaling.shift.any():
-        matrix = matrix - xp.astype(as_library(scaling.shift, X), X.dtype)
+        matrix = matrix - cast(as_library(scaling.shift, X), X.dtype)
     if (scaling.scale != 1).any():
-        matrix = matrix / xp.astype(as_library(scaling.scale, X), X.dtype)
+        matrix = matrix / cast(as_library(scaling.scale, X), X.dtype)
     basis = None
     if rotation_pays(X.shape[0], X.shape[1], n_scores):
         basis = principal_directions(matrix, weights)
-        matrix = matrix @ xp.astype(basis, X.dtype)
+        matrix = matrix @ cast(basis, X.dtype)
     if fit_intercept:
         matrix = xp.concat([matrix, xp.ones_like(matrix[:, :1])], axis=1)
     return DenseDesign(matrix, _mean(matrix * matrix, weights), scaling, fit_intercept, basis)

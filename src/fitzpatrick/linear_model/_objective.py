@@ -19,8 +19,8 @@ from ..engines import BoundLoss, HessianOperator
 from ._blocks import block_cost, block_inverse
 from ._design import Design
 from ._preconditioner import Blocks, Map, Memory, Spectral
+from ._vectors import cast, inner, norm
 from ._vectors import copy as copied
-from ._vectors import inner, norm
 
 # Classes up to which the curvature of all rows is computed in full: from the slopes of the entries
 # where the Hessian has them, else by one Hessian product for each class.
@@ -94,8 +94,7 @@ class Objective:
         self._weights = None if weights is None else design.place(weights)
         self._column = None
         if self._weights is not None:
-            column = self._weights[:, None]
-            self._column = namespace(column).astype(column, design.like.dtype, copy=False)
+            self._column = cast(self._weights[:, None], design.like.dtype)
         # products with few columns are faster if these are contiguous
         self._order: Literal["C", "F"] = "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
         self._workspace = _Workspace(design, n_scores, self._order)
@@ -318,14 +317,13 @@ class Objective:
     def _signs(self) -> Array:
         shape = self._workspace.tangent.shape
         signs = np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8)
-        xp = namespace(self.design.like)
-        return xp.astype(self.design.place(2 * signs - 1), self.design.like.dtype)
+        return cast(self.design.place(2 * signs - 1), self.design.like.dtype)
 
     def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples, in NumPy."""
         xp = namespace(values)
         if self._weights is not None:
-            return to_numpy(self._weights @ xp.astype(values, xp.float64, copy=False))
+            return to_numpy(self._weights @ cast(values, xp.float64))
         return to_numpy(xp.sum(values, axis=0, dtype=xp.float64))
 
     def scales(self, point: Point) -> Array:

@@ -13,7 +13,7 @@ from ._base import Data
 from ._checks import check_features, check_grid, check_solver, check_total_weight
 from ._problem import Coefficients, FittedModel, ModelCallback
 from ._settings import FitSettings
-from ._targets import check_numbers
+from ._targets import check_numbers, check_proportions
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,8 @@ def fit_path(
     weights = check_weights(sample_weight, X)
     check_total_weight(weights)
     Y = check_numbers(Y)
+    if Y.ndim == 2:
+        Y = check_proportions(Y, settings.loss, X)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
     problem = data.problem(settings, data.design(settings))

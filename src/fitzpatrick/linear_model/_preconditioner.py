@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._array import Array, namespace
-from ._vectors import flat, inner
+from ._vectors import flat, inner, reshape
 
 Map = Callable[[Array], Array]
 
@@ -113,9 +113,9 @@ class Memory:
         def apply(residual: Array) -> Array:
             row = flat(residual)
             a = inverse @ (s @ row)
-            z = flat(base(xp.reshape(row - a @ y, residual.shape)))
+            z = flat(base(reshape(row - a @ y, residual.shape)))
             z = z + (inverse.T @ (diagonal * a - y @ z)) @ s
-            return xp.reshape(z, residual.shape)
+            return reshape(z, residual.shape)
 
         return apply
 

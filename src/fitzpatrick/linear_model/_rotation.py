@@ -2,6 +2,7 @@
 
 from .._array import Array, as_library, eps, namespace
 from ._threads import limited_blas
+from ._vectors import cast
 
 # Hessian products that a rotation may cost at most, by counts of arithmetic operations.
 MAX_ROTATION_COST = 150
@@ -28,13 +29,13 @@ def principal_directions(features: Array, weights: Array | None) -> Array:
     weighted = features
     if weights is not None:
         roots = xp.sqrt(as_library(weights, features))
-        weighted = features * xp.astype(roots, features.dtype)[:, None]
+        weighted = features * cast(roots, features.dtype)[:, None]
     if n_samples >= n_features:
-        gram = xp.astype(weighted.T @ weighted, xp.float64, copy=False)
+        gram = cast(weighted.T @ weighted, xp.float64)
         with limited_blas(1):  # faster for small matrices, and large ones are not rotated
             return xp.linalg.eigh(gram)[1]
     with limited_blas(1):
-        q, r = xp.linalg.qr(xp.astype(weighted.T, xp.float64, copy=False))
+        q, r = xp.linalg.qr(cast(weighted.T, xp.float64))
         u, s, _ = xp.linalg.svd(r)
     rank = int(xp.sum(xp.astype(s > xp.max(s) * n_features * eps(features), xp.int64)))
     return q @ u[:, : max(rank, 1)]

@@ -1,5 +1,7 @@
 """Arrays of parameters as the solvers see them, wherever they are kept: inner products and such."""
 
+from typing import Any
+
 import numpy as np
 
 from .._array import Array, is_numpy, is_torch, namespace
@@ -19,9 +21,19 @@ def norm(a: Array) -> float:
     return float(namespace(a).linalg.vector_norm(a))
 
 
+def reshape(a: Array, shape: tuple[int, ...]) -> Array:
+    """The same entries in another shape."""
+    return a.reshape(shape) if is_numpy(a) or is_torch(a) else namespace(a).reshape(a, shape)
+
+
 def flat(a: Array) -> Array:
     """All entries in one row."""
-    return namespace(a).reshape(a, (-1,))
+    return reshape(a, (-1,))
+
+
+def cast(a: Array, dtype: Any) -> Array:
+    """The same numbers in another dtype; a copy only where it differs."""
+    return a if a.dtype == dtype else namespace(a).astype(a, dtype)
 
 
 def copy(a: Array) -> Array:
