@@ -124,7 +124,11 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     if is_torch(x):
         values: np.ndarray[Any, Any] = x.numpy(force=True)
         return values
-    return np.asarray(x.get() if array_api_compat.is_cupy_array(x) else x)
+    if array_api_compat.is_cupy_array(x):
+        return np.asarray(x.get())
+    if is_foreign(x) and not is_jax(x):
+        return np.array(np.from_dlpack(x))  # whatever its device is
+    return np.asarray(x)
 
 
 def is_integer(x: Array) -> bool:

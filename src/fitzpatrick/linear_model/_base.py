@@ -170,12 +170,12 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
             stacklevel=stacklevel,
         )
 
-    def _scores(self, X: Any) -> Array:
-        """θ, with one column per row of coef_."""
+    def _scores(self, X: Any, method: str) -> Array:
+        """θ, with one column per row of coef_, for the public method of that name."""
         check_is_fitted(self)
         X = check_own_features(self, X, reset=False)
         if is_foreign(X) or is_foreign(self.coef_):
-            check_same_place(X, self.coef_)
+            check_same_place(X, self.coef_, f"{type(self).__name__}.{method}()")
         return X @ self.coef_.T + self.intercept_
 
     def set_output(self, *, transform: str | None = None) -> Self:

@@ -153,14 +153,14 @@ def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     return X
 
 
-def check_same_place(X: Array, coef: Array) -> None:
+def check_same_place(X: Array, coef: Array, method: str) -> None:
     """Raise unless features to predict from are of the library and on the device of the fit."""
     places = [(type(array), array_api_compat.device(array)) for array in (X, coef)]
     if places[0] != places[1]:
         given, fitted = (f"{kind.__module__}.{kind.__name__} on {at}" for kind, at in places)
         raise ValueError(
-            "X must use the same namespace and the same device as the X of fit(): it is "
-            f"{given}, and the model was fitted to {fitted}; convert X, or fit again"
+            f"X of {method} must use the same namespace and the same device as that of fit(): it "
+            f"is {given}, and the model was fitted to {fitted}; convert X, or fit again"
         )
 
 

@@ -74,30 +74,33 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
 
     def decision_function(self, X: Any) -> Array:
         """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
-        scores = self._scores(X)
+        scores = self._scores(X, "decision_function")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, for each sample."""
-        scores = self.decision_function(X)
+        scores = self._scores(X, "predict")
         xp = namespace(scores)
-        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        if scores.shape[1] == 1:
+            best = xp.astype(scores[:, 0] > 0, xp.int64)
+        else:
+            best = xp.argmax(scores, axis=1)
         if is_foreign(self.classes_):
             return xp.take(self.classes_, best)
         return self.classes_[to_numpy(best)]
 
     def predict_proba(self, X: Any) -> Array:
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
-        return self._in_container(self._probabilities(X), X, self.classes_)
+        return self._in_container(self._probabilities(X, "predict_proba"), X, self.classes_)
 
-    def _probabilities(self, X: Any) -> Array:
-        scores = self._scores(X)
+    def _probabilities(self, X: Any, method: str) -> Array:
+        scores = self._scores(X, method)
         theta = with_zero_score(scores) if scores.shape[1] == 1 else scores
         return get_loss(self.loss_).link(theta)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
-        probabilities = self._probabilities(X)
+        probabilities = self._probabilities(X, "predict_log_proba")
         with np.errstate(divide="ignore"):
             return self._in_container(namespace(probabilities).log(probabilities), X, self.classes_)
 

@@ -38,11 +38,11 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 
     def predict_scores(self, X: Any) -> Array:
         """Scores θ = X Wᵀ + b, shape (n, k)."""
-        return self._scores(X)
+        return self._scores(X, "predict_scores")
 
     def predict(self, X: Any) -> Array:
         """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
-        scores = self._scores(X)
+        scores = self._scores(X, "predict")
         prediction = get_loss(self.loss_).link(scores)
         if self._is_single:
             return prediction[:, 0]
