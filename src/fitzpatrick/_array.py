@@ -126,7 +126,7 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
         return values
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get())
-    if is_foreign(x) and not is_jax(x):
+    if hasattr(x, "__dlpack__") and not (is_numpy(x) or is_jax(x)):
         return np.array(np.from_dlpack(x))  # whatever its device is
     return np.asarray(x)
 

@@ -231,8 +231,12 @@ def test_predictions_need_the_place_of_the_fit(dispatch) -> None:
 
 def test_arrays_that_cannot_be_written_to(dispatch) -> None:
     jax = pytest.importorskip("jax")
-    with pytest.raises(TypeError, match=r"cannot be changed in place.*np\.asarray\(X\)"):
-        ProportionRegressor().fit(jax.numpy.asarray(X), Y)
+    x, y = jax.numpy.asarray(X), jax.numpy.asarray(Y)
+    with pytest.raises(TypeError, match=r"can be changed in place; use np\.asarray\(X\)"):
+        ProportionRegressor().fit(x, y)
+    expected = ProportionRegressor().fit(np.asarray(x), np.asarray(y))
+    (found,) = fit_path(x, y, "fitzpatrick_logistic", [1.0]).models
+    np.testing.assert_array_equal(found.coef.astype(x.dtype), expected.coef_)
 
 
 def test_tensors_that_require_gradients(dispatch) -> None:

@@ -100,12 +100,15 @@ def check_grid(values: Any, name: str) -> Array:
 def check_features(X: Any, dtype: Any = None) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    Arrays of other libraries stay where they are.
+    Arrays of other libraries stay where they are, but for lazy ones (JAX, Dask): those become
+    NumPy arrays.
 
     Args:
         X: features (n, d).
         dtype: float32 or float64; by default that of X, and float64 for other numbers.
     """
+    if is_foreign(X) and array_api_compat.is_lazy_array(X):
+        X = np.asarray(X)
     if is_foreign(X):
         X = _check_foreign(X, dtype)
     else:
@@ -129,7 +132,7 @@ def _check_foreign(X: Array, dtype: Any) -> Array:
     X = xp.astype(X, dtype, copy=False)
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity")
-    return _check_writable(X)
+    return X
 
 
 def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -147,7 +150,9 @@ def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
         dtype=(xp.float64, xp.float32),
         order="C",
     )
-    X = _check_writable(X) if is_foreign(X) else _merge_duplicates(X)
+    if is_foreign(X):
+        _check_eager(X)
+    X = _merge_duplicates(X)
     if reset:
         _check_squares(X)
     return X
@@ -164,13 +169,13 @@ def check_same_place(X: Array, coef: Array, method: str) -> None:
         )
 
 
-def _check_writable(X: Array) -> Array:
-    if not array_api_compat.is_writeable_array(X):
+def _check_eager(X: Array) -> None:
+    """Raise for arrays that are computed later, as JAX's may be, or cannot be changed in place."""
+    if array_api_compat.is_lazy_array(X):
         raise TypeError(
-            f"X is a {type(X).__module__}.{type(X).__name__}, which cannot be changed in place, as "
-            "the solvers need it; use np.asarray(X), or arrays of PyTorch or CuPy"
+            f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
+            "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or CuPy"
         )
-    return X
 
 
 def check_total_weight(weights: Array | None) -> None:
