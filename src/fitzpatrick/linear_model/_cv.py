@@ -96,6 +96,7 @@ class CrossValidated(LinearModel):
 
     def _check_tightnesses(self, loss: Loss) -> list[Loss]:
         """The loss at every tightness to choose from."""
+        self.__dict__.pop("tightnesses_", None)  # of an earlier fit
         if self.tightnesses is None:
             return [loss]
         self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
