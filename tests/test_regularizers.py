@@ -265,3 +265,25 @@ def test_quadratic_and_data_come_from_one_library() -> None:
 
     with pytest.raises(TypeError, match="A and the data must come from one array library"):
         fp.regularizers.Quadratic(np.eye(2)).link(torch.zeros(1, 2))
+
+
+def test_a_smooth_function_refuses_a_set_without_interior() -> None:
+    with pytest.raises(
+        ValueError, match=r"Simplex\(\) has none; write Ω as a SeparableRegularizer"
+    ):
+        TwiceDifferentiable(COSH.function, COSH.gradient, COSH.hessian, domain=fp.sets.Simplex())
+    ball = fp.sets.L2Ball()
+    relativistic = TwiceDifferentiable(  # smooth inside the ball, infinitely steep at its boundary
+        lambda y: -np.sqrt(1 - np.sum(y * y, axis=-1)),
+        lambda y: y / np.sqrt(1 - np.sum(y * y, axis=-1, keepdims=True)),
+        lambda y: (
+            np.eye(y.shape[-1]) / np.sqrt(1 - np.sum(y * y, axis=-1))[..., None, None]
+            + y[..., :, None]
+            * y[..., None, :]
+            / (1 - np.sum(y * y, axis=-1))[..., None, None] ** 1.5
+        ),
+        domain=ball,
+    )
+    theta = np.asarray([0.5, -2.0])
+    expected = theta / np.sqrt(1 + theta @ theta)
+    np.testing.assert_allclose(relativistic.link(theta), expected, rtol=1e-12)

@@ -534,7 +534,7 @@ def _tightnesses(text: str) -> list[float]:
 
 def _device(name: str) -> str:
     """A device that PyTorch can compute on here."""
-    from .linear_model import describe_device
+    from .experiments.devices import describe_device
 
     try:
         describe_device(name)

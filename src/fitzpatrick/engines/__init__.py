@@ -14,6 +14,7 @@ Example:
 """
 
 from ._bind import bind, bind_trusted
+from ._bind_like import bind_like
 from ._bound import BoundLoss, CoreLoss, HessianOperator
 from ._edge import bind_pair, hessian_product, value_and_gradient
 from ._row_blocks import RowBlocks
@@ -28,6 +29,7 @@ __all__ = [
     "Labels",
     "RowBlocks",
     "bind",
+    "bind_like",
     "bind_pair",
     "bind_trusted",
     "find_kernel",

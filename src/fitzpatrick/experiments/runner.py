@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets._table import Matrix
-from ..linear_model import FittedModel, describe_device, fit_path
+from ..linear_model import FittedModel, fit_path
 from ..losses import Loss
 from ..metrics import squared_error, squared_errors
+from .devices import describe_device, on_device
 from .errors import WorkerError
 from .progress import progress
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
@@ -177,13 +178,12 @@ def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: Aft
         begin = time.perf_counter()
 
     fit_path(
-        rows.X,
+        on_device(rows.X, protocol.device),
         rows.Y,
         path.loss.loss,
         protocol.alphas[finished:],
         fit_intercept=protocol.intercept,
         standardize=protocol.scaling == "standardize",
-        device=protocol.device,
         tol=protocol.tol,
         max_iter=protocol.max_iter,
         n_threads=1,

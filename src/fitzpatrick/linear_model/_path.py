@@ -1,18 +1,19 @@
-"""Models of several penalties by one call, with NumPy or on a PyTorch device."""
+"""Models of several penalties by one call, wherever the features are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
-from ._checks import check_features, check_grid, check_not_constant, check_solver
-from ._problem import Callback, Coefficients, FitSettings, FittedModel
+from ._checks import check_features, check_grid, check_solver, check_total_weight
+from ._problem import Coefficients, FittedModel, ModelCallback
+from ._settings import FitSettings
+from ._targets import check_numbers, check_proportions
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,6 @@ def fit_path(
     fit_intercept: bool = True,
     standardize: bool = False,
     sample_weight: Any = None,
-    device: str | None = None,
     solver: str = "auto",
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -55,14 +55,15 @@ def fit_path(
     n_threads: int | None = None,
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: Callback | None = None,
+    callback: ModelCallback | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
     Each fit starts where those before it suggest; paths from strong to weak penalties are fastest.
 
     Args:
-        X: features (n, d), dense or sparse; on a device they become dense.
+        X: features (n, d), dense or sparse. Arrays of other libraries, such as PyTorch tensors on a
+            GPU, stay where they are, and everything large is computed there.
         Y: targets (n, k) in the domain of the loss, dense or sparse, or integer labels (n,).
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
         alphas: strengths of the penalty, in the order in which they are fitted.
@@ -70,7 +71,6 @@ def fit_path(
         fit_intercept: whether to learn b.
         standardize: whether the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,).
-        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
         solver: as in :class:`ProportionRegressor`.
         tol: as in :class:`ProportionRegressor`.
         max_iter: as in :class:`ProportionRegressor`.
@@ -90,43 +90,23 @@ def fit_path(
         ((2, 3, 4), [True, True])
     """
     settings = FitSettings(
-        get_loss(loss, tightness), fit_intercept, standardize, solver, tol, max_iter, 0, n_threads
+        get_loss(loss, tightness),
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        n_threads=n_threads,
     )
     check_solver(solver, settings.loss)
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    if standardize:
-        check_not_constant(X, weights)
-    if not sparse.issparse(Y):
-        Y = np.asarray(Y)
+    check_total_weight(weights)
+    Y = check_numbers(Y)
+    if Y.ndim == 2:
+        Y = check_proportions(Y, settings.loss, X)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
-    if device is None:
-        problem = data.problem(settings, data.design(settings))
-    else:
-        from ._device import device_problem
-
-        problem = device_problem(data, settings, device)
+    problem = data.problem(settings, data.design(settings))
     grid = check_grid(alphas, "alphas")
     return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
-
-
-def describe_device(device: str | None) -> str:
-    """What computes a :func:`fit_path` with that ``device``, in words.
-
-    Raises:
-        ImportError: if PyTorch is not installed.
-        ValueError: if PyTorch cannot compute on the device here.
-
-    Example:
-        >>> describe_device(None)
-        'NumPy'
-    """
-    if device is None:
-        return "NumPy"
-    import torch
-
-    from ._device import find_device
-
-    found = find_device(device)
-    return torch.cuda.get_device_name(found) if found.type == "cuda" else f"PyTorch {found}"
