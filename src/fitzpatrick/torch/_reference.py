@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .._array import Array
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, bind_trusted, link_rows
 from ..engines.triton.scale import Scale
 from ..losses import Loss
 from ._handles import regularizer_of
@@ -238,12 +238,13 @@ def hessian_product(
 
 @_exact
 def link(theta: Tensor, omega: str) -> Tensor:
-    """ŷ(θ) = ∇Ω*(θ), shape (n, k): the maximizer of the Fenchel-Young loss at any target."""
-    loss = _bind(theta, any_target(theta, omega), 1, _loss_of(omega, 0.0), -1)
-    if isinstance(loss.theta, np.ndarray):
-        out = torch.from_numpy(loss.bound.y_star(loss.theta))
+    """ŷ(θ) = ∇Ω*(θ), shape (n, k)."""
+    loss, scores = _loss_of(omega, 0.0), _widen(theta)
+    if scores.is_cpu and loss.regularizer.is_row_wise:
+        rows = link_rows(loss, scores.numpy(force=True), torch.get_num_threads())
+        out = torch.from_numpy(rows)
     else:
-        out = regularizer_of(omega).solve_link(loss.theta)
+        out = loss.regularizer.solve_link(scores)
     return out.to(theta.dtype).contiguous()
 
 
