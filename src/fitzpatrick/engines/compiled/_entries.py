@@ -1,10 +1,10 @@
 """Losses on product sets, where every entry is by itself.
 
-The formulas of a regularizer at a tightness say what its entries are. From the score s and the
-target y, ``start`` gives a number u, which stands for the maximizer, and another that the rest
-needs. Where there is a ``last_step``, ``refine`` gives a better u and how far that was, until no
-step is longer. ``finish`` makes of u the maximizer p and the entry's term of the loss, and
-``slope`` is ∂p/∂s at p and y.
+The formulas of a regularizer at a tightness say what its entries are. ``finish`` makes of the score
+s and the target y the maximizer p and the entry's term of the loss, and ``slope`` is ∂p/∂s at p and
+y. Where p is a root, there is a ``last_step``: then ``start`` gives a number u, which stands for
+the maximizer, and another that the rest needs, and ``refine`` a better u and how far that was,
+until no step is longer. ``finish`` knows both numbers.
 
 Each of them is a loop of its own: a processor overlaps the turns of a short loop, while those of a
 long one wait for their own results.
@@ -30,10 +30,10 @@ def _write(
     formula: Any, s: Any, y: Any, output: int, out: Any, u: Any, known: Any, terms: Any
 ) -> None:
     """Write what is asked for about a chunk, and the terms of the loss."""
-    for m in range(len(s)):
-        u[m], known[m] = formula.start(s[m], y[m])
     lost = 0.0
     if formula.last_step > 0:
+        for m in range(len(s)):
+            u[m], known[m] = formula.start(s[m], y[m])
         for _ in range(_MAX_STEPS):
             squares = 0.0
             for m in range(len(s)):

@@ -52,13 +52,14 @@ class ClippedSquare(NamedTuple):
     last_step: float
 
     def start(self, s: float, y: float) -> tuple[float, float]:
-        return (self.tightness * y + s) / (1 + self.tightness), 0.0
+        return 0.0, 0.0
 
     def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
         return u, 0.0
 
     def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
         scale = 1 + self.tightness
+        u = (self.tightness * y + s) / scale
         p = self.lower if u < self.lower else u
         p = self.upper if p > self.upper else p
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
