@@ -32,7 +32,7 @@ class Entry:
 
 _CLIPPED = "clipped:{omega.domain.bounds[0]}:{omega.domain.bounds[1]}"
 
-# On a CPU a kernel is "module:function" within this package, a function of the loss and its
+# On a CPU a kernel is "module:maker" within this package, which makes it of the loss and its
 # targets. On a GPU it is the name that the Triton kernels know Ω by, with its parameter.
 KERNELS: dict[str, list[Entry]] = {
     "numpy": [
@@ -41,6 +41,11 @@ KERNELS: dict[str, list[Entry]] = {
         Entry(Tsallis, Simplex, "_logistic:bind_logistic", {"alpha": 1.0}),
         Entry(Tsallis, Simplex, "_sparse:bind_sparsemax", {"alpha": 2.0}),
         Entry(Tsallis, Simplex, "_sparse:bind_entmax15", {"alpha": 1.5}),
+        Entry(Negentropy, Orthant, "_entries:CountKernel"),
+        Entry(Bernoulli, Box, "_entries:CoinKernel"),
+        Entry(SquaredNorm, Reals, "_entries:ClippedKernel"),
+        Entry(SquaredNorm, Orthant, "_entries:ClippedKernel"),
+        Entry(SquaredNorm, Box, "_entries:ClippedKernel"),
     ],
     "numba": [
         Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic"),
