@@ -2,7 +2,9 @@
 
     python tests/torch/compile_kernels.py logistic sparsemax --all
 
-A line ends with the registers of a thread and the bytes that it spills, where Triton brings a tool
+Machine code takes seconds a kernel. Without ``--all`` a few typical kernels become machine code,
+and every form is translated to Triton's intermediate language, which checks types and shapes. A
+line ends with the registers of a thread and the bytes that it spills, where Triton brings a tool
 that tells.
 """
 
@@ -14,8 +16,9 @@ from pathlib import Path
 
 import torch
 import triton
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.compiler import ASTSource, make_backend
 
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
@@ -27,6 +30,7 @@ KINDS = {
     torch.float64: "fp64",
 }
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
+H100 = GPUTarget("cuda", 90, 32)
 
 
 def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
@@ -48,8 +52,8 @@ def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
     )
 
 
-def compile_problem(given):
-    """What a launch would compile."""
+def source_of(given):
+    """What a launch would compile, and with which options."""
     plan = plan_for(given)
     kernel, kind = plan.kernel, KINDS[given.dtype]
     working = "*fp64" if given.dtype == torch.float64 else "*fp32"
@@ -67,7 +71,26 @@ def compile_problem(given):
     attributes = {(i,): [["tt.divisibility", 16]] for i in places}
     source = ASTSource(kernel, signature, {"o": plan.constants["o"]}, attributes)
     options = {name: value for name, value in plan.constants.items() if name != "o"}
-    return triton.compile(source, GPUTarget("cuda", 90, 32), {**options, "enable_fp_fusion": True})
+    return source, {**options, "enable_fp_fusion": True}
+
+
+def compile_problem(given):
+    """Machine code."""
+    source, options = source_of(given)
+    return triton.compile(source, H100, options)
+
+
+def translate_problem(given):
+    """The kernel in Triton's intermediate language, as ``triton.compile`` begins."""
+    source, options = source_of(given)
+    backend = make_backend(H100)
+    options = backend.parse_options({**options, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    functions = backend.get_codegen_implementation(options)
+    module = source.make_ir(H100, options, functions, backend.get_module_map(), context)
+    assert module.verify()
 
 
 def usage(compiled):
@@ -82,6 +105,16 @@ def usage(compiled):
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     found = dict(item.split(":", 1) for item in lines if item.startswith(("REG:", "STACK:")))
     return f"{found['REG']} registers, {found['STACK']} bytes spilled"
+
+
+def typical(omega):
+    """One of each kind of kernel."""
+    yield problem(omega, 0.5, "rows", 32768, torch.bfloat16)
+    yield problem(omega, 1.0, "rows", 256, torch.float32)
+    yield problem(omega, 0.5, "labels", 256, torch.float32)
+    yield problem(omega, 0.5, "labels", 50257, torch.float32, peel=True)
+    yield problem(omega, 0.5, "labels", 32, torch.float32, inner=4096)
+    yield problem(omega, 0.0, "labels", 300, torch.float64)
 
 
 def few(omega):
@@ -115,17 +148,24 @@ def everything(omega):
                 yield problem(omega, c, target, k, dtype)
 
 
+def describe(given):
+    form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
+    return f"{given.omega} {given.mode} {given.target} {given.k} {KINDS[given.dtype]} {form}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("omega", nargs="+", choices=list(SPECS))
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:
-        for given in dict.fromkeys((everything if arguments.all else few)(omega)):
-            form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
-            kind = KINDS[given.dtype]
-            print(omega, given.mode, given.target, given.k, kind, form, end=" ", flush=True)
+        for given in dict.fromkeys((everything if arguments.all else typical)(omega)):
+            print(describe(given), end=" ", flush=True)
             print(usage(compile_problem(given)), flush=True)
+        for given in dict.fromkeys(() if arguments.all else few(omega)):
+            print(describe(given), end=" ", flush=True)
+            translate_problem(given)
+            print("translated", flush=True)
     print("done")
 
 

@@ -9,12 +9,12 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from interpreter import patch_language_once
+from interpreter import speed_up_interpreter
 
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.losses import regularizers_by_name
 
-patch_language_once()
+speed_up_interpreter()
 
 # the wide version of the tests: every loss where one of each kind takes the same path
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
