@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
 # promises are for both precisions.
@@ -17,7 +18,28 @@ from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
-from .helpers import DTYPES, LIBRARIES, Library
+from .helpers import DTYPES, LIBRARIES, TEST_ALL, Library
+
+HERE = Path(__file__).parent
+# Files that take longest: a worker that gets one of them last would keep the others waiting.
+SLOW_FILES = (
+    "test_torch_triton.py",
+    "test_torch_compilation.py",
+    "test_tracing.py",
+    "test_torch_memory.py",
+    "test_cli.py",
+    "test_derivatives.py",
+    "test_torch_training.py",
+    "test_family.py",
+    "test_runner.py",
+    "test_values.py",
+    "test_parity.py",
+    "test_readme.py",
+    "test_torch_modules.py",
+    "test_torch_autograd.py",
+)
+# The losses by which JAX shows what the public edge does with its arrays.
+JAX_LOSSES = ("fitzpatrick_logistic", "fitzpatrick_entmax15", "sparsemax", "sigmoid", "squared")
 
 settings.register_profile(
     "repeatable",
@@ -43,6 +65,28 @@ def _bounded_memory():
         gc.collect()
         with contextlib.suppress(OSError, AttributeError):  # where the C library is not GNU's
             ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
+    items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
+    places = {name: place for place, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+def _is_repetition(item: pytest.Item) -> bool:
+    """Whether a test of the public edge would only make JAX compile the same for another loss.
+
+    It compiles each operation for each shape and dtype. The contracts carry every regularizer over
+    to JAX, and the tests of accuracy look at all dtypes.
+    """
+    if item.path.parent != HERE or item.path.stem == "test_accuracy":
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if parameters.get("xp") != "jax":
+        return False
+    name, dtype = parameters.get("name"), parameters.get("dtype")
+    return dtype == "float64" or (name is not None and name not in JAX_LOSSES)
 
 
 def installed(name: str) -> Library:
