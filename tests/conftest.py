@@ -5,7 +5,6 @@ import ctypes
 import gc
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
@@ -91,8 +90,7 @@ def _is_repetition(item: pytest.Item) -> bool:
 
 def installed(name: str) -> Library:
     """An array library, or a skipped test where it is not there."""
-    if not LIBRARIES[name].is_installed:
-        pytest.skip(f"{name} is not installed")
+    pytest.importorskip(name)
     return LIBRARIES[name]
 
 
@@ -105,8 +103,7 @@ def xp(request: pytest.FixtureRequest) -> Library:
 @pytest.fixture
 def compiled_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The public edge runs the rows compiled by Numba, whatever the size of the problem."""
-    if find_spec("numba") is None:
-        pytest.skip("numba is not installed")
+    pytest.importorskip("numba")
     monkeypatch.setattr(_bind, "MIN_COMPILED_SIZE", 0)
 
 

@@ -5,7 +5,6 @@ PyTorch and JAX are optional: neither is imported before a test asks for an arra
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -35,10 +34,6 @@ class Library:
     """One array library: how to make its arrays."""
 
     name: str
-
-    @property
-    def is_installed(self) -> bool:
-        return importlib.util.find_spec(self.name) is not None
 
     def asarray(self, values: Any, dtype: str | None = None) -> Any:
         """A fresh array; NumPy arrays are read-only, so that a write to an input raises."""

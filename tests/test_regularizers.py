@@ -3,7 +3,6 @@
 from dataclasses import FrozenInstanceError
 
 import array_api_compat
-import jax
 import numpy as np
 import pytest
 
@@ -115,6 +114,7 @@ def test_newton_without_an_answer_raises_its_status() -> None:
 
 def test_newton_without_an_answer_is_nan_where_nothing_can_raise() -> None:
     """Under jit the failed row is NaN, and the others are what they are."""
+    jax = pytest.importorskip("jax")
     theta = jax.numpy.asarray([[0.5, 0.1], [3.0, 0.0]])
     out = to_numpy(jax.jit(BOUNDED.link)(theta))
     assert np.all(np.isnan(out[1]))
@@ -261,7 +261,6 @@ def test_divergence_of_a_smooth_function_is_not_negative_near_zero() -> None:
 
 
 def test_quadratic_and_data_come_from_one_library() -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match="A and the data must come from one array library"):
         fp.regularizers.Quadratic(np.eye(2)).link(torch.zeros(1, 2))

@@ -1,14 +1,13 @@
 """Every regularizer under jax.jit and torch.compile: one formula, one answer, fixed steps."""
 
-import jax
 import numpy as np
 import pytest
-import torch
 
 import fitzpatrick as fp
 from fitzpatrick import _root
 from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.sets import Simplex
+from tests.conftest import installed
 from tests.helpers import (
     TEST_ALL,
     Library,
@@ -27,6 +26,16 @@ ALL, SOME = fp.loss_names(), ["fitzpatrick_logistic", "sparsemax", "sigmoid"]
 ONE_EACH = [ends(name)[-1] for name in regularizers_by_name()]
 every_regularizer = pytest.mark.parametrize("name", ALL if TEST_ALL else ONE_EACH)
 some_losses = pytest.mark.parametrize("name", ALL if TEST_ALL else SOME)
+
+
+@pytest.fixture
+def jax():
+    return pytest.importorskip("jax")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
 
 
 def inputs(loss: fp.Loss, dtype: str):
@@ -61,7 +70,7 @@ def compare(traced, eager, like, dtype: str) -> None:
     [(name, "float64") for name in (ALL if TEST_ALL else ONE_EACH)]
     + [(name, "float32") for name in (ALL if TEST_ALL else SOME)],
 )
-def test_jit(name: str, dtype: str) -> None:
+def test_jit(jax, name: str, dtype: str) -> None:
     loss = fp.get_loss(name)
     arrays = [Library("jax").asarray(x, dtype) for x in inputs(loss, dtype)]
     results = results_of(name)
@@ -69,14 +78,14 @@ def test_jit(name: str, dtype: str) -> None:
 
 
 @some_losses
-def test_jit_with_the_targets_closed_over(name: str) -> None:
+def test_jit_with_the_targets_closed_over(jax, name: str) -> None:
     loss, dtype = fp.get_loss(name), "float64"
     y, theta, _ = (Library("jax").asarray(x, dtype) for x in inputs(loss, dtype))
     traced = jax.jit(lambda scores: loss.value_and_gradient(y, scores))(theta)
     compare(traced, loss.value_and_gradient(y, theta), theta, dtype)
 
 
-def test_jit_checks_targets_that_are_closed_over() -> None:
+def test_jit_checks_targets_that_are_closed_over(jax) -> None:
     loss, theta = fp.get_loss("logistic"), jax.numpy.zeros((2, 3))
     labels, wrong = jax.numpy.asarray([0, 1]), jax.numpy.asarray([2, 3])
     np.testing.assert_allclose(jax.jit(lambda s: loss.value(labels, s))(theta), np.log(3))
@@ -88,7 +97,7 @@ def test_jit_checks_targets_that_are_closed_over() -> None:
 
 
 @every_regularizer
-def test_compile(name: str) -> None:
+def test_compile(torch, name: str) -> None:
     """The whole call is one graph; the backend runs it as it was traced."""
     torch._dynamo.reset()
     loss, dtype = fp.get_loss(name), "float32"  # which takes fewer steps to trace
@@ -102,7 +111,7 @@ SIMPLEX = [n for n in fp.loss_names() if isinstance(fp.get_loss(n).regularizer.d
 
 
 @pytest.mark.parametrize("name", [name for name in SIMPLEX if TEST_ALL or name in ONE_EACH])
-def test_jit_of_integer_labels(name: str) -> None:
+def test_jit_of_integer_labels(jax, name: str) -> None:
     loss = fp.get_loss(name)
     _, theta, _ = inputs(loss, "float64")
     labels, theta = Library("jax").asarray(np.arange(N) % K), Library("jax").asarray(theta)
@@ -112,7 +121,7 @@ def test_jit_of_integer_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "fitzpatrick_sparsemax"])
-def test_vmap_and_grad(name: str) -> None:
+def test_vmap_and_grad(jax, name: str) -> None:
     """One pair at a time under vmap is the batch; a column of y_star is a derivative."""
     loss = fp.get_loss(name)
     y, theta, _ = (Library("jax").asarray(x, "float64") for x in inputs(loss, "float64"))
@@ -125,7 +134,7 @@ def test_the_number_of_steps_does_not_depend_on_the_data(
     name: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Easy and hard rows evaluate the maximiser equally often."""
-    loss, xp = fp.get_loss(name), Library(library)
+    loss, xp = fp.get_loss(name), installed(library)
     calls: list[int] = []
     solve_tau = _root.solve_tau
 

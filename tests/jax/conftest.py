@@ -1,13 +1,7 @@
-import importlib.util
-
+import jax
 import pytest
 
-if importlib.util.find_spec("jax") is None:
-    collect_ignore_glob = ["*"]  # nothing here can run without JAX
-else:
-    import jax
-
-    from .cases import TEST_ALL, forget
+from .cases import TEST_ALL, forget
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from scipy import sparse
+
+pytest.importorskip("torch")
+
+import torch
 
 from fitzpatrick.linear_model import _device, fit_path
 from fitzpatrick.linear_model._base import Data
