@@ -87,6 +87,31 @@ def test_many_ties_just_within_reach_of_a_peak(name, dtype):
             np.testing.assert_allclose(gradient, y_star - dense, rtol=0, atol=error)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+@np.errstate(all="ignore")
+def test_ties_that_tau_has_no_digits_for(name, dtype):
+    """Where all ties together have less than their number of rounding errors, steps lead back.
+
+    τ cannot be between them and the root, and may be carried above it, where they are lost.
+    """
+    eps, rng = float(np.finfo(dtype).eps), np.random.default_rng(1)
+    for k, tightness in ((300, 0.0), (20_000, 0.0), (3000, 1.0)):
+        loss = make_loss(name, tightness)
+        theta = np.zeros((60, k), dtype=dtype)
+        reach = {"sparsemax": 1, "entmax15": 2}[name] + tightness
+        theta[:, 7] = reach - k * eps * 10 ** rng.uniform(-4, 1, 60)
+        theta[::2, 9] = theta[::2, 7]
+        theta += rng.choice([0.0, 0.3, 1.0, 10.0], (60, 1)).astype(dtype)
+        labels = np.full(60, 7)
+        dense = np.zeros((60, k), dtype=dtype)
+        dense[:, 7] = 1
+        # a step back of half a rounding error is not taken, and gives each entry as much; what is
+        # left are the rounding errors of the sum
+        for y_star in (loss.y_star(labels, theta), loss.solve(dense, theta).y_star):
+            np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=k * eps)
+
+
 def test_peaks_among_the_last_entries_of_a_row():
     """Where many entries are near the top, lanes are compared, which 300 classes do not fill.
 
