@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from pathlib import Path
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
-from .helpers import DTYPES, LIBRARIES, TEST_ALL, Library
+from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 
 HERE = Path(__file__).parent
 # Files that take longest: a worker that gets one of them last would keep the others waiting.
@@ -37,6 +39,8 @@ SLOW_FILES = (
     "test_torch_modules.py",
     "test_torch_autograd.py",
 )
+# A number makes an order of the tests of its own; none of them may need another one to run before.
+SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
 # The losses by which JAX shows what the public edge does with its arrays.
 JAX_LOSSES = ("fitzpatrick_logistic", "fitzpatrick_entmax15", "sparsemax", "sigmoid", "squared")
 
@@ -55,6 +59,22 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def _with_other_draws(default_rng):
+    """NumPy's generators, with other seeds where a test makes one; the package keeps its own."""
+
+    def draw(given=None):
+        caller = sys._getframe(1).f_code.co_filename
+        if given is None or not caller.startswith(f"{HERE}{os.sep}"):
+            return default_rng(given)
+        return default_rng([TEST_SEED, *np.atleast_1d(given).tolist()])
+
+    return draw
+
+
+if TEST_SEED:
+    np.random.default_rng = _with_other_draws(np.random.default_rng)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _bounded_memory():
     """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
@@ -71,6 +91,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
     places = {name: place for place, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    if SHUFFLE:
+        random.Random(int(SHUFFLE)).shuffle(items)
 
 
 def _is_repetition(item: pytest.Item) -> bool:

@@ -19,6 +19,9 @@ DTYPES = ("float64", "float32")
 # ``make test-all`` asks for more draws, sizes and combinations than every change needs.
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL", "") not in ("", "0")
 
+# FITZPATRICK_TEST_SEED=1, 2, … draws other inputs than usual, in all tests.
+TEST_SEED = int(os.environ.get("FITZPATRICK_TEST_SEED") or "0")
+
 # The accuracy that the documentation promises: a relative error, or an absolute one of a few
 # spacings of the dtype at the larger of 1 and the largest target of the row.
 RELATIVE = {"float64": 1e-13, "float32": 1e-5}

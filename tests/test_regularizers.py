@@ -146,6 +146,23 @@ def test_quadratic_takes_lists() -> None:
     )
 
 
+# The root of the negentropy.
+
+
+@pytest.mark.parametrize("tightness", [30.0, 1e3, 1e6])
+def test_the_root_is_found_at_any_tightness(tightness: float, dtype: str) -> None:
+    """The interval that it lies in is as long as the tightness, and the steps grow with it."""
+    rng = np.random.default_rng(0)
+    y, theta = rng.dirichlet(np.full(10, 0.3), 60), rng.normal(size=(60, 10))
+    theta *= 10.0 ** rng.uniform(-3, 3, (60, 1))
+    y, theta = y.astype(dtype), theta.astype(dtype)
+    y /= y.sum(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        p = fp.FitzpatrickLoss(Negentropy(), tightness).solve(y, theta).y_star
+    # ten numbers, each within four rounding errors
+    np.testing.assert_allclose(p.sum(axis=1, dtype=float), 1, atol=40 * eps(dtype))
+
+
 # Parameters and domains.
 
 
@@ -193,8 +210,10 @@ def test_regularizers_are_values(omega, text: str) -> None:
     "omega", [SquaredNorm(), SquaredNorm(Simplex()), Negentropy(), Bernoulli()]
 )
 def test_value_conjugate_and_link_are_checked(omega) -> None:
-    with pytest.raises(ValueError, match=r"y is not in the domain|y must have shape"):
+    with pytest.raises(ValueError, match=r"y is not in the domain .*: in row 0 entry 0 is NaN"):
         omega.value(np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match=r"y must have shape \(k,\) or \(n, k\)"):
+        omega.value(np.full((2, 0), np.nan))
     with pytest.raises(TypeError, match="theta must be real numbers"):
         omega.link(np.asarray(["a"]))
     with pytest.raises(TypeError, match="theta must be real numbers"):

@@ -194,6 +194,16 @@ def test_divergences_on_the_boundary(omega, y, z, whole, least, most, xp: Librar
             assert_close(result, [expected], rtol=1e-14, atol=1e-15)
 
 
+def test_a_masked_class_without_a_target_counts_nothing() -> None:
+    """⟨y, θ⟩ of the Fitzpatrick function, where 0 · ∞ is 0."""
+    omega = fp.regularizers.Negentropy()
+    y, theta = np.asarray([[0.0, 0.25, 0.75]]), np.asarray([[-np.inf, 0.0, 1.0]])
+    function = fp.divergences.fitzpatrick_function
+    np.testing.assert_allclose(
+        function(omega, y, theta), function(omega, y[:, 1:], theta[:, 1:]), rtol=1e-14
+    )
+
+
 def test_divergences_refuse_points_off_the_domain() -> None:
     y = np.asarray([[0.5, 0.5], [1.0, 0.0]])
     with pytest.raises(ValueError, match=r"^z is not in the domain Simplex\(\): in row 1 "):

@@ -45,7 +45,8 @@ def engine() -> None:
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -112,9 +113,7 @@ with warnings.catch_warnings(record=True) as caught:
 assert np.allclose(value, np.log(128))
 print([str(warning.message) for warning in caught])
 """
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
+    output = run(code)
     assert output.count("numba is installed but cannot be imported") == 1
     assert "Numba needs another NumPy" in output
 
