@@ -32,6 +32,14 @@ def eps(dtype: str) -> float:
     return float(np.finfo(dtype).eps)
 
 
+# Two ways to the same float64 numbers, each as accurate as promised, with targets and directions of
+# the size of one. A Hessian product of four classes is a sum of that many terms, of either sign.
+TWO_WAYS = {
+    "rtol": 2 * RELATIVE["float64"],
+    "atol": 2 * 4 * FLOOR_IN_EPS * eps("float64"),
+}
+
+
 @dataclass(frozen=True)
 class Library:
     """One array library: how to make its arrays."""

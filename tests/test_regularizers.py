@@ -130,6 +130,8 @@ def test_quadratic_refuses_what_is_no_inner_product() -> None:
         Quadratic(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"A must be symmetric, A - A.T reaches 1"):
         Quadratic(np.asarray([[1.0, 1.0], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"A must be symmetric, A - A.T reaches 0.002"):
+        Quadratic(np.asarray([[200.0, 1.001], [0.999, 100.0]]))
     with pytest.raises(
         ValueError, match=r"A must be positive definite, its least eigenvalue is -1"
     ):

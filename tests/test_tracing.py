@@ -10,6 +10,7 @@ from fitzpatrick.sets import Simplex
 from tests.conftest import installed
 from tests.helpers import (
     TEST_ALL,
+    TWO_WAYS,
     Library,
     assert_close,
     assert_same_kind,
@@ -115,9 +116,7 @@ def test_jit_of_integer_labels(jax, name: str) -> None:
     loss = fp.get_loss(name)
     _, theta, _ = inputs(loss, "float64")
     labels, theta = Library("jax").asarray(np.arange(N) % K), Library("jax").asarray(theta)
-    assert_close(
-        jax.jit(loss.value)(labels, theta), loss.value(labels, theta), rtol=1e-14, atol=1e-15
-    )
+    assert_close(jax.jit(loss.value)(labels, theta), loss.value(labels, theta), **TWO_WAYS)
 
 
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "fitzpatrick_sparsemax"])
@@ -125,7 +124,7 @@ def test_vmap_and_grad(jax, name: str) -> None:
     """One pair at a time under vmap is the batch; a column of y_star is a derivative."""
     loss = fp.get_loss(name)
     y, theta, _ = (Library("jax").asarray(x, "float64") for x in inputs(loss, "float64"))
-    assert_close(jax.vmap(loss.value)(y, theta), loss.value(y, theta), rtol=1e-13, atol=1e-15)
+    assert_close(jax.vmap(loss.value)(y, theta), loss.value(y, theta), **TWO_WAYS)
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])

@@ -7,7 +7,7 @@ import pytest
 
 from fitzpatrick import engines
 from fitzpatrick.engines import _blocks
-from tests.helpers import TEST_ALL
+from tests.helpers import TEST_ALL, TWO_WAYS
 
 from .cases import (
     REGULARIZERS,
@@ -89,8 +89,8 @@ def test_masked_classes_and_bad_rows_are_those_of_the_core(name: str, tightness:
     for case in cases(name, n, k, 2):
         value, gradient, _, _ = core(loss, case, theta)
         got_value, got_gradient = loss.value_and_gradient(case.y, theta)
-        np.testing.assert_allclose(got_value, value, rtol=1e-13, atol=1e-15)
-        np.testing.assert_allclose(got_gradient, gradient, rtol=1e-13, atol=2e-15)
+        np.testing.assert_allclose(got_value, value, **TWO_WAYS)
+        np.testing.assert_allclose(got_gradient, gradient, **TWO_WAYS)
 
 
 @pytest.mark.parametrize("name", sorted(set(REGULARIZERS) - set(SIMPLEX)))
