@@ -784,7 +784,7 @@ def test_damaged_record_is_named(run, tmp_path):
     code, _, err = run(*SMALL)
     assert code == 2
     assert re.fullmatch(
-        r"error: \S+00\.json: not a record of a fit; delete it [^\n]*", last_line(err)
+        r"error: \S+00\.json: is damaged; delete it, and the fit is run again", last_line(err)
     )
     record.unlink()
     assert run(*SMALL)[0] == 0

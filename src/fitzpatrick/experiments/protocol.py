@@ -32,7 +32,7 @@ SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
 # a change of the protocol or of the records' fields makes older records unusable
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from .errors import WorkerError
 from .progress import progress
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
 from .records import Record, Store, all_records
+from .scores import accuracy, log_loss
 
 _POLL_SECONDS = 0.5
 
@@ -73,7 +74,8 @@ def run(
         n_jobs: how many paths to fit at a time, each in a process and on one thread.
         report: called with the number of finished fits, now and then.
     """
-    open_paths = [path for path in wanted if not store.is_complete(path)]
+    # reading them all now, a damaged record is found before hours of fits
+    open_paths = [path for path in wanted if len(store.finished(path)) < store.n_alphas]
     report(store.count(wanted))
     if not open_paths:
         return
@@ -156,7 +158,7 @@ def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: Aft
     """Fit one loss on one seed's rows over the grid, from the strongest penalty not on record."""
     protocol = store.protocol
     finished = len(store.finished(path))
-    if finished == len(protocol.alphas):
+    if finished == store.n_alphas:
         return
     state = store.state(path, finished - 1) if finished else None
     if finished and state is None:
@@ -207,6 +209,8 @@ def _evaluate(model: FittedModel, rows: Rows, loss: Loss, seconds: float, device
         alpha=model.alpha,
         dev_error=dev_error,
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
+        accuracy=accuracy(rows.Y_test, prediction),
+        log_loss=log_loss(rows.Y_test, prediction),
         zeros=float((prediction == 0).mean()),
         objective=model.objective,
         gradient_norm=model.gradient_norm,
