@@ -129,8 +129,8 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     options = ("--seeds", 1, "-j", 1)
     code, out, err = run("reproduce", "--datasets", "birds", "scene", "flags", *options)
     assert code == 0
-    assert "birds was not run: " in out
-    assert re.search(r"scene was not run: the cache \S+ cannot be used: ", " ".join(out.split()))
+    assert "error: birds was not run: " in err
+    assert re.search(r"error: scene was not run: the cache \S+ cannot be used: .*\n", err)
     assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     assert re.search(r"sparsemax +\.\d{4}\*? +– +\.186", out)  # the paper's number beside ours
     assert "flags: 36 of 36 fits" in err
@@ -152,20 +152,20 @@ def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monk
     for part in ("train", "test"):
         (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
     names = ("emotions", "flags", "flags")
-    code, out, _ = run("reproduce", *names, *SMALL[1:])
+    code, out, err = run("reproduce", *names, *SMALL[1:])
     assert code == 0
     said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
     table = (tmp_path / "out" / "table.txt").read_text()
-    assert said in " ".join(out.split())
+    assert f"error: {said}" in err
     assert said in " ".join(table.split())
     assert out.count("\nflags ") == table.count("\nflags ") == 1
     assert "α grid: 1000, 100." in table
 
 
 def test_reproduce_with_nothing_to_run(run):
-    code, out, _ = run("reproduce", "birds")
+    code, _, err = run("reproduce", "birds")
     assert code == 2
-    assert "birds was not run: " in out
+    assert re.fullmatch(r"error: birds was not run: [^\n]*\n", err)
     assert not Path("out").exists()
 
 
@@ -718,8 +718,113 @@ def test_fit_says_what_the_estimator_says(run, tmp_path):
     options = ("--targets", "n", "--loss", "poisson", "-o", "m.npz", "--alpha", 1)
     code, _, err = run("fit", "a.csv", *options)
     assert code == 2
-    assert re.fullmatch(r"error: a\.csv: [^\n]*in row 1 entry 0 is -1, outside \[0, inf\]\n", err)
+    problem = "a.csv, line 3: target 'n' is -1, outside [0, inf], the range of the loss 'poisson'"
+    assert err == f"error: {problem}\n"
     assert not (tmp_path / "m.npz").exists()
+
+
+def options_of(command):
+    """The options that a command has."""
+    parameters = cli.typer.main.get_command(cli.app).commands[command].params
+    return {"--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts))}
+
+
+def check_options_named(command, text):
+    """Every option that a message names is one of the command, or of the one that it names."""
+    for other, option in re.findall(r"(?:fitzpatrick (\w+) )?(--[a-z][a-z-]*)", text):
+        assert option in options_of(other or command), text
+
+
+# files whose fault has advice on options, where there are any
+ADVISED = {
+    "missing.csv": "x,y\n1,u\nNA,v\n3,\n4,u\n",
+    "mixed.csv": "x,y\n1,u\n2,v\nabout 3,u\n4,v\n5,u\n",
+    "date.csv": "x,z,y\n1,2024-01-31,u\n2,2024-02-01,v\n3,2024-03-01,u\n",
+    "marks.csv": "x;y\n1.234;u\n5.678;v\n",
+    "unit.csv": "x,y\n3 kg,u\n4 kg,v\n",
+    "numbers.csv": "x,y\n" + "".join(f"{i},{i * 5 % 203}.5\n" for i in range(203)),
+    "no.txt": "x,y\n1,u\n",
+    "none.arff": "@relation r\n@attribute x numeric\n@attribute y {0,1}\n@data\n1,0\n",
+    "date.arff": "@relation r\n@attribute x date\n@attribute y {0,1}\n@data\n1,0\n",
+}
+
+
+@pytest.mark.parametrize("name", ADVISED)
+@pytest.mark.parametrize("command", ["compare", "fit", "predict", "reproduce"])
+def test_hints_name_options_that_the_command_has(run, tmp_path, monkeypatch, command, name):
+    (tmp_path / name).write_text(ADVISED[name])
+    arguments = {
+        "compare": (name, "--targets", "y"),
+        "fit": (name, "--targets", "y", "-o", "new.npz"),
+        "predict": ("m.npz", name),
+        "reproduce": ("flags",),
+    }[command]
+    if name == "none.arff":
+        arguments = [one for one in arguments if one not in ("--targets", "y")]
+    if command == "predict":
+        train = "x,z,y\n" + "1,2,u\n2,1,v\n" * 3
+        (tmp_path / "train.csv").write_text(train)
+        assert run("fit", "train.csv", "--targets", "y", "--alpha", 1, "-o", "m.npz")[0] == 0
+    if command == "reproduce":
+        folder = write_flags(tmp_path / "data")
+        if name.endswith(".arff"):
+            for file in folder.iterdir():
+                file.unlink()
+            for part in ("train", "test"):
+                (folder / f"flags-{part}.arff").write_text(ADVISED[name])
+        else:
+            (folder / "flags_train.svm").write_text(ADVISED[name])
+        monkeypatch.setenv("FITZPATRICK_DATA", str(folder))
+    code, _, err = run(command, *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    check_options_named(command, err)
+
+
+def test_help_and_answers_name_options_that_the_command_has(run, tmp_path):
+    for command in COMMANDS:
+        check_options_named(command, run(command, "--help")[1])
+    write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1)
+    code, out, _ = run("compare", "mine.csv", *options)
+    assert code == 0
+    check_options_named("compare", out)
+
+
+@pytest.mark.parametrize("given", [("folder", "a.csv"), ("m.npz", "folder"), ("m.npz", "f.csv")])
+def test_predict_says_what_is_a_folder(run, tmp_path, given):
+    write_csv(tmp_path / "a.csv")
+    assert run("fit", "a.csv", "--targets", "a,b,c", "--alpha", 1, "-o", "m.npz")[0] == 0
+    for name in ("folder", "f.csv"):
+        (tmp_path / name).mkdir()
+    code, out, err = run("predict", *given)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"error: (folder|f\.csv): (is )?a folder; expected a (model )?file\n", err)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "loss"),
+    [
+        ("indicators", "2,0,1", None),
+        ("proportions", "0.5,0.9,0", None),
+        ("proportions", "-1,1,1", None),
+        ("labels", "", None),
+        ("indicators", "1,-1,0", "poisson"),
+        ("indicators", "1,7,0", "sigmoid"),
+        ("proportions", "x,0.5,0.5", None),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_a_bad_target_in_line_62_is_reported_in_line_62(run, tmp_path, kind, value, loss, command):
+    lines = write_csv(tmp_path / "a.csv", kind=kind).read_text().splitlines()
+    lines[61] = ",".join([*lines[61].split(",")[:3], value])
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    if command == "compare" and loss:
+        pytest.skip("compare has losses on the simplex only")
+    own = () if command == "compare" else ("-o", "m.npz", "--loss", loss or "logistic")
+    targets = "kind" if kind == "labels" else "a,b,c"
+    code, _, err = run(command, "a.csv", "--targets", targets, *own)
+    assert code == 2
+    assert re.fullmatch(r"error: a\.csv, line 62: [^\n]*\n", err)
 
 
 @pytest.mark.parametrize(

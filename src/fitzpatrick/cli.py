@@ -5,6 +5,7 @@ Each command gathers its options and hands over; the work is in :mod:`fitzpatric
 
 import io
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -212,7 +213,7 @@ def reproduce(
         output=output,
         command=_command(),
     )
-    if run(chosen, options, typer.echo) == 0:
+    if run(chosen, options, typer.echo, warn) == 0:
         raise typer.Exit(ERROR)
 
 
@@ -554,10 +555,24 @@ def _jobs(jobs: int) -> int:
     return jobs or os.cpu_count() or 1
 
 
+def warn(message: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+
+
 def fail(message: str) -> NoReturn:
     """End with one line and exit code 2."""
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    warn(message)
     raise typer.Exit(ERROR)
+
+
+def _has_options(advice: str) -> bool:
+    """Whether the command that runs, or another one that the advice names, has its options."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # it is a group
+    named = re.search(r"fitzpatrick (\w+)", advice)
+    command = commands[named[1] if named else sys.argv[1]]
+    known = {option for parameter in command.params for option in parameter.opts}
+    return set(re.findall(r"--[a-z-]+", advice)) <= known
 
 
 def main() -> None:
@@ -570,7 +585,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal may know no α
     try:
         app()
-    except (DataError, UnavailableError, WorkerError) as error:
+    except DataError as error:
+        problem = str(error if _has_options(error.advice or "") else error.without_advice())
+    except (UnavailableError, WorkerError) as error:
         problem = str(error)
     except OSError as error:
         problem = f"{error.filename or 'the output'}: {error.strerror or error}"

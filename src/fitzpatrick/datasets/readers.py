@@ -110,26 +110,20 @@ def read_inputs(
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
-
-    Raises:
-        DataError: without advice on options, which are those of the training file.
     """
     kind = format or format_of(path)
-    try:
-        match kind:
-            case "libsvm":
-                _refuse_words(columns, path)
-                table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
-                Y = np.zeros((table.X.shape[0], 0))
-                return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
-            case "arff":
-                return read_arff(path, (), columns)
-            case "csv":
-                return read_csv(path, None, columns)
-            case other:
-                raise _unknown(other, path)
-    except DataError as error:
-        raise error.without_advice() from None
+    match kind:
+        case "libsvm":
+            _refuse_words(columns, path)
+            table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+            Y = np.zeros((table.X.shape[0], 0))
+            return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
+        case "arff":
+            return read_arff(path, (), columns)
+        case "csv":
+            return read_csv(path, None, columns)
+        case other:
+            raise _unknown(other, path)
 
 
 def _columns_of(table: Table) -> Columns:

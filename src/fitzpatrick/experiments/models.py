@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ def fit(
         Y = label_proportions(table.Y)
     else:
         Y = np.asarray(table.Y, dtype=np.float64)
+        _check_targets(Y, table, loss, file)
     notes = list(table.notes)
     width = table.X.shape[1]
     if width * Y.shape[1] > MAX_COEFFICIENTS:
@@ -135,6 +137,22 @@ def fit(
         cv_score,
     )
     return FileFit(model, len(Y), tuple(notes))
+
+
+def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
+    """Raise for the first target that the loss does not take, with its line."""
+    domain = get_loss(loss).regularizer.domain
+    inside = np.asarray(domain.contains(Y))
+    if inside.all():
+        return
+    row = int((~inside).argmax())
+    what = re.sub(
+        r"\bentry (\d+)",
+        lambda match: f"target {table.target_names[int(match[1])]!r}",
+        domain.violation(Y[row]),
+    )
+    line = int(table.lines[row]) if table.lines.size else None
+    raise DataError(f"{what}, the range of the loss {loss!r}", file, line)
 
 
 def _fit(estimator: Estimator, X: Any, Y: np.ndarray, title: str) -> None:

@@ -18,8 +18,14 @@ from .text import number, wrapped
 Say = Callable[[str], None]
 
 
-def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
+def reproduce(names: Sequence[str], options: RunOptions, say: Say, warn: Say) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
+
+    Args:
+        names: of the data sets.
+        options: what is run.
+        say: gets the results.
+        warn: gets a line for each data set that could not be run.
 
     Returns:
         The number of data sets that could be run; the others are named with the reason.
@@ -43,7 +49,7 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
         except (DataError, UnavailableError) as error:
             failures[name] = str(error)
             blocks.append("\n".join(wrapped(f"{name} was not run: {error}")))
-            say(f"\n{blocks[-1]}")
+            warn(f"{name} was not run: {error}")
             continue
         records = run_experiment(experiment, options)
         evaluation = evaluate(final_models(records))
