@@ -87,6 +87,20 @@ Decimal = Annotated[
 Refit = Annotated[
     bool, typer.Option(help="Test the model that is fitted to train and dev together.")
 ]
+Alphas = Annotated[
+    str,
+    typer.Option(
+        metavar="NUMBERS",
+        help="Penalties to choose from, separated by commas.",
+        show_default="1e4, 1e3, …, 1e-4",
+    ),
+]
+WholeGrid = Annotated[
+    bool,
+    typer.Option(
+        "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
+    ),
+]
 ScalingOption = Annotated[Scaling, typer.Option(help="What is done to the features.")]
 
 
@@ -165,12 +179,7 @@ def reproduce(
     tol: Annotated[
         float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
     ] = 1e-8,
-    alphas: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS", help="Penalties, with commas.", show_default="1e4, 1e3, …, 1e-4"
-        ),
-    ] = "",
+    alphas: Alphas = "",
     device: Annotated[
         str | None,
         typer.Option(
@@ -188,7 +197,6 @@ def reproduce(
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.reproduce import reproduce as run
     from .experiments.runner import RunOptions
-    from .linear_model import DEFAULT_ALPHAS
 
     chosen = list(dict.fromkeys(names or ["yeast"]))
     if "all" in chosen:
@@ -196,13 +204,13 @@ def reproduce(
     for name in chosen:
         if name not in DATASETS:
             fail(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}, and all")
-    wanted = _simplex_losses(losses) if losses else PAPER_LOSSES
+    wanted = _losses(losses) if losses else PAPER_LOSSES
     options = RunOptions(
         losses=at_tightnesses(wanted),
         protocol=Protocol(
             intercept=intercept,
             scaling=scaling.value,
-            alphas=_alphas(alphas) if alphas else DEFAULT_ALPHAS[::-1],
+            alphas=_alphas(alphas),
             dtype=precision.value,
             refit=refit,
             tol=_positive("--tol", tol),
@@ -219,6 +227,7 @@ def reproduce(
 
 @app.command()
 def compare(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
     targets: Targets = "",
     test: Annotated[
@@ -229,18 +238,20 @@ def compare(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Losses, with commas.",
-            show_default="logistic, sparsemax, entmax15, and Fitzpatrick",
+            help="Losses, separated by commas.",
+            show_default="logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
         ),
     ] = "",
     tightness: Annotated[
         str,
         typer.Option(
             metavar="NUMBERS",
-            help="Tightnesses of the Fitzpatrick losses, with commas.",
+            help="Tightnesses of the Fitzpatrick losses, separated by commas.",
             show_default="1",
         ),
     ] = "",
+    alphas: Alphas = "",
+    whole_grid: WholeGrid = False,
     ignore: Ignored = "",
     missing: Missing = MissingValues.IMPUTE,
     categories: Categories = CategoryChoice.ENCODE,
@@ -255,46 +266,48 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Which loss is best on your own file, and on what evidence.
+    """Find out which loss is best on your own file, and how sure that is.
 
-    Targets are 0/1 indicators, proportions that sum to one, or one column of class names.
+    Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
     from .datasets import read_table
-    from .experiments.compare import SIMPLEX_LOSSES, experiment_of
+    from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
-    wanted = _simplex_losses(losses) if losses else SIMPLEX_LOSSES
+    wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
-    options = RunOptions(
-        losses=at_tightnesses(wanted, tightnesses),
-        protocol=Protocol(intercept=intercept, scaling=scaling.value, refit=refit),
-        seeds=seeds,
-        n_jobs=_jobs(jobs),
-        output=output,
-        command=_command(),
-    )
+    grid = _alphas(alphas)
     kind = format.value if format else None
     columns, ignored = _names(targets), _names(ignore) or ()
     reading = _reading(missing, categories, kinds, tags, missing_values, decimal)
     table = read_table(file, columns, kind, ignore=ignored, options=reading)
     held_out = read_table(test, columns, kind, table, options=reading) if test else None
+    if table.has_several_labels and not losses:
+        wanted += LABEL_LOSSES
+    for name in set(LABEL_LOSSES) & set(wanted):
+        if not table.has_several_labels:
+            fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
+    options = RunOptions(
+        losses=at_tightnesses(wanted, tightnesses),
+        protocol=Protocol(intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid),
+        seeds=seeds,
+        n_jobs=_jobs(jobs),
+        output=output,
+        command=_command(),
+    )
     experiment, notes = experiment_of(table, file, held_out, test, options)
-    advice = run(experiment, table.kind, notes, options, typer.echo)
-    given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
-    given["--missing"] = "" if missing is MissingValues.IMPUTE else missing.value
-    given["--categories"] = "" if categories is CategoryChoice.ENCODE else categories.value
-    given |= {"--kinds": kinds, "--tags": tags, "--missing-values": missing_values}
-    given["--decimal"] = decimal.value if decimal else ""
-    arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
-    arguments += [] if intercept else ["--no-intercept"]
-    arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
-    arguments += ["--loss", advice.loss.name]
-    if advice.loss.tightness is not None:
-        arguments += ["--tightness", repr(advice.loss.tightness)]
-    arguments += ["--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
-    typer.echo(f"next: {shlex.join(['fitzpatrick', 'fit', *arguments])}")
+
+    def fit_command(advice: Recommendation) -> str:
+        words = [str(file), *_given(context, "fit"), "--loss", advice.loss.name]
+        if advice.loss.tightness is not None:
+            words += ["--tightness", repr(advice.loss.tightness)]
+        return shlex.join(
+            ["fitzpatrick", "fit", *words, "--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
+        )
+
+    run(experiment, table.kind, notes, options, fit_command, typer.echo)
 
 
 @app.command()
@@ -306,6 +319,8 @@ def fit(
     alpha: Annotated[
         float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
     ] = None,
+    alphas: Alphas = "",
+    whole_grid: WholeGrid = False,
     tightness: Annotated[
         float | None,
         typer.Option(help="Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"),
@@ -326,7 +341,6 @@ def fit(
     Losses beyond the simplex (squared, sigmoid, poisson …) take the targets as they are: numbers,
     counts, independent indicators.
     """
-    from .datasets import read_table
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
     from .experiments.text import number, wrapped
@@ -334,13 +348,16 @@ def fit(
     _check_loss(loss, tightness)
     if alpha is not None:
         _positive("--alpha", alpha)
+        if alphas:
+            fail("--alpha says the penalty, --alphas what to choose it from: give one of them")
+    grid = _alphas(alphas)
     _check_not_input(file, output)
-    table = read_table(
+    table = models.read_for_fit(
         file,
         _names(targets),
         format.value if format else None,
+        loss,
         ignore=_names(ignore) or (),
-        plain=not models.has_classes(loss),
         options=_reading(missing, categories, kinds, tags, missing_values, decimal),
     )
     fitted = models.fit(
@@ -348,6 +365,8 @@ def fit(
         file,
         loss,
         alpha,
+        alphas=grid,
+        whole_grid=whole_grid,
         tightness=tightness,
         intercept=intercept,
         standardize=scaling is Scaling.STANDARDIZE,
@@ -485,19 +504,37 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
         fail(str(error))
 
 
-def _simplex_losses(text: str) -> tuple[str, ...]:
-    """Names of losses whose predictions are proportions."""
+def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.models import has_classes
 
     names = _names(text) or []
     for name in names:
         _check_loss(name)
-        if not has_classes(name):
-            known = ", ".join(filter(has_classes, loss_names()))
-            fail(f"{name!r} is not a loss on the simplex; the names are {known}")
+        if not has_classes(name) and name not in others:
+            known = ", ".join([*filter(has_classes, loss_names()), *others])
+            fail(f"{name!r} does not predict proportions; choose among {known}")
     if not names or len(set(names)) != len(names):
         fail(f"--losses needs one or more different names, got {text!r}")
     return tuple(names)
+
+
+def _given(context: typer.Context, command: str) -> list[str]:
+    """The options that were given, as far as they say the same to another command."""
+    others = {one.name for one in _commands()[command].params} - {"output", "alphas", "whole_grid"}
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if parameter.param_type_name != "option" or name not in others or not is_given:
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words += [parameter.opts[0] if value else parameter.secondary_opts[0]]
+        else:
+            words += [parameter.opts[0], str(value)]
+    return words
 
 
 def _check_not_input(file: Path, output: Path) -> None:
@@ -520,7 +557,11 @@ def _numbers(name: str, text: str) -> list[float]:
 
 
 def _alphas(text: str) -> tuple[float, ...]:
-    """Different positive numbers, from the largest to the smallest."""
+    """Different positive numbers, from the largest to the smallest; by default the paper's."""
+    if not text:
+        from .linear_model import DEFAULT_ALPHAS
+
+        return DEFAULT_ALPHAS[::-1]
     numbers = {_positive("--alphas", alpha) for alpha in _numbers("--alphas", text)}
     return tuple(sorted(numbers, reverse=True))
 
@@ -566,11 +607,15 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(ERROR)
 
 
+def _commands() -> dict[str, typer.core.TyperCommand]:
+    """The commands by name."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # of a group
+
+
 def _has_options(advice: str) -> bool:
     """Whether the command that runs, or another one that the advice names, has its options."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # it is a group
     named = re.search(r"fitzpatrick (\w+)", advice)
-    command = commands[named[1] if named else sys.argv[1]]
+    command = _commands()[named[1] if named else sys.argv[1]]
     known = {option for parameter in command.params for option in parameter.opts}
     return set(re.findall(r"--[a-z-]+", advice)) <= known
 

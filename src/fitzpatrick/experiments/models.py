@@ -1,12 +1,12 @@
 """Models of files: fit one to a table, and predict with it."""
 
 import csv
+import functools
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,30 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from .. import metrics
-from ..datasets import Columns, DataError, Table
+from ..datasets import Columns, DataError, ReadOptions, Table, read_table
+from ..datasets._table import Matrix
+from ..datasets.options import DEFAULT
 from ..linear_model import (
     DEFAULT_ALPHAS,
     FittedModel,
     ProportionRegressor,
-    ProportionRegressorCV,
+    check_features,
     constant_columns,
+    fit_path,
+    has_risen,
 )
 from ..losses import get_loss
+from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .progress import Bar, progress
+from .progress import Bar, elapsed, progress
+from .protocol import SEARCH_TOL, LossChoice
+from .text import edge_of_grid
 
+TOL = 1e-8
 FOLDS = 5
 
-Estimator = ProportionRegressor | ProportionRegressorCV
+Rows = tuple[Matrix, np.ndarray]  # features and targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +54,35 @@ def has_classes(loss: str) -> bool:
     return get_loss(loss).regularizer.domain.has_labels
 
 
+def read_for_fit(
+    file: Path,
+    targets: Sequence[str] | None,
+    format: str | None,  # noqa: A002  (the option is called --format)
+    loss: str,
+    *,
+    ignore: Sequence[str] = (),
+    options: ReadOptions = DEFAULT,
+) -> Table:
+    """The table that a loss is fitted to: one column may hold tags for losses of labels, too."""
+    if not has_classes(loss) and targets is not None and len(targets) == 1:
+        try:
+            table = read_table(file, targets, format, ignore=ignore, options=options)
+        except DataError:  # numbers that are no classes
+            table = None
+        if table is not None and table.kind == "indicators":
+            return table
+    plain = not has_classes(loss)
+    return read_table(file, targets, format, ignore=ignore, plain=plain, options=options)
+
+
 def fit(
     table: Table,
     file: Path,
     loss: str,
     alpha: float | None,
     *,
+    alphas: Sequence[float] = DEFAULT_ALPHAS[::-1],
+    whole_grid: bool = False,
     tightness: float | None = None,
     intercept: bool,
     standardize: bool,
@@ -67,6 +97,8 @@ def fit(
         file: where they are from.
         loss: its name.
         alpha: strength of the penalty, or None.
+        alphas: what cross-validation chooses from, falling.
+        whole_grid: whether it fits them all, even where weaker ones have become clearly worse.
         tightness: replaces that of a Fitzpatrick loss.
         intercept: whether to learn one.
         standardize: whether the model sees standardized features.
@@ -85,7 +117,8 @@ def fit(
             "coefficients",
             file,
         )
-    constant = constant_columns(table.X, zero_only=not (intercept or standardize))
+    is_centered = intercept or standardize
+    constant = constant_columns(table.X, zero_only=not is_centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
         raise DataError("every feature is constant", file)
@@ -94,30 +127,31 @@ def fit(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
             "predict expects them)"
         )
+    X = table.X[:, kept]
     options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
-    if alpha is None:
-        folds = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0)
-        tightnesses = None if tightness is None else [tightness]
-        estimator: Estimator = ProportionRegressorCV(
-            loss, tightnesses=tightnesses, cv=folds, **options
-        )
-    else:
-        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
+    choice = LossChoice.of(loss, tightness)
+    cv_error = None
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_features(X)
+        if alpha is None:
+            curve = _cross_validate(X, Y, choice, alphas, file.name, options, whole_grid=whole_grid)
+            cv_error = min(curve)
+            alpha = float(alphas[curve.index(cv_error)])
+            if alpha in (min(alphas), max(alphas)):
+                notes.append(edge_of_grid(alpha, is_weakest=alpha == min(alphas)))
+            if len(curve) < len(alphas):
+                notes.append(
+                    f"the search stopped at α = {alphas[len(curve) - 1]:g}, where the error had "
+                    "clearly risen; --whole-grid goes on to the weakest penalty"
+                )
+        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
+        with warnings.catch_warnings(record=True) as caught, elapsed(f"{file.name}: fitting"):
             warnings.simplefilter("always", ConvergenceWarning)
-            _fit(estimator, table.X[:, kept], Y, file.name)
+            estimator.fit(X, Y)
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     notes += [_first_sentence(warning) for warning in caught]
-    cv_score = None
-    if isinstance(estimator, ProportionRegressor):
-        alpha = float(estimator.alpha)
-    else:
-        alpha, cv_score = float(estimator.alpha_), estimator.best_score_
-        if alpha in (min(DEFAULT_ALPHAS), max(DEFAULT_ALPHAS)):
-            end = "weakest" if alpha == min(DEFAULT_ALPHAS) else "strongest"
-            notes.append(f"α = {alpha:g} is the {end} penalty that was tried")
     coef = np.zeros((Y.shape[1], width))
     coef[:, kept] = estimator.coef_
     fitted = FittedModel(
@@ -134,9 +168,82 @@ def fit(
         table.columns or Columns.plain(table.feature_names),
         table.target_names,
         table.kind,
-        cv_score,
+        None if cv_error is None else -cv_error,
     )
     return FileFit(model, len(Y), tuple(notes))
+
+
+def _cross_validate(
+    X: Matrix,
+    Y: np.ndarray,
+    choice: LossChoice,
+    alphas: Sequence[float],
+    title: str,
+    options: dict[str, Any],
+    *,
+    whole_grid: bool,
+) -> list[float]:
+    """Mean squared error over the folds for each alpha, as far as every fold has gone."""
+    folds = list(KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X))
+    curves = []
+    with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
+        for i, (train, held_out) in enumerate(folds):
+            start = i * len(alphas)
+            report(start)
+            curves.append(
+                _fold_errors(
+                    (X[train], Y[train]),
+                    (X[held_out], Y[held_out]),
+                    choice,
+                    alphas,
+                    functools.partial(_report_from, report, start),
+                    options,
+                    whole_grid=whole_grid,
+                )
+            )
+        report(len(folds) * len(alphas))
+    length = min(map(len, curves))
+    return [float(np.mean([curve[i] for curve in curves])) for i in range(length)]
+
+
+def _report_from(report: Bar, start: int, done: int) -> None:
+    report(start + done)
+
+
+def _fold_errors(
+    fitted: Rows,
+    held_out: Rows,
+    choice: LossChoice,
+    alphas: Sequence[float],
+    report: Callable[[int], None],
+    options: dict[str, Any],
+    *,
+    whole_grid: bool,
+) -> list[float]:
+    """Errors on the rows held out, until they have clearly risen."""
+    X, Y = fitted
+    constant = constant_columns(X, zero_only=not any(options.values()))
+    kept = np.delete(np.arange(X.shape[1]), constant)
+    if kept.size == 0:
+        raise ValueError(f"every feature is constant on the {len(Y)} samples of a fold")
+    errors: list[float] = []
+
+    def score(model: FittedModel) -> None:
+        scores = np.asarray(held_out[0][:, kept] @ model.coef.T) + model.intercept
+        errors.append(squared_error(held_out[1], choice.loss.link(scores)))
+        report(len(errors))
+
+    fit_path(
+        X[:, kept],
+        Y,
+        choice.loss,
+        alphas,
+        tol=TOL if whole_grid else SEARCH_TOL,
+        callback=score,
+        stop=lambda _: not whole_grid and has_risen(errors),
+        **options,
+    )
+    return errors
 
 
 def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
@@ -153,29 +260,6 @@ def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
     )
     line = int(table.lines[row]) if table.lines.size else None
     raise DataError(f"{what}, the range of the loss {loss!r}", file, line)
-
-
-def _fit(estimator: Estimator, X: Any, Y: np.ndarray, title: str) -> None:
-    """Fit; the progress of a cross-validation is shown."""
-    if isinstance(estimator, ProportionRegressor):
-        estimator.fit(X, Y)
-        return
-    with progress(title, estimator.cv.n_splits * len(estimator.alphas)) as report:
-        report(0)
-        estimator.set_params(scoring=_reporting(report)).fit(X, Y)
-
-
-def _reporting(report: Bar) -> Callable[..., float]:
-    """The scorer of the cross-validation, which says how often it was asked."""
-    scorer = metrics.get_scorer("squared_error")
-    fits = count(1)
-
-    def score(*args: Any, **kwargs: Any) -> float:
-        value = float(scorer(*args, **kwargs))
-        report(next(fits))
-        return value
-
-    return score
 
 
 def _first_sentence(warning: warnings.WarningMessage) -> str:

@@ -6,6 +6,7 @@
     FOLDER/DATASET/KEY/LOSS-seedS/00.json …     one per α, in the order of the grid
     FOLDER/DATASET/KEY/LOSS-seedS/00.state.npz  coefficients of the last finished fit
     FOLDER/DATASET/KEY/LOSS-whole/00.json …     the same on train and dev together
+    FOLDER/DATASET/KEY/LOSS-whole-alpha10.0/00.json    one α alone
 
 KEY stands for the settings and the data. A fit's state is written before its record,
 and the state before it is removed afterwards: after a kill at any moment the last record's state is
@@ -26,6 +27,7 @@ import numpy as np
 
 from ..datasets import DataError
 from ..datasets._files import remove_leftovers, write_atomically
+from ..linear_model import has_risen
 from .model_archive import open_archive, pack
 from .protocol import Experiment, FitPath, Protocol
 
@@ -151,9 +153,8 @@ class Store:
             "name": experiment.name,
             "checksums": experiment.checksums,
             "data": experiment.fingerprint,
-            **asdict(protocol),
+            **protocol.key_fields(),
         }
-        del content["refit"]  # records of both kinds lie here
         settings = folder / "settings.json"
         if settings.is_file():
             _check_settings(settings, content)
@@ -162,35 +163,39 @@ class Store:
             write_atomically(settings, json.dumps(content, indent=1) + "\n")
         return cls(folder, protocol)
 
-    @property
-    def n_alphas(self) -> int:
-        """Length of the grid."""
-        return len(self.protocol.alphas)
+    def grid(self, path: FitPath) -> tuple[float, ...]:
+        """The alphas of a path."""
+        return self.protocol.alphas if path.alpha is None else (path.alpha,)
 
     def finished(self, path: FitPath) -> list[Record]:
         """The records of a path so far, in the order of the grid."""
-        records = []
-        for index in range(self.n_alphas):
+        records: list[Record] = []
+        for index in range(len(self.grid(path))):
             file = self._record(path, index)
-            if not file.is_file():
+            if not file.is_file() or self.has_ended(path, records):
                 break
             records.append(Record.read(file))
         return records
 
-    def is_complete(self, path: FitPath) -> bool:
-        """Whether nothing of the path is left to fit."""
-        return self.count([path]) == self.n_alphas
+    def has_ended(self, path: FitPath, records: list[Record]) -> bool:
+        """Whether nothing of the path is left to fit after these."""
+        if len(records) == len(self.grid(path)):
+            return True
+        may_stop = not self.protocol.whole_grid and path.seed is not None
+        return may_stop and bool(records) and has_risen([one.dev_error for one in records])
 
     def count(self, paths: list[FitPath]) -> int:
         """How many fits are finished."""
         return sum(
-            self._record(path, index).is_file() for path in paths for index in range(self.n_alphas)
+            self._record(path, index).is_file()
+            for path in paths
+            for index in range(len(self.grid(path)))
         )
 
     def add(self, path: FitPath, index: int, record: Record, state: dict[str, np.ndarray]) -> None:
         """Make a finished fit durable."""
         file = self._record(path, index)
-        if index + 1 < self.n_alphas:
+        if index + 1 < len(self.grid(path)):
             kept = self._state(path, index)
             write_atomically(kept, pack(_place(kept), {name: state[name] for name in _STATE}))
         write_atomically(file, record.to_json(_place(file)))
@@ -236,10 +241,11 @@ def _check_settings(file: Path, expected: dict[str, Any]) -> None:
 
 def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, list[Record]]:
     """The records of every path; an unfinished one is an error."""
-    for path in paths:
-        if not store.is_complete(path):
+    found = {path: store.finished(path) for path in paths}
+    for path, records in found.items():
+        if not store.has_ended(path, records):
             raise RuntimeError(f"{store.folder / path.name} is not finished")
-    return {path: store.finished(path) for path in paths}
+    return found
 
 
 def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecords]:
@@ -252,7 +258,10 @@ def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecord
         if path.seed is None:
             continue
         final = choose(grid)
-        for record in grids.get(FitPath(path.loss, None), []):
+        whole = grids.get(FitPath(path.loss, None)) or grids.get(
+            FitPath(path.loss, None, final.alpha), []
+        )
+        for record in whole:
             if record.alpha == final.alpha:
                 final = replace(record, dev_error=final.dev_error)
         found[path] = PathRecords(grid, final)

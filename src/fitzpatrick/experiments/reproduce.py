@@ -67,7 +67,7 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say, warn: Say) ->
         )
     if sections:
         lead = f"{_LEAD} {_distance(sections)}"
-        page = render(_TITLE, lead, sections, failures, command=options.command)
+        page = render(_TITLE, lead, sections, failures, commands=[options.command])
         contents = {
             "table.txt": "\n\n".join(blocks) + "\n",
             "fits.csv": to_csv(fits),

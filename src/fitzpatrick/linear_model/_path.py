@@ -1,6 +1,6 @@
 """Models of several penalties by one call, with NumPy or on a PyTorch device."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,27 @@ from ..losses import Loss, get_loss
 from ._base import Data
 from ._checks import check_features, check_grid, check_not_constant, check_solver
 from ._problem import Callback, Coefficients, FitSettings, FittedModel
+
+RISE = 0.05  # of the least error so far: a clear rise
+MAX_WITHOUT_GAIN = 2  # penalties in a row
+
+
+def has_risen(errors: Sequence[float]) -> bool:
+    """Whether held-out errors, from strong to weak penalties, have clearly turned upward.
+
+    So they have once the last one is 5 % above the least, or the least lies two penalties back:
+    weaker penalties overfit more, and their fits take longest. Meant for ``stop`` of
+    :func:`fit_path`.
+
+    Args:
+        errors: in the order of the penalties so far, one or more, not negative.
+
+    Example:
+        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32])
+        (False, True)
+    """
+    best = int(np.argmin(errors))
+    return errors[-1] > (1 + RISE) * errors[best] or len(errors) - 1 - best >= MAX_WITHOUT_GAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +77,7 @@ def fit_path(
     start: Coefficients | None = None,
     resumable: bool = False,
     callback: Callback | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
@@ -81,6 +103,8 @@ def fit_path(
             was interrupted can then be resumed from these by ``start``, bit for bit as if nothing
             had happened; it takes a few more iterations.
         callback: called with each model as soon as it is fitted.
+        stop: asked about each model after that; the path ends with the first one for which it
+            returns True. :func:`has_risen` is a rule for errors on held-out rows.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -108,7 +132,22 @@ def fit_path(
 
         problem = device_problem(data, settings, device)
     grid = check_grid(alphas, "alphas")
-    return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
+    models: list[FittedModel] = []
+
+    def finish(model: FittedModel) -> None:
+        models.append(model)
+        if callback is not None:
+            callback(model)
+
+    def until_stopped() -> Iterator[float]:
+        for alpha in grid:
+            if stop is None or not models or not stop(models[-1]):
+                yield alpha
+            else:
+                return
+
+    problem.path(until_stopped(), start, finish, resumable=resumable)
+    return LinearPath(tuple(models))
 
 
 def describe_device(device: str | None) -> str:
