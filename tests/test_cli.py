@@ -16,7 +16,7 @@ import pytest
 
 from fitzpatrick import cli
 from fitzpatrick.experiments import figures, model_files
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV
+from fitzpatrick.linear_model import ProportionRegressor, fit_path
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
 
@@ -214,6 +214,7 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
     errors = {
         name: float(error) for name, error in re.findall(r"^  (\w+) +(\.\d{4})", out, re.MULTILINE)
     }
+    assert errors.pop("baseline") > max(errors.values())
     assert list(errors) == losses.split(",")
     error, alpha = re.search(
         r"test error,? (\.\d+) \(mean over 2 dev splits.*\. Fit it with α = (\S+), which",
@@ -227,12 +228,16 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
         for row in csv.DictReader(lines):
             if row["loss"] == best and row["seed"]:
                 curves.setdefault(float(row["alpha"]), []).append(float(row["dev_error"]))
+    curves = {a: found for a, found in curves.items() if len(found) == 2}  # none has stopped
     assert min(curves, key=lambda a: np.mean(curves[a])) == float(alpha)
     page = (tmp_path / "out" / "compare-mine.html").read_text()
     assert f'<td class="text">{kind}</td>' in page
     assert "60 to learn from, 20 to test" in page
     assert "fitted to train and dev" in page
     assert f"<pre>fitzpatrick compare {file} --targets {targets}" in page
+    assert f"<pre>{out.splitlines()[-1].removeprefix('next: ')}</pre>" in page
+    shown = re.search(r"accuracy +log loss", out)
+    assert bool(shown) == (kind == "labels")
     text = (tmp_path / "out" / "compare-mine.txt").read_text()
     assert text in out.replace("\nwrote", "wrote", 1)
 
@@ -367,13 +372,14 @@ def test_compare_at_several_tightnesses(run, tmp_path):
     tightness = ("--losses", "fitzpatrick_logistic", "--tightness", "0.5,0,1,2")
     code, out, err = run("compare", file, *options, *tightness)
     assert code == 0
-    assert "mine: 18 of 36 fits" in err  # both ends are on record
+    assert "mine: choosing α: 18 of 36 fits" in err  # both ends are on record
     names = re.findall(r"^  (\w+(?: \(tightness \S+\))?) +\.\d{4}", out, re.MULTILINE)
     assert names == [
         "fitzpatrick_logistic (tightness 0.5)",
         "logistic",
         "fitzpatrick_logistic",
         "fitzpatrick_logistic (tightness 2)",
+        "baseline",
     ]
     assert max(map(len, out.partition("wrote")[0].splitlines())) <= 80
     after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
@@ -406,6 +412,81 @@ def test_the_next_command_names_the_tightness(run, tmp_path):
     assert (model.tightness, model.tightness_) == (0.5, 0.5)
 
 
+def test_compare_stops_where_the_whole_grid_does_not(run, tmp_path):
+    """With the same choices, the same table, and fewer fits; the same command fits nothing anew."""
+    file = write_csv(tmp_path / "mine.csv", n=160, seed=3)
+    lines = file.read_text().splitlines()
+    noise = np.random.default_rng(0).normal(size=(len(lines), 12))
+    file.write_text(
+        "\n".join(
+            ",".join([f"{v:.4f}" if i else f"n{j}" for j, v in enumerate(row)] + [line])
+            for i, (row, line) in enumerate(zip(noise, lines, strict=True))
+        )
+    )
+    arguments = ("compare", file, "--targets", "a,b,c", "--seeds", 2, "-j", 1)
+    losses = ("--losses", "logistic,fitzpatrick_sparsemax,sigmoid")
+    tables, fits = {}, {}
+    for whole in ((), ("--whole-grid",)):
+        code, out, err = run(*arguments, *losses, *whole)
+        assert code == 0
+        tables[whole] = re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE)
+        with (tmp_path / "out" / "compare-mine.csv").open() as rows:
+            fits[whole] = len(list(csv.DictReader(rows)))
+        assert ("the paths stopped at α = " in out) is (not whole)
+        assert ("mine: fitting train and dev with the α chosen: " in err) is (not whole)
+    assert len(tables[()]) == 4
+    assert tables[()] == tables["--whole-grid",]
+    assert fits["--whole-grid",] == 3 * 9 * 3
+    assert fits[()] < 0.7 * fits["--whole-grid",]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert run(*arguments, *losses)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
+
+
+def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(run, tmp_path):
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(120, 3))
+    lines = ["x1,x2,x3,genres"]
+    for row in X:
+        tags = [name for name, x in zip(("rock", "jazz", "folk"), row, strict=True) if x > -0.3]
+        lines.append(",".join(f"{x:.4f}" for x in row) + f",{';'.join(tags) or 'none'}")
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    arguments = ("compare", "a.csv", "--targets", "genres", "--seeds", 1, "-j", 1)
+    code, out, _ = run(*arguments, "--losses", "sigmoid,logistic")
+    assert code == 0
+    next_line = out.splitlines()[-1]
+    assert "--loss sigmoid" in next_line
+    code, out, _ = run(*shlex.split(next_line)[2:])
+    assert code == 0
+    assert "120 samples, 3 features, 4 targets (indicators)" in out
+    code, out, _ = run("predict", "model.npz", "a.csv")
+    values = np.asarray([row.split(",") for row in out.splitlines()[1:]], dtype=float)
+    assert out.startswith("folk,jazz,none,rock\n")
+    assert values.sum(axis=1).max() > 1.5  # each label by itself
+    write_csv(tmp_path / "classes.csv", kind="labels")
+    code, _, err = run("compare", "classes.csv", "--targets", "kind", "--losses", "sigmoid")
+    assert (code, err) == (
+        2,
+        "error: 'sigmoid' is for labels that occur together, and each row of classes.csv has one\n",
+    )
+
+
+def test_fit_stops_where_the_whole_grid_does_not(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv", kind="labels")
+    alphas = ("--alphas", "1e-3,1e4,1e3,1e2,1e-8,1e-7")
+    chosen = []
+    for whole in ((), ("--whole-grid",)):
+        arguments = ("fit", file, "--targets", "kind", "-o", "m.npz", *alphas, *whole)
+        code, out, _ = run(*arguments)
+        assert code == 0
+        chosen.append(re.search(r"α = (\S+): cross-validated squared error", out)[1])
+        assert ("the search stopped at α = " in out) is (not whole)
+    assert chosen[0] == chosen[1]
+    code, _, err = run(*arguments, "--alpha", 1)
+    assert code == 2
+    assert "give one of them" in err
+
+
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_at_a_tightness(run, tmp_path, alpha):
     file = write_csv(tmp_path / "mine.csv")
@@ -431,7 +512,7 @@ def test_fit_and_predict(run, tmp_path, alpha):
     code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.npz", *alpha)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
-    assert ("mine.csv: 45 of 45 fits" in err) == (not alpha)
+    assert ("mine.csv: choosing α: 45 of 45 fits" in err) == (not alpha)
     assert bool(re.search(r"α = \S+: cross-validated squared error \.\d{4}\n", out)) == (not alpha)
     code, out, _ = run("predict", tmp_path / "m.npz", file)
     assert code == 0
@@ -527,20 +608,19 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
     assert max(map(len, out.splitlines())) <= 79
 
 
-@pytest.mark.parametrize(
-    ("estimator", "options", "what"),
-    [
-        (ProportionRegressor, ("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
-        (ProportionRegressorCV, (), r"\d+ of 45 fits of the path did not converge\n"),
-    ],
-)
-def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch, estimator, options, what):
-    monkeypatch.setitem(estimator.__init__.__kwdefaults__, "max_iter", 1)
+def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(ProportionRegressor.__init__.__kwdefaults__, "max_iter", 1)
+    monkeypatch.setitem(fit_path.__kwdefaults__, "max_iter", 1)
     write_csv(tmp_path / "mine.csv")
-    code, out, err = run("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz", *options)
-    assert code == 0
-    assert re.search(f"\nnote: {what}", out)
-    assert "Warning" not in out + err
+    arguments = ("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz")
+    for options, what in (
+        (("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
+        ((), r"\d+ fits of the cross-validation did not converge\n"),
+    ):
+        code, out, err = run(*arguments, *options)
+        assert code == 0
+        assert re.search(f"\nnote: {what}", out)
+        assert "Warning" not in out + err
 
 
 def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
@@ -548,7 +628,11 @@ def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
     code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz")
     assert code == 0
-    assert "note: α = 10000 is the strongest penalty that was tried\n" in out
+    said = "α = 10000 is the strongest penalty that was tried: --alphas 10000,100000,1e+06 goes"
+    assert f"note: {said}" in " ".join(out.split())
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz", "--alphas", "1e5,1e6,1e4")
+    assert code == 0
+    assert "α = 1e+06: " in out
 
 
 @pytest.mark.parametrize("form", ["csv", "arff"])
@@ -731,8 +815,10 @@ def options_of(command):
 
 def check_options_named(command, text):
     """Every option that a message names is one of the command, or of the one that it names."""
-    for other, option in re.findall(r"(?:fitzpatrick (\w+) )?(--[a-z][a-z-]*)", text):
-        assert option in options_of(other or command), text
+    for line in text.splitlines():
+        other = re.search(r"fitzpatrick (\w+)", line)
+        named = set(re.findall(r"--[a-z][a-z-]*", line))
+        assert named <= options_of(other[1] if other else command), line
 
 
 # files whose fault has advice on options, where there are any
@@ -831,7 +917,10 @@ def test_a_bad_target_in_line_62_is_reported_in_line_62(run, tmp_path, kind, val
     ("arguments", "problem"),
     [
         (("reproduce", "yeats"), "unknown data set 'yeats'"),
-        (("reproduce", "--losses", "sigmoid"), "'sigmoid' is not a loss on the simplex"),
+        (
+            ("reproduce", "--losses", "sigmoid"),
+            "'sigmoid' does not predict proportions; choose among ",
+        ),
         (("reproduce", "--losses", "logistic,logistic"), "one or more different names"),
         (("reproduce", "--tol", "-1"), "--tol must be a positive number"),
         (("reproduce", "--alphas", "1,x"), "--alphas needs numbers with commas"),

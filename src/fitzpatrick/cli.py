@@ -266,7 +266,7 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Find out which loss is best on your own file, and how sure that is.
+    """Compare losses on your own file: which is best, and how sure is that?
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
@@ -521,7 +521,8 @@ def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
 
 def _given(context: typer.Context, command: str) -> list[str]:
     """The options that were given, as far as they say the same to another command."""
-    others = {one.name for one in _commands()[command].params} - {"output", "alphas", "whole_grid"}
+    others = {one.name for one in _commands()[command].params}
+    others -= {"output", "tightness", "alphas", "whole_grid"}
     words: list[str] = []
     for parameter in context.command.params:
         name = str(parameter.name)

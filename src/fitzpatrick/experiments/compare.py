@@ -139,7 +139,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         answer += f", the lowest of {len(others) + 1}." if others else "."
     answer += f" Fit it with α = {alpha:g}, which has the least {'mean ' * (splits > 1)}dev error."
     points = [f"better than {loss}: {interval_text(found[loss])}" for loss in worse]
-    if evaluation.baseline is not None:
+    if evaluation.baseline is not None and n_test >= MIN_TEST_SAMPLES:
         points.append(_beside_baseline(best, evaluation.baseline))
     if worse:
         over = f"{splits} dev splits and {samples}" if splits > 1 else f"{samples}, not over splits"

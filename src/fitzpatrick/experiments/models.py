@@ -135,7 +135,11 @@ def fit(
         with np.errstate(over="ignore", invalid="ignore"):
             check_features(X)
         if alpha is None:
-            curve = _cross_validate(X, Y, choice, alphas, file.name, options, whole_grid=whole_grid)
+            curve, unconverged = _cross_validate(
+                X, Y, choice, alphas, file.name, options, whole_grid=whole_grid
+            )
+            if unconverged:
+                notes.append(f"{unconverged} fits of the cross-validation did not converge")
             cv_error = min(curve)
             alpha = float(alphas[curve.index(cv_error)])
             if alpha in (min(alphas), max(alphas)):
@@ -182,28 +186,31 @@ def _cross_validate(
     options: dict[str, Any],
     *,
     whole_grid: bool,
-) -> list[float]:
-    """Mean squared error over the folds for each alpha, as far as every fold has gone."""
+) -> tuple[list[float], int]:
+    """Mean squared error over the folds for each alpha, as far as every fold has gone.
+
+    And the number of fits that did not converge.
+    """
     folds = list(KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X))
-    curves = []
+    curves, unconverged = [], 0
     with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
         for i, (train, held_out) in enumerate(folds):
             start = i * len(alphas)
             report(start)
-            curves.append(
-                _fold_errors(
-                    (X[train], Y[train]),
-                    (X[held_out], Y[held_out]),
-                    choice,
-                    alphas,
-                    functools.partial(_report_from, report, start),
-                    options,
-                    whole_grid=whole_grid,
-                )
+            errors, failures = _fold_errors(
+                (X[train], Y[train]),
+                (X[held_out], Y[held_out]),
+                choice,
+                alphas,
+                functools.partial(_report_from, report, start),
+                options,
+                whole_grid=whole_grid,
             )
+            curves.append(errors)
+            unconverged += failures
         report(len(folds) * len(alphas))
     length = min(map(len, curves))
-    return [float(np.mean([curve[i] for curve in curves])) for i in range(length)]
+    return [float(np.mean([curve[i] for curve in curves])) for i in range(length)], unconverged
 
 
 def _report_from(report: Bar, start: int, done: int) -> None:
@@ -219,8 +226,8 @@ def _fold_errors(
     options: dict[str, Any],
     *,
     whole_grid: bool,
-) -> list[float]:
-    """Errors on the rows held out, until they have clearly risen."""
+) -> tuple[list[float], int]:
+    """Errors on the rows held out, until they have clearly risen, and fits that failed."""
     X, Y = fitted
     constant = constant_columns(X, zero_only=not any(options.values()))
     kept = np.delete(np.arange(X.shape[1]), constant)
@@ -233,7 +240,7 @@ def _fold_errors(
         errors.append(squared_error(held_out[1], choice.loss.link(scores)))
         report(len(errors))
 
-    fit_path(
+    path = fit_path(
         X[:, kept],
         Y,
         choice.loss,
@@ -243,7 +250,7 @@ def _fold_errors(
         stop=lambda _: not whole_grid and has_risen(errors),
         **options,
     )
-    return errors
+    return errors, sum(not model.status.converged for model in path.models)
 
 
 def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
