@@ -266,7 +266,7 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Compare losses on your own file: which is best, and how sure is that?
+    """Compare losses on your own file.
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """

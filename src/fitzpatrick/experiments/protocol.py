@@ -92,6 +92,11 @@ class Protocol:
             del fields["refit"]
         return fields
 
+    @property
+    def is_resumable(self) -> bool:
+        """Whether an interrupted path goes on where it stopped; short ones begin again."""
+        return self.whole_grid
+
     def tol_of(self, path: "FitPath") -> float:
         """Relative gradient norm at which the fits of a path end."""
         only_chooses = self.refit and not self.whole_grid and path.seed is not None

@@ -10,7 +10,8 @@
 
 KEY stands for the settings and the data. A fit's state is written before its record,
 and the state before it is removed afterwards: after a kill at any moment the last record's state is
-there, and the path goes on from it, bit by bit as if nothing had happened.
+there, and the path goes on from it, bit by bit as if nothing had happened. Paths that may stop
+before the end of the grid have no states: they are short, and begin again.
 
 Every record carries a checksum of its content and of its place, every state the checksums of its
 arrays and its place: a file that was changed, or copied from elsewhere, is refused.
@@ -33,6 +34,8 @@ from .protocol import Experiment, FitPath, Protocol
 
 _CHECKSUM = "sha256"
 _STATE = ("coef", "intercept")
+
+Coefficients = tuple[np.ndarray, np.ndarray]  # and intercepts
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,16 +195,16 @@ class Store:
             for index in range(len(self.grid(path)))
         )
 
-    def add(self, path: FitPath, index: int, record: Record, state: dict[str, np.ndarray]) -> None:
+    def add(self, path: FitPath, index: int, record: Record, state: Coefficients) -> None:
         """Make a finished fit durable."""
         file = self._record(path, index)
-        if index + 1 < len(self.grid(path)):
+        if self.protocol.is_resumable and index + 1 < len(self.grid(path)):
             kept = self._state(path, index)
-            write_atomically(kept, pack(_place(kept), {name: state[name] for name in _STATE}))
+            write_atomically(kept, pack(_place(kept), dict(zip(_STATE, state, strict=True))))
         write_atomically(file, record.to_json(_place(file)))
         self.discard_states(path, index)
 
-    def state(self, path: FitPath, index: int) -> dict[str, np.ndarray] | None:
+    def state(self, path: FitPath, index: int) -> Coefficients | None:
         """The coefficients that fit ``index`` ended with, if they are still there."""
         file = self._state(path, index)
         if not file.is_file():
@@ -210,7 +213,8 @@ class Store:
             try:
                 archive = open_archive(stream, _STATE)
                 if archive.text() == _place(file) and all(map(archive.shape, _STATE)):
-                    return {name: archive.array(name) for name in _STATE}
+                    coef, intercept = map(archive.array, _STATE)
+                    return coef, intercept
             except Exception:  # of any type, where zipfile or NumPy meets what it never wrote
                 raise _damaged(file, "the path is fitted again") from None
         raise _damaged(file, "the path is fitted again")

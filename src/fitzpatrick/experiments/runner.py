@@ -198,8 +198,7 @@ def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: Aft
         nonlocal begin
         seconds = time.perf_counter() - begin
         record = _evaluate(model, rows, path.loss, seconds, device)
-        state = {"coef": model.coef, "intercept": model.intercept}
-        store.add(path, len(records), record, state)
+        store.add(path, len(records), record, (model.coef, model.intercept))
         records.append(record)
         after_fit()
         begin = time.perf_counter()
@@ -215,8 +214,8 @@ def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: Aft
         tol=protocol.tol_of(path),
         max_iter=protocol.max_iter,
         n_threads=1,
-        start=None if state is None else (state["coef"], state["intercept"]),
-        resumable=True,
+        start=state,
+        resumable=protocol.is_resumable,
         callback=keep,
         stop=lambda _: store.has_ended(path, records),
     )
