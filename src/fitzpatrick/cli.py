@@ -171,6 +171,14 @@ def reproduce(
         typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
     ] = "",
     refit: Refit = False,
+    split: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="SEED",
+            help="Divide data sets that come as one file at random, with this seed.",
+        ),
+    ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
     precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
@@ -221,7 +229,7 @@ def reproduce(
         output=output,
         command=_command(),
     )
-    if run(chosen, options, typer.echo, warn) == 0:
+    if run(chosen, options, typer.echo, warn, split) == 0:
         raise typer.Exit(ERROR)
 
 
@@ -395,6 +403,12 @@ def predict(
         Path | None, typer.Option("--output", "-o", help="CSV file; else standard output.")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
+    keep: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES", help="Columns of FILE to put before the predictions (CSV, ARFF)."
+        ),
+    ] = "",
 ) -> None:
     """Predict the targets of a file, as CSV.
 
@@ -402,19 +416,23 @@ def predict(
     the others, such as missing values and new words, go to standard error. Models of class names
     add a last column, the class of the largest proportion.
     """
-    from .datasets import read_inputs
+    from .datasets import DataError, read_cells, read_inputs
     from .datasets._files import write_atomically
-    from .experiments import model_files, models
+    from .experiments import load_model, models
 
     if output is not None:
         _check_not_input(file, output)
         _check_not_input(model, output)
-    loaded = model_files.load(model)
+    loaded = load_model(model)
     kind = format.value if format else None
     table = read_inputs(file, loaded.columns, kind)
+    kept = read_cells(file, _names(keep) or (), kind) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
-    text = models.predictions_csv(loaded, table.X)
+    try:
+        text = models.predictions_csv(loaded, table.X, kept)
+    except ValueError as error:
+        raise DataError(str(error), file) from None
     if output is None:
         typer.echo(text, nl=False)
     else:

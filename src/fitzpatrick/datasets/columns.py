@@ -35,7 +35,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy import sparse
 
-from ._numbers import NO_YES, PLAIN, NumberFormat
+from ._numbers import MISSING_WORDS, NO_YES, PLAIN, NumberFormat
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
@@ -421,6 +421,21 @@ def as_texts(numbers: np.ndarray) -> Texts:
     all_codes = np.full(numbers.shape, -1, dtype=np.int64)
     all_codes[present] = codes
     return Texts(all_codes, [repr(value).removesuffix(".0") for value in values.tolist()])
+
+
+def as_cells(column: Any, missing_values: Sequence[str] = ()) -> Cells:
+    """The cells of a column in memory: numbers and booleans, or words."""
+    values = np.asarray(column)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    words: dict[str, int] = {}
+    codes = np.full(values.shape, -1, dtype=np.int64)
+    missing = MISSING_WORDS.union(missing_values)
+    for i, value in enumerate(values.tolist()):
+        text = "" if value is None or value != value else str(value).strip()
+        if text not in missing:
+            codes[i] = words.setdefault(text, len(words))
+    return Texts(codes, list(words))
 
 
 def split_tags(text: str, separator: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import functools
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -274,20 +274,35 @@ def _first_sentence(warning: warnings.WarningMessage) -> str:
     return str(warning.message).partition(": ")[2].partition(". ")[0]
 
 
-def predictions_csv(model: SavedModel, X: Any) -> str:
+def predictions_csv(
+    model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """A header with the targets' names and one line per sample, in the order of X.
 
     Models of class labels have a last column, the class of the largest proportion.
+
+    Args:
+        model: what predicts.
+        X: the features.
+        kept: columns to put first, by name.
     """
-    predictions = np.asarray(model.estimator.predict(X))
-    header, rows = list(model.target_names), [[f"{p:.9g}" for p in row] for row in predictions]
+    kept = kept or {}
+    predictions = model.predict_features(X)
+    header = [_other_name(name, kept) for name in model.target_names]
+    rows = [[f"{p:.9g}" for p in row] for row in predictions]
     if model.kind == "labels":
-        column = "class"
-        while column in header:
-            column += "_"
-        header.append(column)
+        header.append(_other_name("class", (*header, *kept)))
         for row, best in zip(rows, predictions.argmax(axis=1), strict=True):
             row.append(model.target_names[best])
+    columns = list(zip(*kept.values(), strict=True)) if kept else [()] * len(rows)
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*kept, *header])
+    writer.writerows([*first, *row] for first, row in zip(columns, rows, strict=True))
     return buffer.getvalue()
+
+
+def _other_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

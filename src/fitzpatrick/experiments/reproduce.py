@@ -18,7 +18,9 @@ from .text import number, wrapped
 Say = Callable[[str], None]
 
 
-def reproduce(names: Sequence[str], options: RunOptions, say: Say, warn: Say) -> int:
+def reproduce(
+    names: Sequence[str], options: RunOptions, say: Say, warn: Say, split: int | None = None
+) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
 
     Args:
@@ -26,6 +28,7 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say, warn: Say) ->
         options: what is run.
         say: gets the results.
         warn: gets a line for each data set that could not be run.
+        split: seed for data sets that come as one file.
 
     Returns:
         The number of data sets that could be run; the others are named with the reason.
@@ -43,7 +46,7 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say, warn: Say) ->
                 download_progress(name) as report_download,
             ):
                 warnings.simplefilter("always", DatasetMismatchWarning)
-                data = load_dataset(name, progress=report_download)
+                data = load_dataset(name, split=split, progress=report_download)
             experiment = paper.Experiment.of_dataset(data)
             paper.check(experiment, options.protocol, options.seeds)
         except (DataError, UnavailableError) as error:
