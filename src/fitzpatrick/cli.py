@@ -48,45 +48,47 @@ Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 Output = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="FOLDER", file_okay=False, help="For records and results."
+        "--output", "-o", metavar="FOLDER", file_okay=False, help="Folder for records and results."
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of dev splits.")]
+Seeds = Annotated[
+    int, typer.Option(min=1, max=1000, metavar="N", help="Number of random dev splits.")
+]
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", "-j", min=0, metavar="N", help="Processes.", show_default="one per core"
+        "--jobs", "-j", min=0, metavar="N", help="Number of processes.", show_default="one per core"
     ),
 ]
 Format = Annotated[
-    FileFormat | None, typer.Option("--format", help="Format of FILE; else by its suffix.")
+    FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
 ]
 Targets = Annotated[
-    str, typer.Option(metavar="NAMES", help="Target columns, with commas (CSV, ARFF).")
+    str, typer.Option(metavar="NAMES", help="Target columns, separated by commas (CSV, ARFF).")
 ]
-Ignored = Annotated[
-    str, typer.Option(metavar="NAMES", help="Columns to leave out, with commas (CSV, ARFF).")
-]
-Missing = Annotated[MissingValues, typer.Option(help="What is done about missing values.")]
-Categories = Annotated[CategoryChoice, typer.Option(help="What is done about columns of words.")]
+Ignored = Annotated[str, typer.Option(metavar="NAMES", help="Columns to leave out (CSV, ARFF).")]
+Missing = Annotated[MissingValues, typer.Option(help="How to treat missing values.")]
+Categories = Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")]
 Kinds = Annotated[
     str,
     typer.Option(
-        metavar="NAME=KIND,…", help="What columns are: number, category, tags or ignored."
+        metavar="NAME=KIND,…", help="Kinds of columns: number, category, tags or ignored."
     ),
 ]
 Tags = Annotated[
-    str, typer.Option(metavar="NAMES", help="Columns of several words a cell, with commas.")
+    str,
+    typer.Option(metavar="NAMES", help="Columns with several words in a cell, such as rock;jazz."),
 ]
 MissingWords = Annotated[
-    str, typer.Option(metavar="WORDS", help="More words for missing values, with commas.")
+    str,
+    typer.Option(
+        metavar="WORDS", help="Words that stand for a missing value, besides NA and the like."
+    ),
 ]
 Decimal = Annotated[
-    DecimalMark | None, typer.Option(help="Decimal mark, where the file leaves it open.")
+    DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
 ]
-Refit = Annotated[
-    bool, typer.Option(help="Test the model that is fitted to train and dev together.")
-]
+Refit = Annotated[bool, typer.Option(help="Test a model that is fitted to train and dev together.")]
 Alphas = Annotated[
     str,
     typer.Option(
@@ -101,7 +103,7 @@ WholeGrid = Annotated[
         "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
     ),
 ]
-ScalingOption = Annotated[Scaling, typer.Option(help="What is done to the features.")]
+ScalingOption = Annotated[Scaling, typer.Option(help="How to scale the features.")]
 
 
 def _version(value: bool) -> None:
@@ -168,7 +170,9 @@ def reproduce(
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
+        typer.Option(
+            metavar="NAMES", help="Losses, separated by commas.", show_default="the paper's four"
+        ),
     ] = "",
     refit: Refit = False,
     split: Annotated[
@@ -181,11 +185,14 @@ def reproduce(
     ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
-    precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
+    precision: Annotated[Precision, typer.Option(help="Floating-point precision.")] = (
         Precision.FLOAT64
     ),
     tol: Annotated[
-        float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
+        float,
+        typer.Option(
+            metavar="X", help="Gradient norm, relative to the one at zero, that ends a fit."
+        ),
     ] = 1e-8,
     alphas: Alphas = "",
     device: Annotated[
@@ -196,10 +203,10 @@ def reproduce(
     ] = None,
     output: Output = Path("out"),
 ) -> None:
-    """Table 1 of the paper beside our own numbers.
+    """Reproduce Table 1 of the paper, our numbers beside the paper's.
 
-    Runs the embedded yeast data unless other sets are named. Each finished fit is kept: the same
-    command goes on where an interrupted one stopped.
+    Runs on the embedded yeast data unless you name other sets. Every finished fit is kept: run the
+    same command again to continue after an interruption.
     """
     from .datasets import DATASETS, PAPER_LOSSES
     from .experiments.protocol import Protocol, at_tightnesses
@@ -239,7 +246,8 @@ def compare(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
     targets: Targets = "",
     test: Annotated[
-        Path | None, typer.Option(help="Test file; else a quarter of FILE is held out.")
+        Path | None,
+        typer.Option(help="File with test samples; by default a quarter of FILE is held out."),
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     losses: Annotated[
@@ -325,7 +333,7 @@ def fit(
     targets: Targets = "",
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
-        float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
+        float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
     ] = None,
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
@@ -346,8 +354,8 @@ def fit(
 ) -> None:
     """Fit a model to a file and save it.
 
-    Losses beyond the simplex (squared, sigmoid, poisson …) take the targets as they are: numbers,
-    counts, independent indicators.
+    The losses squared, poisson and sigmoid take the targets as they are: numbers, counts, or
+    labels that may occur together.
     """
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
@@ -397,10 +405,10 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What 'fit' wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM or ARFF.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file; else standard output.")
+        Path | None, typer.Option("--output", "-o", help="CSV file; by default standard output.")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
@@ -412,18 +420,18 @@ def predict(
 ) -> None:
     """Predict the targets of a file, as CSV.
 
-    One line per sample, in their order. Columns that the model does not know are ignored; notes on
-    the others, such as missing values and new words, go to standard error. Models of class names
-    add a last column, the class of the largest proportion.
+    One line per sample, in the order of the file. Columns that the model does not use are ignored.
+    Notes on missing values, new words and the like go to standard error. For class names, a last
+    column holds the class with the largest probability.
     """
     from .datasets import DataError, read_cells, read_inputs
     from .datasets._files import write_atomically
-    from .experiments import load_model, models
+    from .experiments import model_files, models
 
     if output is not None:
         _check_not_input(file, output)
         _check_not_input(model, output)
-    loaded = load_model(model)
+    loaded = model_files.load(model)
     kind = format.value if format else None
     table = read_inputs(file, loaded.columns, kind)
     kept = read_cells(file, _names(keep) or (), kind) if keep else None
@@ -431,8 +439,8 @@ def predict(
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:
         text = models.predictions_csv(loaded, table.X, kept)
-    except ValueError as error:
-        raise DataError(str(error), file) from None
+    except model_files.ScoreOverflowError as error:
+        raise DataError(error.problem, file, int(table.lines[error.row])) from None
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -459,10 +467,10 @@ def figures(
 @app.command()
 def datasets(
     details: Annotated[
-        bool, typer.Option("--details", help="Sources, licenses and notes as well.")
+        bool, typer.Option("--details", help="Show sources, licenses and notes, too.")
     ] = False,
 ) -> None:
-    """Table 2 of the paper, and where to get each set."""
+    """List the data sets of the paper, and where to get them."""
     from .datasets import where
     from .experiments.dataset_tables import dataset_details, datasets_table
 

@@ -312,4 +312,4 @@ def test_scores_that_overflow_are_said(run, folder):
     (folder / "b.csv").write_text("x\n1e-100\n1e300\n")
     code, out, err = run("predict", "m.npz", "b.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("error: b.csv: the scores of sample 2 overflow: its features or the ")
+    assert err.startswith("error: b.csv, line 3: the scores overflow: the features or the ")

@@ -106,7 +106,7 @@ class Recommendation:
     Attributes:
         loss: the one with the lowest test error.
         alpha: for it.
-        tied: losses whose test errors cannot be told from that one.
+        tied: losses that are not clearly worse.
         answer: a few sentences.
         points: the evidence.
     """

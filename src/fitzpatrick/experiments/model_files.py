@@ -25,6 +25,16 @@ _COEF, _INTERCEPT = "coef", "intercept"
 _SHOWN = 200
 
 
+class ScoreOverflowError(ValueError):
+    """Scores that are not finite, and the first row of them, counted from 0."""
+
+    problem = "the scores overflow: the features or the coefficients of the model are too large"
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"row {row}: {self.problem}")
+        self.row = row
+
+
 @dataclass(frozen=True, eq=False)
 class SavedModel:
     """An estimator, and what it takes to use it on a file.
@@ -53,7 +63,8 @@ class SavedModel:
 
         Raises:
             DataError: for a file that does not go with the model.
-            ValueError: for other data that do not, and where scores overflow.
+            ValueError: for other data that do not.
+            ScoreOverflowError: where the product of features and coefficients is not finite.
         """
         if isinstance(data, str | Path):
             X = read_inputs(Path(data), self.columns).X
@@ -69,10 +80,7 @@ class SavedModel:
             predictions = np.asarray(self.estimator.predict(X))
         if not np.isfinite(predictions).all():
             row = int((~np.isfinite(predictions)).any(axis=1).argmax())
-            raise ValueError(
-                f"the scores of sample {row + 1} overflow: its features or the coefficients of the "
-                "model are too large"
-            )
+            raise ScoreOverflowError(row)
         return predictions
 
 

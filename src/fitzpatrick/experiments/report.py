@@ -70,7 +70,7 @@ class Section:
         settings: what it was run with, in words.
         checksums: of the data.
         notes: sentences to put under the heading.
-        best: losses to mark, the one with the lowest error and those that cannot be told from it;
+        best: losses to mark, the one with the lowest error and those that are not clearly worse;
             None marks the better ones of each family.
         has_classes: whether accuracy and log loss are shown.
     """
@@ -177,7 +177,7 @@ def _results(section: Section) -> str:
         "better than the Fenchel-Young loss with the same link, or that loss itself; the "
         f"{LEVEL:.0%} interval of the difference excludes 0 ({resampling})."
         if section.best is None
-        else f"the lowest error, and every loss that cannot be told from it ({resampling})."
+        else f"the lowest error, and every loss that is not clearly worse ({resampling})."
     )
     return (
         f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'

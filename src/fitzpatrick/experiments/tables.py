@@ -98,7 +98,7 @@ def heading(protocol: Protocol, seeds: int) -> str:
 def comparison_heading(protocol: Protocol, seeds: int, *, has_classes: bool) -> str:
     """The same for :func:`comparison_table`."""
     lines = error_lines(seeds)
-    lines += ["* the lowest error, and every loss whose error cannot be told from it."]
+    lines += ["* the lowest error, and every loss that is not clearly worse."]
     if has_classes:
         lines += ["Accuracy: of the class with the largest probability. Log loss: n/a where a"]
         lines += ["class that occurs was given the probability 0."]

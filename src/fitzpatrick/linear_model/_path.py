@@ -14,26 +14,29 @@ from ._base import Data
 from ._checks import check_features, check_grid, check_not_constant, check_solver
 from ._problem import Callback, Coefficients, FitSettings, FittedModel
 
-RISE = 0.05  # of the least error so far: a clear rise
-MAX_WITHOUT_GAIN = 2  # penalties in a row
+CLEAR_RISE = 0.05  # above the least error so far
+SMALL_RISE = 0.005  # above a least error that lies ...
+MAX_WITHOUT_GAIN = 2  # ... so many penalties back
 
 
 def has_risen(errors: Sequence[float]) -> bool:
     """Whether held-out errors, from strong to weak penalties, have clearly turned upward.
 
-    So they have once the last one is 5 % above the least, or the least lies two penalties back:
-    weaker penalties overfit more, and their fits take longest. Meant for ``stop`` of
-    :func:`fit_path`.
+    They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
+    penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
+    have not. Meant for ``stop`` of :func:`fit_path`.
 
     Args:
         errors: in the order of the penalties so far, one or more, not negative.
 
     Example:
-        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32])
-        (False, True)
+        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
+        (False, True, False)
     """
     best = int(np.argmin(errors))
-    return errors[-1] > (1 + RISE) * errors[best] or len(errors) - 1 - best >= MAX_WITHOUT_GAIN
+    steps = len(errors) - 1 - best
+    rise = SMALL_RISE if steps >= MAX_WITHOUT_GAIN else CLEAR_RISE
+    return steps > 0 and errors[-1] > (1 + rise) * errors[best]
 
 
 @dataclass(frozen=True, eq=False)
