@@ -3,22 +3,25 @@
 Each command gathers its options and hands over; the work is in :mod:`fitzpatrick.experiments`.
 """
 
+import functools
+import inspect
 import io
 import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 
 from .losses import ends, get_loss, loss_names, regularizers_by_name
 
 if TYPE_CHECKING:
-    from .datasets import ReadOptions
+    from .datasets import ReadOptions, Table
 
 ERROR = 2
 
@@ -45,57 +48,28 @@ CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"
 DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
 FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
+
+
+def _option(metavar: str, text: str, default: str | bool = True, *names: str, **limits: Any) -> Any:
+    """An option with a placeholder for its value; a text for the default, or whether to show it."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
+
+
 Output = Annotated[
     Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", file_okay=False, help="Folder for records and results."
-    ),
+    _option("FOLDER", "Folder for records and results.", True, "--output", "-o", file_okay=False),
 ]
-Seeds = Annotated[
-    int, typer.Option(min=1, max=1000, metavar="N", help="Number of random dev splits.")
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", min=0, metavar="N", help="Number of processes.", show_default="one per core"
-    ),
+Seeds = Annotated[int, _option("N", "Number of random dev splits.", min=1, max=1000)]
+Jobs = Annotated[int, _option("N", "Number of processes.", "one per core", "--jobs", "-j", min=0)]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")
 ]
 Format = Annotated[
     FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
 ]
-Targets = Annotated[
-    str, typer.Option(metavar="NAMES", help="Target columns, separated by commas (CSV, ARFF).")
-]
-Ignored = Annotated[str, typer.Option(metavar="NAMES", help="Columns to leave out (CSV, ARFF).")]
-Missing = Annotated[MissingValues, typer.Option(help="How to treat missing values.")]
-Categories = Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")]
-Kinds = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME=KIND,…", help="Kinds of columns: number, category, tags or ignored."
-    ),
-]
-Tags = Annotated[
-    str,
-    typer.Option(metavar="NAMES", help="Columns with several words in a cell, such as rock;jazz."),
-]
-MissingWords = Annotated[
-    str,
-    typer.Option(
-        metavar="WORDS", help="Words that stand for a missing value, besides NA and the like."
-    ),
-]
-Decimal = Annotated[
-    DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
-]
 Refit = Annotated[bool, typer.Option(help="Test a model that is fitted to train and dev together.")]
 Alphas = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBERS",
-        help="Penalties to choose from, separated by commas.",
-        show_default="1e4, 1e3, …, 1e-4",
-    ),
+    str, _option("NUMBERS", "Penalties to choose from, separated by commas.", "1e4, 1e3, …, 1e-4")
 ]
 WholeGrid = Annotated[
     bool,
@@ -103,7 +77,95 @@ WholeGrid = Annotated[
         "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
     ),
 ]
+Intercept = Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")]
 ScalingOption = Annotated[Scaling, typer.Option(help="How to scale the features.")]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to learn from, and how it is read."""
+
+    file: Path
+    targets: list[str] | None
+    format: str | None
+    ignore: Sequence[str]
+    options: "ReadOptions"
+
+    def read(
+        self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
+    ) -> "Table":
+        """Its features and targets, or those of a test file by what was learned from it."""
+        from .datasets import read_table
+
+        return read_table(
+            test or self.file,
+            self.targets,
+            self.format,
+            like,
+            ignore=self.ignore,
+            plain=plain,
+            options=self.options,
+        )
+
+
+def _source(
+    file: FileArgument,
+    targets: Annotated[
+        str, _option("NAMES", "Target columns, separated by commas (CSV, ARFF).")
+    ] = "",
+    format: Format = None,  # noqa: A002  (the option's name)
+    ignore: Annotated[str, _option("NAMES", "Columns to leave out (CSV, ARFF).")] = "",
+    missing: Annotated[MissingValues, typer.Option(help="How to treat missing values.")] = (
+        MissingValues.IMPUTE
+    ),
+    categories: Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")] = (
+        CategoryChoice.ENCODE
+    ),
+    kinds: Annotated[
+        str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
+    ] = "",
+    tags: Annotated[
+        str, _option("NAMES", "Columns with several words in a cell, such as rock;jazz.")
+    ] = "",
+    missing_values: Annotated[
+        str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
+    ] = "",
+    decimal: Annotated[
+        DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
+    ] = None,
+) -> Source:
+    from .datasets import ReadOptions
+
+    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
+    for name in columns_of_tags:
+        if kind_of.get(name, "tags") != "tags":
+            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
+    reading = ReadOptions(
+        missing=missing.value,
+        categories=categories.value,
+        kinds=kind_of,
+        tags=columns_of_tags,
+        missing_values=_names(missing_values) or (),
+        decimal=decimal.value if decimal else None,
+    )
+    kind = format.value if format else None
+    return Source(file, _names(targets), kind, _names(ignore) or (), reading)
+
+
+def _reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :func:`_source`, and hand it what that makes of them."""
+    shared, own = (inspect.signature(one, eval_str=True) for one in (_source, command))
+    parameters = [*shared.parameters.values(), *own.parameters.values()]
+    parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in parameters if one.name != "source"]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        source = _source(**{name: given.pop(name) for name in shared.parameters})
+        command(source=source, **given)
+
+    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    return call
 
 
 def _version(value: bool) -> None:
@@ -169,19 +231,12 @@ def reproduce(
     ] = False,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help="Losses, separated by commas.", show_default="the paper's four"
-        ),
+        str, _option("NAMES", "Losses, separated by commas.", "the paper's four")
     ] = "",
     refit: Refit = False,
     split: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="SEED",
-            help="Divide data sets that come as one file at random, with this seed.",
-        ),
+        _option("SEED", "Divide data sets that come as one file at random, with this seed.", min=0),
     ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
@@ -197,9 +252,7 @@ def reproduce(
     alphas: Alphas = "",
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="PyTorch device, such as cuda.", show_default="none: NumPy"
-        ),
+        _option("NAME", "PyTorch device, such as cuda.", "none: NumPy"),
     ] = None,
     output: Output = Path("out"),
 ) -> None:
@@ -241,41 +294,28 @@ def reproduce(
 
 
 @app.command()
+@_reads_a_file
 def compare(
+    source: Source,
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
-    targets: Targets = "",
     test: Annotated[
         Path | None,
         typer.Option(help="File with test samples; by default a quarter of FILE is held out."),
     ] = None,
-    format: Format = None,  # noqa: A002  (the option's name)
     losses: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Losses, separated by commas.",
-            show_default="logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
+        _option(
+            "NAMES",
+            "Losses, separated by commas.",
+            "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
         ),
     ] = "",
     tightness: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Tightnesses of the Fitzpatrick losses, separated by commas.",
-            show_default="1",
-        ),
+        str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
     ] = "",
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
-    ignore: Ignored = "",
-    missing: Missing = MissingValues.IMPUTE,
-    categories: Categories = CategoryChoice.ENCODE,
-    kinds: Kinds = "",
-    tags: Tags = "",
-    missing_values: MissingWords = "",
-    decimal: Decimal = None,
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
+    intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     refit: Refit = True,
     seeds: Seeds = 5,
@@ -286,7 +326,6 @@ def compare(
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
-    from .datasets import read_table
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
     from .experiments.protocol import Protocol, at_tightnesses
@@ -295,11 +334,8 @@ def compare(
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
     grid = _alphas(alphas)
-    kind = format.value if format else None
-    columns, ignored = _names(targets), _names(ignore) or ()
-    reading = _reading(missing, categories, kinds, tags, missing_values, decimal)
-    table = read_table(file, columns, kind, ignore=ignored, options=reading)
-    held_out = read_table(test, columns, kind, table, options=reading) if test else None
+    table, file = source.read(), source.file
+    held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
         wanted += LABEL_LOSSES
     for name in set(LABEL_LOSSES) & set(wanted):
@@ -327,10 +363,10 @@ def compare(
 
 
 @app.command()
+@_reads_a_file
 def fit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
+    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
-    targets: Targets = "",
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
         float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
@@ -341,15 +377,7 @@ def fit(
         float | None,
         typer.Option(help="Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"),
     ] = None,
-    format: Format = None,  # noqa: A002  (the option's name)
-    ignore: Ignored = "",
-    missing: Missing = MissingValues.IMPUTE,
-    categories: Categories = CategoryChoice.ENCODE,
-    kinds: Kinds = "",
-    tags: Tags = "",
-    missing_values: MissingWords = "",
-    decimal: Decimal = None,
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
+    intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
     """Fit a model to a file and save it.
@@ -367,18 +395,11 @@ def fit(
         if alphas:
             fail("--alpha says the penalty, --alphas what to choose it from: give one of them")
     grid = _alphas(alphas)
-    _check_not_input(file, output)
-    table = models.read_for_fit(
-        file,
-        _names(targets),
-        format.value if format else None,
-        loss,
-        ignore=_names(ignore) or (),
-        options=_reading(missing, categories, kinds, tags, missing_values, decimal),
-    )
+    _check_not_input(source.file, output)
+    table = models.read_for_fit(source.read, loss)
     fitted = models.fit(
         table,
-        file,
+        source.file,
         loss,
         alpha,
         alphas=grid,
@@ -412,10 +433,7 @@ def predict(
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help="Columns of FILE to put before the predictions (CSV, ARFF)."
-        ),
+        str, _option("NAMES", "Columns of FILE to put before the predictions (CSV, ARFF).")
     ] = "",
 ) -> None:
     """Predict the targets of a file, as CSV.
@@ -482,31 +500,6 @@ def datasets(
 def _names(text: str) -> list[str] | None:
     names = [name.strip() for name in text.split(",") if name.strip()]
     return names or None
-
-
-def _reading(
-    missing: MissingValues,
-    categories: CategoryChoice,
-    kinds: str,
-    tags: str,
-    missing_values: str,
-    decimal: DecimalMark | None,
-) -> "ReadOptions":
-    """What the readers of CSV and ARFF files are told."""
-    from .datasets import ReadOptions
-
-    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
-    for name in columns_of_tags:
-        if kind_of.get(name, "tags") != "tags":
-            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
-    return ReadOptions(
-        missing=missing.value,
-        categories=categories.value,
-        kinds=kind_of,
-        tags=columns_of_tags,
-        missing_values=_names(missing_values) or (),
-        decimal=decimal.value if decimal else None,
-    )
 
 
 def _kinds(text: str) -> dict[str, str]:

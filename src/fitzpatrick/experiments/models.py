@@ -14,9 +14,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from ..datasets import Columns, DataError, ReadOptions, Table, read_table
+from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..datasets.options import DEFAULT
 from ..linear_model import (
     DEFAULT_ALPHAS,
     FittedModel,
@@ -54,25 +53,24 @@ def has_classes(loss: str) -> bool:
     return get_loss(loss).regularizer.domain.has_labels
 
 
-def read_for_fit(
-    file: Path,
-    targets: Sequence[str] | None,
-    format: str | None,  # noqa: A002  (the option is called --format)
-    loss: str,
-    *,
-    ignore: Sequence[str] = (),
-    options: ReadOptions = DEFAULT,
-) -> Table:
-    """The table that a loss is fitted to: one column may hold tags for losses of labels, too."""
-    if not has_classes(loss) and targets is not None and len(targets) == 1:
+def read_for_fit(read: Callable[..., Table], loss: str) -> Table:
+    """The table that a loss is fitted to: labels, or numbers as they are.
+
+    Args:
+        read: the reader, which takes ``plain``.
+        loss: its name.
+    """
+    domain = get_loss(loss).regularizer.domain
+    if domain.has_labels:
+        return read()
+    if domain.contains(np.ones(1)) and not domain.contains(np.full(1, 2.0)):
         try:
-            table = read_table(file, targets, format, ignore=ignore, options=options)
-        except DataError:  # numbers that are no classes
-            table = None
-        if table is not None and table.kind == "indicators":
+            table = read()  # a column may hold tags
+        except DataError:  # probabilities of several labels, which need not sum to one
+            return read(plain=True)
+        if table.kind == "indicators":
             return table
-    plain = not has_classes(loss)
-    return read_table(file, targets, format, ignore=ignore, plain=plain, options=options)
+    return read(plain=True)
 
 
 def fit(
