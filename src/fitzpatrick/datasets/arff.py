@@ -110,7 +110,7 @@ def read_arff_cells(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     found = {}
     for i in chosen.features:
         cells = values.cells(i)
-        texts = as_texts(cells) if isinstance(cells, np.ndarray) else cells
+        texts = as_texts(cells)
         words = [*texts.values, ""]  # the last: missing
         found[values.attributes[i].name] = [words[code] for code in texts.codes.tolist()]
     return found
@@ -465,7 +465,7 @@ def _learn(values: _Values, i: int, place: Place) -> Column:
             return _infer.learn_number(name, numbers, options, PLAIN, Unit())
         return Number(name, values.median(i) if allows else None)
     cells = values.cells(i)
-    texts = as_texts(cells) if isinstance(cells, np.ndarray) else cells
+    texts = as_texts(cells)
     if attribute.type == NOMINAL and forced in (None, "number", "category"):
         return _nominal(attribute, texts, place, marks=missing and options.missing == "impute")
     sketch = Sketch("text", frozenset({""}))

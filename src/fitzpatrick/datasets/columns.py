@@ -232,7 +232,7 @@ class Category(Column):
         return (*names, f"{self.name} (missing)") if self.marks_missing else names
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         missing = texts.is_missing
         if missing.any():
             if not self.allows_missing:
@@ -265,7 +265,7 @@ class Ordinal(_Filled):
     values: tuple[str, ...] = ()
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
         problem = f"is none of the values of the training file: {listed(self.values)}"
         numbers = texts.numbers(position.get, problem)
@@ -292,7 +292,7 @@ class Tags(Column):
         return tuple(f"{self.name}={value}" for value in self.values)
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         position = {value: i for i, value in enumerate(self.values)}
         tags = [split_tags(value, self.separator) for value in texts.values]
         unseen = [tuple(tag for tag in one if tag not in position) for one in tags]
@@ -414,8 +414,10 @@ class Columns:
         return columns
 
 
-def as_texts(numbers: np.ndarray) -> Texts:
-    """Numbers as words, in their shortest form."""
+def as_texts(numbers: Cells) -> Texts:
+    """Numbers as words, in their shortest form; words as they are."""
+    if isinstance(numbers, Texts):
+        return numbers
     present = ~np.isnan(numbers)
     values, codes = np.unique(numbers[present], return_inverse=True)
     all_codes = np.full(numbers.shape, -1, dtype=np.int64)
