@@ -1,7 +1,6 @@
 """Models of files: fit one to a table, and predict with it."""
 
 import csv
-import functools
 import io
 import re
 import warnings
@@ -29,7 +28,7 @@ from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .progress import Bar, elapsed, progress
+from .progress import elapsed, progress
 from .protocol import SEARCH_TOL, LossChoice
 from .text import edge_of_grid
 
@@ -190,53 +189,54 @@ def _cross_validate(
     And the number of fits that did not converge.
     """
     folds = list(KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X))
-    curves, unconverged = [], 0
+    curves: list[list[float]] = []
+    unconverged = 0
     with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
-        for i, (train, held_out) in enumerate(folds):
-            start = i * len(alphas)
-            report(start)
-            errors, failures = _fold_errors(
-                (X[train], Y[train]),
-                (X[held_out], Y[held_out]),
+        for rows in folds:
+            fitted, held_out = ((X[part], Y[part]) for part in rows)
+            report(len(curves) * len(alphas))
+            curves.append([])
+            unconverged += _fit_fold(
+                fitted,
+                held_out,
                 choice,
                 alphas,
-                functools.partial(_report_from, report, start),
                 options,
+                curves[-1],
+                lambda: report((len(curves) - 1) * len(alphas) + len(curves[-1])),
                 whole_grid=whole_grid,
             )
-            curves.append(errors)
-            unconverged += failures
         report(len(folds) * len(alphas))
     length = min(map(len, curves))
     return [float(np.mean([curve[i] for curve in curves])) for i in range(length)], unconverged
 
 
-def _report_from(report: Bar, start: int, done: int) -> None:
-    report(start + done)
-
-
-def _fold_errors(
+def _fit_fold(
     fitted: Rows,
     held_out: Rows,
     choice: LossChoice,
     alphas: Sequence[float],
-    report: Callable[[int], None],
     options: dict[str, Any],
+    errors: list[float],
+    after_fit: Callable[[], None],
     *,
     whole_grid: bool,
-) -> tuple[list[float], int]:
-    """Errors on the rows held out, until they have clearly risen, and fits that failed."""
+) -> int:
+    """Append the errors on the rows held out, until they have clearly risen.
+
+    Returns:
+        The number of fits that did not converge.
+    """
     X, Y = fitted
     constant = constant_columns(X, zero_only=not any(options.values()))
     kept = np.delete(np.arange(X.shape[1]), constant)
     if kept.size == 0:
         raise ValueError(f"every feature is constant on the {len(Y)} samples of a fold")
-    errors: list[float] = []
 
     def score(model: FittedModel) -> None:
         scores = np.asarray(held_out[0][:, kept] @ model.coef.T) + model.intercept
         errors.append(squared_error(held_out[1], choice.loss.link(scores)))
-        report(len(errors))
+        after_fit()
 
     path = fit_path(
         X[:, kept],
@@ -248,7 +248,7 @@ def _fold_errors(
         stop=lambda _: not whole_grid and has_risen(errors),
         **options,
     )
-    return errors, sum(not model.status.converged for model in path.models)
+    return sum(not model.status.converged for model in path.models)
 
 
 def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
