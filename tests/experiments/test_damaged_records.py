@@ -66,8 +66,8 @@ class Folder:
 def small_yeast(monkeypatch, tmp_path):
     """A part of yeast, read once: fits of some milliseconds."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "load_dataset", _load)
-    whole = Experiment.of_dataset(_load("yeast"))
+    monkeypatch.setattr(reproduce, "load_dataset", lambda *_, **__: _yeast())
+    whole = Experiment.of_dataset(_yeast())
     small = Experiment(
         "yeast", whole.X[:80], whole.Y[:80], whole.X_test[:40], whole.Y_test[:40], {}
     )
@@ -75,8 +75,8 @@ def small_yeast(monkeypatch, tmp_path):
 
 
 @functools.cache
-def _load(name, progress=None):
-    return load_dataset(name, progress=None)
+def _yeast():
+    return load_dataset("yeast")
 
 
 @pytest.fixture
