@@ -651,7 +651,8 @@ def main() -> None:
     try:
         app()
     except DataError as error:
-        problem = str(error if _has_options(error.advice or "") else error.without_advice())
+        has_options = error.advice is None or _has_options(error.advice)
+        problem = str(error if has_options else error.without_advice())
     except (UnavailableError, WorkerError) as error:
         problem = str(error)
     except OSError as error:
