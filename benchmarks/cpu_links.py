@@ -120,9 +120,8 @@ def links(n: int, k: int, repeats: int) -> Iterator[Line]:
         contenders = [Contender("softmax", lambda theta=theta: softmax(theta, axis=1))]  # type: ignore[misc]
         for name in names:
             for engine in ("numba", "numpy"):
-                contenders.append(
-                    Contender(f"{name} {engine}", _link(fp.get_loss(name), theta, engine))
-                )
+                run = _link(fp.get_loss(name), theta, engine)
+                contenders += [Contender(f"{name} {engine}", run)]
         timings = race(contenders, repeats, cpu_time=True)
         for contender in contenders[1:]:
             name, engine = contender.name.split()

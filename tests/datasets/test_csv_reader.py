@@ -1,5 +1,7 @@
 """CSV files with targets of every kind."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -217,3 +219,16 @@ def test_a_test_file_may_have_other_columns_and_another_order(tmp_path):
     arff = write(tmp_path, text + "@data\n'old, new',6,0,1,5\n", "b.arff")
     test = read_table(arff, ["u", "v"], like=train)
     assert (test.X.tolist(), test.Y.tolist()) == ([[5, 6]], [[0, 1]])
+
+
+def test_the_limit_of_other_readers_does_not_matter(tmp_path):
+    """Others raise Python's limit, which is one for all readers, SciPy's for example."""
+    path = tmp_path / "a.csv"
+    path.write_text('x,y\n1,"u\n' + "2,v\n" * 50_000)  # the quote is not closed
+    before = csv.field_size_limit(1 << 30)
+    try:
+        with pytest.raises(DataError, match="line 2: a quote that begins in this row is not clo"):
+            read_table(path, ["y"])
+        assert csv.field_size_limit() == 1 << 30
+    finally:
+        csv.field_size_limit(before)

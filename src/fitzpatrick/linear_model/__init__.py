@@ -4,7 +4,7 @@ from ._checks import check_features
 from ._classifier import FitzpatrickClassifier
 from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
 from ._design import constant_columns
-from ._path import LinearPath, fit_path
+from ._path import LinearPath, fit_path, has_risen
 from ._problem import FittedModel
 from ._regressor import ProportionRegressor
 from .solvers import Iteration, Status
@@ -22,4 +22,5 @@ __all__ = [
     "check_features",
     "constant_columns",
     "fit_path",
+    "has_risen",
 ]

@@ -1,6 +1,6 @@
 """Models of several penalties by one call, wherever the features are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,30 @@ from ._checks import check_features, check_grid, check_solver, check_total_weigh
 from ._problem import Coefficients, FittedModel, ModelCallback
 from ._settings import FitSettings
 from ._targets import check_numbers, check_proportions
+
+CLEAR_RISE = 0.05  # above the least error so far
+SMALL_RISE = 0.005  # above a least error that lies ...
+MAX_WITHOUT_GAIN = 2  # ... so many penalties back
+
+
+def has_risen(errors: Sequence[float]) -> bool:
+    """Whether held-out errors, from strong to weak penalties, have clearly turned upward.
+
+    They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
+    penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
+    have not. Meant for ``stop`` of :func:`fit_path`.
+
+    Args:
+        errors: in the order of the penalties so far, one or more, not negative.
+
+    Example:
+        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
+        (False, True, False)
+    """
+    best = int(np.argmin(errors))
+    steps = len(errors) - 1 - best
+    rise = SMALL_RISE if steps >= MAX_WITHOUT_GAIN else CLEAR_RISE
+    return steps > 0 and errors[-1] > (1 + rise) * errors[best]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +80,7 @@ def fit_path(
     start: Coefficients | None = None,
     resumable: bool = False,
     callback: ModelCallback | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
@@ -81,6 +106,8 @@ def fit_path(
             was interrupted can then be resumed from these by ``start``, bit for bit as if nothing
             had happened; it takes a few more iterations.
         callback: called with each model as soon as it is fitted.
+        stop: asked about each model after that; the path ends with the first one for which it
+            returns True. :func:`has_risen` is a rule for errors on held-out rows.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -109,4 +136,19 @@ def fit_path(
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
     problem = data.problem(settings, data.design(settings))
     grid = check_grid(alphas, "alphas")
-    return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
+    models: list[FittedModel] = []
+
+    def finish(model: FittedModel) -> None:
+        models.append(model)
+        if callback is not None:
+            callback(model)
+
+    def until_stopped() -> Iterator[float]:
+        for alpha in grid:
+            if stop is None or not models or not stop(models[-1]):
+                yield alpha
+            else:
+                return
+
+    problem.path(until_stopped(), start, finish, resumable=resumable)
+    return LinearPath(tuple(models))
