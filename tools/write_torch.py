@@ -458,6 +458,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
+from ._entmax import entmax, entmax_loss
 from ._handles import handle_of
 from ._losses import {functions}
 
@@ -541,7 +542,8 @@ def sources() -> Iterator[tuple[Path, str]]:
     losses, links = fp.loss_names(), sorted(regularizers_by_name())
     kinds = {Named(name).kind for name in losses}
     functions = {kind.function for kind in kinds} | {"link", "loss_of_kind"}
-    public = [f"{name}_loss" for name in losses] + links + ["link_function", "loss_function"]
+    by_hand = ["entmax", "entmax_loss", "link_function", "loss_function"]
+    public = [f"{name}_loss" for name in losses] + links + by_hand
     body = [write_function(name) for name in losses] + [write_link(name) for name in links]
     yield (
         FOLDER / "functional.py",

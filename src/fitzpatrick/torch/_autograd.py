@@ -25,6 +25,7 @@ from torch.autograd import Function
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ..regularizers import SeparableRegularizer
+from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import is_plain, rows_along
@@ -32,7 +33,7 @@ from ._compiled import compute_few_labels
 from ._engine import engine_module
 from ._handles import regularizer_of
 
-__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows"]
+__all__ = ["LossCall", "entmax_rows", "few_labels", "link_rows", "loss_rows"]
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -377,17 +378,62 @@ def _link_product(ctx: Any, v: Tensor) -> Tensor:
     return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
 
 
+def _save_for_entmax(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    kept = output, inputs[1]
+    ctx.save_for_backward(*kept)
+    ctx.save_for_forward(*kept)
+    ctx.set_materialize_grads(False)
+
+
+def _entmax_slopes(ctx: Any) -> tuple[Tensor, Tensor]:
+    """d and ∂p/∂α, which have no further derivatives here."""
+    p, alpha = (_apply(_NoFurtherDerivative, x) for x in ctx.saved_tensors)
+    p = p.to(alpha.dtype)
+    d, by_alpha = entmax_slope(p, alpha), entmax_alpha_slope(p, alpha)
+    return d, by_alpha
+
+
+class _Entmax(Function):
+    """α-entmax, row by row; differentiable in the scores and in the orders of the rows."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_save_for_entmax)
+    forward = staticmethod(operators.entmax)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+        if upstream is None:
+            return None, None
+        d, by_alpha = _entmax_slopes(ctx)
+        v = upstream.to(d.dtype)
+        rows = _coupled_product(d, v).to(upstream.dtype)
+        return rows, (by_alpha * v).sum(-1, keepdim=True)
+
+    @staticmethod
+    def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None) -> Tensor:
+        _check_one_forward_level()
+        d, by_alpha = _entmax_slopes(ctx)
+        dtype = ctx.saved_tensors[0].dtype
+        out = torch.zeros_like(d)
+        if theta_dot is not None:
+            out = out + _coupled_product(d, theta_dot.to(d.dtype))
+        if alpha_dot is not None:
+            out = out + by_alpha * alpha_dot
+        return out.to(dtype)
+
+
 # The operators have their derivatives themselves, too, for whoever calls them by name.
 for _operator, _function in (
     (operators.value, _Value),
     (operators.gradient, _Gradient),
     (operators.hessian_product, _HessianProduct),
     (operators.link, _Link),
+    (operators.entmax, _Entmax),
 ):
     _operator.register_autograd(_function.backward, setup_context=_function.setup_context)
 
 
-# Compilers take these two as they are and look at the operators inside, with their derivatives.
+# Compilers take these as they are and look at the operators inside, with their derivatives.
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_rows(
     theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
@@ -400,6 +446,13 @@ def _differentiable_rows(
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
     out: Tensor = _apply(_Link, theta, omega)
+    return out
+
+
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def entmax_rows(theta: Tensor, alpha: Tensor) -> Tensor:
+    """α-entmax of each row, shape (n, k), with orders of shape (n, 1), once differentiable."""
+    out: Tensor = _apply(_Entmax, theta, alpha)
     return out
 
 

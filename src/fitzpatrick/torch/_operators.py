@@ -20,7 +20,7 @@ from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 
-__all__ = ["as_operator_arguments", "gradient", "hessian_product", "link", "value"]
+__all__ = ["as_operator_arguments", "entmax", "gradient", "hessian_product", "link", "value"]
 
 
 def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
@@ -78,6 +78,12 @@ def link(theta: Tensor, omega: str) -> Tensor:
     return _reference.link(theta, omega)
 
 
+@custom_op("fitzpatrick::entmax", mutates_args=())
+def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
+    """α-entmax with an order for each row, (n, 1)."""
+    return _reference.entmax(theta, alpha)
+
+
 @value.register_fake
 def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape[:1], dtype=working_dtype(theta))
@@ -86,6 +92,7 @@ def _(theta: Tensor, *_: Any) -> Tensor:
 @gradient.register_fake
 @hessian_product.register_fake
 @link.register_fake
+@entmax.register_fake
 def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape)
 
@@ -111,5 +118,8 @@ def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
     register_vmap(operator, rule)
 
 
-for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4), (link, 1)):
-    _register_vmap(_operator, _n_row_tensors)
+_register_vmap(value, 3)
+_register_vmap(gradient, 3)
+_register_vmap(hessian_product, 4)
+_register_vmap(link, 1)
+_register_vmap(entmax, 2)

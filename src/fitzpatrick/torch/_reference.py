@@ -22,11 +22,13 @@ from .._array import Array
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels
 from ..engines.triton.scale import Scale
 from ..losses import Loss
+from ..regularizers.tsallis import entmax_link
 from ._compiled import bind_rows, compute_few_links
 from ._handles import loss_of, regularizer_of
 
 __all__ = [
     "any_target",
+    "entmax",
     "gradient",
     "hessian_product",
     "link",
@@ -258,6 +260,17 @@ def _any_link(theta: Tensor, omega: str) -> Tensor:
         targets = DenseTargets((n, k), x.dtype, np.zeros_like(x))
     rows = torch.from_numpy(bind_rows(omega, loss_of(omega, 0.0), targets).y_star(x))
     return rows.to(theta.dtype).contiguous()
+
+
+@_exact
+def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
+    """α-entmax with an order for each row, (n, 1)."""
+    scores = _widen(theta)
+    if theta.is_cpu:
+        p = entmax_link(scores.numpy(force=True), alpha.numpy(force=True))
+        return torch.from_numpy(p).to(theta.dtype)
+    out: Tensor = entmax_link(scores, alpha)
+    return out.to(theta.dtype)
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:

@@ -28,12 +28,15 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
+from ._entmax import entmax, entmax_loss
 from ._handles import handle_of
 from ._losses import class_loss, entry_loss, link, loss_of_kind
 
 __all__ = [
+    "entmax",
     "entmax15",
     "entmax15_loss",
+    "entmax_loss",
     "fitzpatrick_entmax15_loss",
     "fitzpatrick_logistic_loss",
     "fitzpatrick_poisson_loss",
