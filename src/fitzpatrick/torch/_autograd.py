@@ -187,9 +187,9 @@ def _hessian_product(
     theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
-    omega, tightness, _, ignore_index, symbolic_tightness = others
+    omega, tightness, _, *rest = others
     theta, scale = _apply(_NoFurtherDerivative, theta), _apply(_NoFurtherDerivative, scale)
-    others = omega, tightness, ignore_index, symbolic_tightness
+    others = omega, tightness, "reference", *rest
     out: Tensor = _apply(_HessianProduct, theta, target, scale, v, *others)
     return out
 
