@@ -216,8 +216,8 @@ def link_source(name: str) -> str:
     example = [
         ">>> import jax.numpy as jnp",
         f">>> from fitzpatrick.jax import {name}",
-        f">>> print({name}(jnp.asarray({EXAMPLE_SCORES})).round({DIGITS}))",
-        str(loss.link(np.asarray(EXAMPLE_SCORES)).round(DIGITS)),
+        f">>> print(jnp.array_str({name}(jnp.asarray({EXAMPLE_SCORES})), precision={DIGITS}))",
+        np.array_str(loss.link(np.asarray(EXAMPLE_SCORES)), precision=DIGITS),
     ]
     text = LINK.format(omega=loss.regularizer)
     return FUNCTION.format(

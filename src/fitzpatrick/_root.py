@@ -11,10 +11,21 @@ safeguard.
 import math
 from collections.abc import Callable
 
-from ._array import Array, eps, may_stop_early, namespace, precision_bits, row_sum
+from ._array import (
+    Array,
+    eps,
+    is_concrete,
+    is_jax,
+    may_stop_early,
+    namespace,
+    precision_bits,
+    row_sum,
+)
 
 # in rounding errors of τ: how far a step may lead back, and which steps forward are too short for τ
 STEP_BACK, SHORT_STEP = 4, 8
+# A compiler is given so few steps one after the other, and a loop for more.
+MAX_UNROLLED_STEPS = 5
 
 
 def newton_steps(theta: Array) -> int:
@@ -39,7 +50,7 @@ def piecewise_linear_steps(theta: Array) -> int:
 
 
 def solve_tau(
-    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: float, steps: int
+    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: Array | float, steps: int
 ) -> Array:
     r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, from the left.
 
@@ -47,17 +58,45 @@ def solve_tau(
         point: τ ↦ (p, −∂p/∂τ), entry by entry.
         tau: starting point, shape (…, 1), not above the root.
         power: β; 0 means log g.
-        steps: how many steps to take; NumPy arrays stop once every row has converged.
+        steps: how many steps to take; NumPy and JAX stop once every row has converged.
 
     Returns:
         τ within some rounding errors of the root.
     """
-    early = may_stop_early(tau)
-    for _ in range(steps):
+    has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
+    early = has_loop or may_stop_early(tau)
+    for taken in range(steps):
+        if has_loop and not is_concrete(tau):
+            return _solve_tau_in_jax(point, tau, power, steps - taken)
         tau, is_long = advance(tau, newton_step(*point(tau), power))
-        if early and not is_long.any():
+        if early and is_concrete(is_long) and not is_long.any():
             break
     return tau
+
+
+def _solve_tau_in_jax(
+    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: Array | float, steps: int
+) -> Array:
+    """The same while JAX traces, in a loop that is compiled once.
+
+    A loop cannot be differentiated backward, but the root that it finds can, as often as one likes.
+    """
+    from jax import lax
+
+    def improve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        tau, _, left = state
+        tau, is_long = advance(tau, newton_step(*point(tau), power))
+        return tau, is_long.any(), left - 1
+
+    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+        return lax.while_loop(
+            lambda state: state[1] & (state[2] > 0), improve, (start, True, steps)
+        )[0]
+
+    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+        return excess / slope(namespace(excess).ones_like(excess))
+
+    return lax.custom_root(lambda tau: row_sum(point(tau)[0]) - 1, tau, find_root, divide)
 
 
 def advance(tau: Array, step: Array) -> tuple[Array, Array]:
@@ -74,11 +113,17 @@ def advance(tau: Array, step: Array) -> tuple[Array, Array]:
     return xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau), is_long
 
 
-def newton_step(p: Array, slope: Array, power: float) -> Array:
-    """One step for Σ p = 1 in τ, shape (…, 1)."""
+def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
+    """One step for Σ p = 1 in τ, shape (…, 1); the power may be one for each row."""
     xp = namespace(p)
     total = row_sum(p)
-    if power == 0:
+    if not isinstance(power, (int, float)):
+        logarithm = xp.log(total)
+        z = power * logarithm
+        one = xp.ones_like(z)
+        ratio = xp.where(z == 0, one, -xp.expm1(-z) / xp.where(z == 0, one, z))
+        excess = total * logarithm * ratio
+    elif power == 0:
         excess = total * xp.log(total)
     elif power == 1:
         excess = total - 1
@@ -91,7 +136,7 @@ def shift_to_root(
     point: Callable[[Array], tuple[Array, Array]],
     theta: Array,
     start: Array,
-    power: float,
+    power: Array | float,
     steps: int,
 ) -> Array:
     """s = θ − τ with Σ p(s) = 1, for s ↦ (p, ∂p/∂s).

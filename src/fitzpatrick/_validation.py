@@ -108,6 +108,15 @@ def check_shape(y: Array, shape: tuple[int, ...]) -> None:
     )
 
 
+def check_order(alpha: Any) -> float:
+    """The order α of a Tsallis entropy as a float; raise unless it is a number from 1 to 2."""
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.integer, np.floating)):
+        raise TypeError(f"alpha must be a number from 1 to 2, got {alpha!r}")
+    if not 1 <= alpha <= 2:
+        raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
+    return float(alpha)
+
+
 def as_tightness(tightness: Any) -> float:
     """The tightness as a float; raise unless it is a finite number that is not negative."""
     is_number = isinstance(tightness, (int, float, np.integer, np.floating))

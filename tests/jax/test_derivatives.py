@@ -196,3 +196,28 @@ def test_a_tightness_may_be_a_static_argument(second):
     of_example = jax.grad(functools.partial(loss, tightness=0.5))
     expected = fp.get_loss(name, 0.5).gradient(y, theta)
     assert_close(jax.jit(jax.vmap(of_example))(theta, y), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_the_loop_for_tau_is_compiled_once_and_has_every_derivative():
+    """Third derivatives go through the formulas of the core, and the root that they find."""
+    theta, y = np.asarray([0.3, -0.2, 0.1, 0.05, -0.4, 0.2, 0.0]), np.full(7, 1 / 7)
+
+    @jax.jit
+    def slope(scores):
+        return jax.grad(fj.fitzpatrick_entmax15_loss)(scores, y)
+
+    loops = str(jax.make_jaxpr(slope)(theta)).count("while[")
+    assert 1 <= loops <= 2
+    direction = np.cos(np.arange(7.0))
+
+    @jax.jit
+    def second(scores):
+        return jax.jvp(slope, (scores,), (direction,))[1] @ direction
+
+    third = jax.jit(jax.grad(second))(theta) @ direction
+    forward = jax.jvp(second, (theta,), (direction,))[1]
+    step = 1e-4
+    difference = (second(theta + step * direction) - second(theta - step * direction)) / (2 * step)
+    assert_close(third, forward, rtol=1e-10, atol=1e-12)
+    # differences are exact to step² times the fifth derivative, of size one, and rounding
+    assert_close(third, difference, rtol=1e-6, atol=1e-7)

@@ -42,10 +42,12 @@ except ImportError as error:
         "pip install 'fitzpatrick[jax]'"
     ) from error
 
-from . import _factory, _functions
-from ._factory import *  # noqa: F403 - all that its __all__ names
+from . import _entmax, _factory, _functions
+from ._entmax import *  # noqa: F403 - all that its __all__ names
+from ._factory import *  # noqa: F403
 from ._functions import *  # noqa: F403
 
 __all__: list[str] = []
+__all__ += _entmax.__all__
 __all__ += _factory.__all__
 __all__ += _functions.__all__

@@ -580,7 +580,7 @@ def squared(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import squared
-        >>> print(squared(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(squared(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [ 1.  0. -1.]
     """
     return link_at(get_loss("squared"), scores, axis, where)
@@ -596,7 +596,7 @@ def perceptron(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import perceptron
-        >>> print(perceptron(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(perceptron(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [1. 0. 0.]
     """
     return link_at(get_loss("perceptron"), scores, axis, where)
@@ -612,7 +612,7 @@ def logistic(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) 
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import logistic
-        >>> print(logistic(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(logistic(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [0.6652 0.2447 0.09  ]
     """
     return link_at(get_loss("logistic"), scores, axis, where)
@@ -628,7 +628,7 @@ def sparsemax(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None)
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import sparsemax
-        >>> print(sparsemax(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(sparsemax(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [1. 0. 0.]
     """
     return link_at(get_loss("sparsemax"), scores, axis, where)
@@ -644,7 +644,7 @@ def entmax15(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) 
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import entmax15
-        >>> print(entmax15(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(entmax15(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [0.8307 0.1693 0.    ]
     """
     return link_at(get_loss("entmax15"), scores, axis, where)
@@ -660,7 +660,7 @@ def sigmoid(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import sigmoid
-        >>> print(sigmoid(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(sigmoid(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [0.7311 0.5    0.2689]
     """
     return link_at(get_loss("sigmoid"), scores, axis, where)
@@ -676,7 +676,7 @@ def sparse_sigmoid(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = 
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import sparse_sigmoid
-        >>> print(sparse_sigmoid(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(sparse_sigmoid(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [1. 0. 0.]
     """
     return link_at(get_loss("sparse_sigmoid"), scores, axis, where)
@@ -692,7 +692,7 @@ def poisson(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import poisson
-        >>> print(poisson(jnp.asarray([1.0, 0.0, -1.0])).round(4))
+        >>> print(jnp.array_str(poisson(jnp.asarray([1.0, 0.0, -1.0])), precision=4))
         [2.7183 1.     0.3679]
     """
     return link_at(get_loss("poisson"), scores, axis, where)

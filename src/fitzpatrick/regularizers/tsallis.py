@@ -12,12 +12,21 @@ which is :math:`p = (\beta s)_+^{1/\beta}` where c y = 0, and for α = 1.5 a qua
           \qquad Q = p^{\beta - 1} (p - y)^2,
 
 plus :math:`y\,(-s)_+` where p = 0.
+
+The link alone is also written for an array of orders, one for each row, up to and including α = 1:
+with x = θ − λ and λ = τ + 1/β it is :math:`p = (1 + \beta x)_+^{1/\beta}`, which tends to
+:math:`e^x`. Its derivative in α follows from Σ p = 1, with d = p^{1−β}:
+
+.. math:: \frac{\partial p}{\partial\alpha}
+          = r - d\,\frac{\langle r, 1\rangle}{\langle d, 1\rangle},
+          \qquad r = -p\,\frac{p^{-\beta} - 1 + \beta \log p}{\beta^2}.
 """
 
 import math
 from dataclasses import dataclass
 
-from .._array import Array, namespace, precision_bits, row_max
+from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
+from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x
 from ._base import Elementwise, SeparableRegularizer
@@ -28,6 +37,8 @@ from .squared_norm import SquaredNorm
 _ENTRY_STEPS = {53: 10, 24: 8}
 # Turns of two steps each that start them for s < 0.
 _DEEP_TURNS = 2
+# Below this (e^t − 1 − t)/t² is 1/2 + t/6 to the last bit.
+_TINY_EXPONENT = 1e-8
 
 
 def _relu(x: Array) -> Array:
@@ -181,6 +192,68 @@ class EntmaxKernel(Elementwise):
             total = first + second
             t = t - xp.log(total) * total / (first + rate * second)
         return xp.where(masked, s, t)
+
+
+def _entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
+    """p = (1 + βx)₊^(1/β), e^x for β = 0, and ∂p/∂x."""
+    xp = namespace(x)
+    zero = xp.zeros_like(x)
+    is_masked = x == -xp.inf
+    x = xp.where(is_masked, zero, x)
+    z = beta * x
+    is_inside = ~(is_masked | (z <= -1))  # NaN is
+    z = xp.where(is_inside, z, zero)
+    is_small = z == 0
+    safe = xp.where(is_small, xp.ones_like(z), z)
+    # log1p(βx)/β, whose digits do not depend on β
+    exponent = x * xp.where(is_small, xp.ones_like(z), xp.log1p(safe) / safe)
+    p = xp.where(is_inside, xp.exp(exponent), zero)
+    return p, p / (1 + z)
+
+
+@quiet
+def entmax_link(theta: Array, alpha: Array) -> Array:
+    """α-entmax of each row, for an array of orders, 1 ≤ α ≤ 2, that broadcasts to (…, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> theta, alpha = np.asarray([[1.0, 0.5, -3.0]] * 3), np.asarray([[1.0], [1.5], [2.0]])
+        >>> entmax_link(theta, alpha).round(4)
+        array([[0.6154, 0.3733, 0.0113],
+               [0.674 , 0.326 , 0.    ],
+               [0.75  , 0.25  , 0.    ]])
+    """
+    beta = alpha - 1
+    theta = theta - row_max(theta)
+    start = namespace(theta).zeros_like(row_max(theta + 0 * beta))
+    x = shift_to_root(lambda x: _entmax_point(x, beta), theta, start, beta, newton_steps(theta))
+    return _entmax_point(x, beta)[0]
+
+
+@quiet
+def entmax_slope(p: Array, alpha: Array) -> Array:
+    """d = p^(2−α), 0 where p = 0, of predictions p."""
+    xp = namespace(p)
+    is_active = p > 0
+    safe = xp.where(is_active, p, xp.ones_like(p))
+    return xp.where(is_active, safe ** (2 - alpha), xp.zeros_like(p))
+
+
+@quiet
+def entmax_alpha_slope(p: Array, alpha: Array) -> Array:
+    """∂p/∂α of predictions p, which sums to zero."""
+    xp = namespace(p)
+    beta = alpha - 1
+    is_active = p > 0
+    log_p = xp.log(xp.where(is_active, p, xp.ones_like(p)))
+    t = -beta * log_p
+    is_tiny = t < _TINY_EXPONENT
+    safe = xp.where(is_tiny, xp.ones_like(t), t)
+    # (e^t − 1 − t)/t²
+    ratio = xp.where(is_tiny, 0.5 + t / 6, expm1_minus_x(safe) / (safe * safe))
+    r = xp.where(is_active, -p * log_p * log_p * ratio, xp.zeros_like(p))
+    d = entmax_slope(p, alpha)
+    return r - d * (row_sum(r) / row_sum(d))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from .._validation import check_order
 from ..engines.triton.scale import working_dtype
 from ..regularizers import Tsallis
-from ._arguments import as_alpha, check_scores, check_weight, class_dim
+from ._arguments import check_scores, check_weight, class_dim
 from ._handles import handle_of
 from ._losses import class_loss
 from ._losses import entmax as _entmax
@@ -87,7 +88,7 @@ def entmax_loss(
         >>> round(F.entmax_loss(scores, target, 1.25).item(), 4)
         0.7015
     """
-    return class_loss(handle_of(Tsallis(as_alpha(alpha))), 0.0, input, target, **options)
+    return class_loss(handle_of(Tsallis(check_order(alpha))), 0.0, input, target, **options)
 
 
 def fitzpatrick_entmax_loss(
@@ -107,7 +108,7 @@ def fitzpatrick_entmax_loss(
         tightness: c, any finite number that is not negative.
         **options: as in :func:`fitzpatrick_entmax15_loss`.
     """
-    return class_loss(handle_of(Tsallis(as_alpha(alpha))), tightness, input, target, **options)
+    return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
 
 
 class _OnceDifferentiable(Function):

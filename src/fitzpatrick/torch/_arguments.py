@@ -4,7 +4,6 @@ import math
 import operator
 from typing import SupportsIndex
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
@@ -14,7 +13,6 @@ from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
-    "as_alpha",
     "as_class_index",
     "check_alphas",
     "check_labels",
@@ -124,15 +122,6 @@ def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
     if not -input.ndim <= dim < input.ndim:
         raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim
-
-
-def as_alpha(alpha: float) -> float:
-    """α of an α-entmax, a number between 1 and 2; raise where it is none."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
-        raise TypeError(f"alpha must be a number or a tensor, got {alpha!r}")
-    if not 1 <= alpha <= 2:
-        raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
-    return float(alpha)
 
 
 def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002

@@ -14,7 +14,7 @@ from torch.autograd import Function
 from torch.library import custom_op, register_vmap
 
 from ..engines.triton.scale import working_dtype
-from ..regularizers import entmax as formulas
+from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
 
@@ -31,12 +31,15 @@ class EntmaxCall(NamedTuple):
     engine: str
 
 
+def _with_classes_last(x: Tensor) -> Tensor:
+    return x if x.ndim == 2 else x.movedim(1, -1)
+
+
 def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
-    """α in working precision, so that it broadcasts along the classes."""
+    """α in working precision, so that it broadcasts along the classes, which are last."""
     if alpha is None:
         return torch.full((), number, dtype=working_dtype(p), device=p.device)
-    rows = (p.shape[0], 1) if p.ndim == 2 else (p.shape[0], 1, p.shape[2])
-    return alpha.to(working_dtype(p)).reshape(rows)
+    return alpha.to(working_dtype(p)).reshape(*p.shape[:-1], 1)
 
 
 def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall) -> Tensor:
@@ -63,15 +66,20 @@ def _differentiable_product(
 ) -> tuple[Tensor, Tensor]:
     """J v and the derivative along v in α, (n,), by formulas that can be differentiated."""
     dtype = working_dtype(p)
-    entries, v, shaped = p.to(dtype), v.to(dtype), _shaped(alpha, number, p)
-    d: Tensor = formulas.entmax_slopes(entries, shaped)
-    weight = d.sum(1, keepdim=True)
-    mean = (d * v).sum(1, keepdim=True) / torch.where(weight == 0, 1.0, weight)
-    rest = v - mean
+    entries, v = _with_classes_last(p.to(dtype)), _with_classes_last(v.to(dtype))
+    shaped = _shaped(alpha, number, entries)
+    d: Tensor = entmax_slope(entries, shaped)
+    weight = d.sum(-1, keepdim=True)
+    is_empty = weight == 0  # everything is masked
+    rest = v - (d * v).sum(-1, keepdim=True) / torch.where(is_empty, 1.0, weight)
+    by_theta = (d * rest).to(p.dtype)
+    if p.ndim == 3:
+        by_theta = by_theta.movedim(-1, 1)
     by_alpha = v.new_zeros(())
     if alpha is not None:
-        by_alpha = (formulas.entmax_alpha_slopes(entries, shaped) * rest).sum(1).reshape(-1)
-    return (d * rest).to(p.dtype), by_alpha
+        slopes: Tensor = entmax_alpha_slope(entries, shaped)
+        by_alpha = (torch.where(is_empty, 0.0, slopes) * v).sum(-1).reshape(-1)
+    return by_theta, by_alpha
 
 
 def _product(
@@ -163,11 +171,8 @@ class _Entmax(Function):
         if theta_dot is not None:
             out = out + _differentiable_product(p, theta_dot, alpha, ctx.call.alpha)[0]
         if alpha_dot is not None:
-            shaped = _shaped(alpha, ctx.call.alpha, p)
-            h = formulas.entmax_alpha_slopes(p.to(shaped.dtype), shaped)
-            d = formulas.entmax_slopes(p.to(shaped.dtype), shaped)
-            h = h - d * (h.sum(1, keepdim=True) / d.sum(1, keepdim=True))
-            out = out + (h * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
+            slopes = entmax_alpha_slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
+            out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
         return out
 
 

@@ -15,12 +15,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .._validation import as_tightness
+from .._validation import as_tightness, check_order
 from ..engines.triton.scale import Scale, working_dtype
 from ..engines.triton.targets import Target, smooth
 from ..regularizers import Regularizer, Tsallis
 from ._arguments import (
-    as_alpha,
     as_class_index,
     check_alphas,
     check_labels,
@@ -411,7 +410,7 @@ def entmax(
     """α-entmax along an axis, for one α or a tensor of them."""
     check_scores(input)
     if not isinstance(alpha, Tensor):
-        handle = handle_of(Tsallis(as_alpha(alpha)))
+        handle = handle_of(Tsallis(check_order(alpha)))
         return link(handle, input, dim, mask=mask, engine=engine)
     axis = class_dim(input, dim)
     check_alphas(alpha, input)

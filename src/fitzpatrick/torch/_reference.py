@@ -22,7 +22,7 @@ from .._array import Array
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels
 from ..engines.triton.scale import Scale
 from ..losses import Loss
-from ..regularizers.entmax import solve_entmax
+from ..regularizers.tsallis import entmax_link
 from ._compiled import bind_rows, compute_few_links
 from ._handles import loss_of, regularizer_of
 
@@ -266,7 +266,7 @@ def _any_link(theta: Tensor, omega: str) -> Tensor:
 def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
     """α-entmax of rows, shape (n, k), with one α for each, (n, 1)."""
     scores = _widen(theta)
-    out: Tensor = solve_entmax(scores, alpha.to(scores.dtype))
+    out: Tensor = entmax_link(scores, alpha.to(scores.dtype))
     return out.to(theta.dtype)
 
 

@@ -12,8 +12,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .._validation import check_order
 from ._activations import budget, entmax
-from ._arguments import as_alpha
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Sparsemax"]
 
@@ -49,9 +49,9 @@ class Entmax(nn.Module):
         self.learnable = learnable
         self._number: float | None = None
         if not learnable and not isinstance(alpha, Tensor):
-            self._number = as_alpha(alpha)
+            self._number = check_order(alpha)
             return
-        start = alpha if isinstance(alpha, Tensor) else torch.tensor(as_alpha(alpha))
+        start = alpha if isinstance(alpha, Tensor) else torch.tensor(check_order(alpha))
         if not learnable:
             self.register_buffer("fixed_alpha", start)
             return

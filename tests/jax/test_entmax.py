@@ -1,0 +1,76 @@
+"""α-entmax with an order that is traced: values, derivatives in scores and order, errors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+import fitzpatrick.jax as fj
+from tests.helpers import assert_close
+
+ORDERS = np.asarray([[1.0], [1.2], [1.5], [2.0]])
+SCORES = np.random.default_rng(0).normal(size=(4, 5))
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+
+def test_values_are_those_of_the_core():
+    expected = [
+        fp.regularizers.Tsallis(a).link(row) for (a,), row in zip(ORDERS, SCORES, strict=True)
+    ]
+    kept = np.asarray([True, True, False, True, True])
+
+    @jax.jit
+    def both(scores, alpha):
+        masked = fj.entmax(scores.T, alpha.T, axis=0, where=kept[:, None]).T
+        return fj.entmax(scores, alpha), masked, jax.vmap(fj.entmax)(scores, alpha[:, 0])
+
+    straight, masked, mapped = both(SCORES, ORDERS)
+    # the regularizer's own formulas lose some digits as α approaches 1
+    assert_close(straight, np.stack(expected), rtol=1e-12, atol=1e-14)
+    assert_close(mapped, straight, rtol=1e-14, atol=1e-15)
+    assert np.all(masked[:, 2] == 0)
+    rest = [
+        fp.regularizers.Tsallis(a).link(row[kept]) for (a,), row in zip(ORDERS, SCORES, strict=True)
+    ]
+    assert_close(masked[:, kept], np.stack(rest), rtol=1e-12, atol=1e-14)
+
+
+def test_derivatives_in_scores_and_order():
+    """Against differences; at second order, forward over reverse against reverse over reverse."""
+    weights = np.arange(5.0)
+
+    @jax.jit
+    def total(scores, alpha):
+        return jnp.sum(fj.entmax(scores, alpha) * weights)
+
+    inside = np.clip(ORDERS, 1.1, 1.9)
+    gradients = jax.jit(jax.grad(total, argnums=(0, 1)))(SCORES, inside)
+    step = 1e-5
+    for i, direction in enumerate((np.cos(SCORES), np.asarray([[1.0], [0.5], [-1.0], [2.0]]))):
+        ahead, behind = ([SCORES, inside] for _ in range(2))
+        ahead[i], behind[i] = ahead[i] + step * direction, behind[i] - step * direction
+        difference = (total(*ahead) - total(*behind)) / (2 * step)
+        # differences are exact to step² times the third derivative, some hundred, and rounding
+        assert_close(np.sum(gradients[i] * direction), difference, rtol=1e-6, atol=1e-7)
+    at_one = jax.grad(total, argnums=1)(SCORES, np.ones((4, 1)))
+    one_sided = (total(SCORES, np.full((4, 1), 1 + step)) - total(SCORES, np.ones((4, 1)))) / step
+    assert_close(np.sum(at_one), one_sided, rtol=1e-3, atol=1e-3)
+    slope = jax.grad(total)
+    forward = jax.jit(lambda s, v: jax.jvp(lambda s: slope(s, inside), (s,), (v,))[1])
+    reverse = jax.jit(lambda s, v: jax.vjp(lambda s: slope(s, inside), s)[1](v)[0])
+    v = np.sin(SCORES)
+    assert_close(forward(SCORES, v), reverse(SCORES, v), rtol=1e-11, atol=1e-13)
+
+
+def test_orders_out_of_range():
+    for bad in (0.5, np.nan, 2.5, np.asarray([[1.0], [1.5], [0.9], [2.0]])):
+        with pytest.raises(ValueError, match="alpha must be between 1 and 2"):
+            fj.entmax(SCORES, bad)
+    traced = np.asarray(jax.jit(fj.entmax)(SCORES, np.asarray([[1.0], [0.9], [1.5], [2.0]])))
+    assert np.isnan(traced).any(axis=1).tolist() == [False, True, False, False]
+    with pytest.raises(ValueError, match=r"alpha of shape \(3,\) does not broadcast to \(4, 1\)"):
+        fj.entmax(SCORES, np.ones(3))
+    with pytest.raises(TypeError, match="alpha must be a number from 1 to 2"):
+        fj.entmax(SCORES, True)
