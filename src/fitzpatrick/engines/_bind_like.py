@@ -11,6 +11,7 @@ from ._bind import bind
 from ._bound import BoundLoss, CoreLoss
 from ._targets import Labels, as_targets
 from .table import find_kernel
+from .triton.specs import parse_kernel
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -34,7 +35,7 @@ def bind_like(
         y = np.asarray(y)
     shape = (y.shape[0], n_classes)
     targets = as_targets(y, shape, loss.regularizer.domain, np.dtype(dtype_name(like)))
-    kernel = find_kernel("triton", loss.regularizer) if _has_triton(like) else None
+    kernel = _row_kernel(loss) if _has_triton(like) else None
     if isinstance(targets, Labels) and kernel is None:
         return CoreLoss(loss, as_library(targets.labels, like))
     if isinstance(targets, Labels):
@@ -46,6 +47,12 @@ def bind_like(
     from .triton.bound import KernelLoss  # which loads triton
 
     return KernelLoss(loss, dense, kernel)
+
+
+def _row_kernel(loss: "Loss") -> str | None:
+    """The kernel for rows of targets on the simplex, where there is one."""
+    kernel = find_kernel("triton", loss.regularizer) if loss.regularizer.is_coupled else None
+    return kernel if kernel is not None and parse_kernel(kernel)[0].takes_rows else None
 
 
 def _has_triton(like: Array) -> bool:
