@@ -1,8 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
-# worker processes of the test suite
+# worker processes of the test suite; the tests of a file share what is compiled for them
 JOBS ?= auto
+PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # how long to fuzz
 SECONDS ?= 60
 
@@ -12,15 +13,15 @@ run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
 
 test: lint
-	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
+	JAX_PLATFORMS=cpu $(BIN)/python $(PYTEST)
 
 # every combination that `make test` takes a part of
 test-all: lint
-	FITZPATRICK_TEST_ALL=1 JAX_PLATFORMS=cpu $(BIN)/python -m pytest -q -n $(JOBS)
+	FITZPATRICK_TEST_ALL=1 JAX_PLATFORMS=cpu $(BIN)/python $(PYTEST)
 
 # the lowest versions that pyproject.toml allows, without PyTorch
 test-oldest: .venv-oldest/stamp
-	JAX_PLATFORMS=cpu $(OLDEST)/python -m pytest -q -n $(JOBS)
+	JAX_PLATFORMS=cpu $(OLDEST)/python $(PYTEST)
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .

@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import _gpu
 import gpu_losses
 
 HERE = Path(__file__).resolve()
@@ -53,7 +54,7 @@ def serve() -> None:
             function(x, y).backward()
 
         step()
-        median, _, _ = gpu_losses.timed_behind_work(step, runs)
+        median, _, _ = _gpu.timed_behind_work(step, runs)
         x.grad = None
         print(json.dumps(median), flush=True)
 

@@ -24,14 +24,14 @@ import argparse
 import csv
 import functools
 import importlib
-import importlib.metadata
 import itertools
-import platform
 import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from _gpu import copy_rate, machine, require_gpu, timed, timed_behind_work, version
 
 SHAPES = [
     (16384, 32768, "bfloat16"),
@@ -139,54 +139,6 @@ def _without_reduction(loss: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: loss(x, y, reduction="none").mean()
 
 
-def version(package: str) -> str:
-    """The version of a package, or nothing."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        module = sys.modules.get(package.replace("-", "_"))
-        return str(getattr(module, "__version__", ""))
-
-
-def timed(step: Callable[[], Any], budget_ms: int) -> tuple[float, float, float]:
-    """Median and quantiles of the time from an idle GPU."""
-    from triton.testing import do_bench
-
-    median, low, high = do_bench(step, warmup=25, rep=budget_ms, quantiles=[0.5, 0.2, 0.8])
-    return median, low, high
-
-
-def timed_behind_work(step: Callable[[], Any], runs: int) -> tuple[float, float, float]:
-    """The same where the GPU has a millisecond of other work queued, which also fills its cache."""
-    import torch
-
-    source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    event: Any = torch.cuda.Event
-    marks = []
-    for _ in range(runs):
-        for _ in range(2):
-            target.copy_(source)
-        start, end = (event(enable_timing=True) for _ in range(2))
-        start.record()
-        step()
-        end.record()
-        marks.append((start, end))
-    torch.cuda.synchronize()
-    times = sorted(start.elapsed_time(end) for start, end in marks)
-    return times[runs // 2], times[runs // 5], times[4 * runs // 5]
-
-
-def copy_rate() -> float:
-    """Bytes read and written per millisecond by a large copy."""
-    import torch
-
-    source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    median, _, _ = timed(lambda: target.copy_(source), 300)
-    return 2 * source.numel() / median
-
-
 def measure(
     function: Callable[..., Any], scores: Any, target: Any, budget_ms: int
 ) -> dict[str, float]:
@@ -233,19 +185,15 @@ def _scores(suite: str, shape: tuple[int, ...], generator: Any) -> Any:
 def run(path: Path, seeds: int) -> None:
     import torch
 
-    if not torch.cuda.is_available():
-        sys.exit("this benchmark needs a CUDA device")
+    require_gpu()
     rate = copy_rate()
-    machine = {
-        "gpu": torch.cuda.get_device_name(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "triton": version("triton"),
+    fixed = {
+        **machine(),
         "liger": version("liger-kernel"),
         "entmax": version("entmax"),
         "copy_tb_s": round(rate / 1e9, 3),
     }
-    print(machine)
+    print(fixed)
     cases = [("shapes", *shape) for shape in SHAPES]
     cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
     pixels = IMAGES[0] * IMAGES[2] * IMAGES[3]
@@ -257,7 +205,7 @@ def run(path: Path, seeds: int) -> None:
         writer.writeheader()
         for seed, (suite, n, k, dtype) in itertools.product(range(seeds), cases):
             generator = torch.Generator("cuda").manual_seed(seed)
-            machine["seed"] = seed
+            fixed["seed"] = seed
             kind = getattr(torch, dtype)
             shape: tuple[int, ...] = IMAGES if suite == "images" else (n, k)
             scores = _scores(suite, shape, generator).to(kind)
@@ -288,7 +236,7 @@ def run(path: Path, seeds: int) -> None:
                     torch.cuda.empty_cache()
                     continue
                 row = {
-                    **machine,
+                    **fixed,
                     "suite": suite,
                     "loss": loss,
                     "library": library,

@@ -26,12 +26,18 @@ from typing import Any
 import torch
 
 from fitzpatrick import FitzpatrickLoss
+from fitzpatrick.engines import find_kernel
+from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton import launch as engine
-from fitzpatrick.engines.triton.specs import SPECS
+from fitzpatrick.engines.triton.specs import parse_kernel
 from fitzpatrick.losses import ends, regularizers_by_name
+from fitzpatrick.regularizers import Tsallis
 from fitzpatrick.torch import functional
 
-OMEGAS = list(SPECS)
+OMEGAS = {name: regularizers_by_name()[name] for name in ("logistic", "sparsemax", "entmax15")}
+OMEGAS |= {f"entmax {alpha}": Tsallis(alpha) for alpha in (1.1, 1.3, 1.8)}
+ENTRIES = ["squared", "sparse_sigmoid", "sigmoid", "poisson"]
+ALPHAS = [2.0, 1.5, 1.3, 1.05, 1.0]
 TIGHTNESSES = [0.0, 0.5, 1.0, 2.0]
 SIZES = {
     torch.float64: [3, 1000, 50257],
@@ -75,7 +81,7 @@ def draws(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[tu
 
 def solve(omega: str, tightness: float, x: Any, target: Any, scale: Any) -> tuple[Any, Any]:
     """Losses and gradients of the core in float64; ignored rows are zero."""
-    loss = FitzpatrickLoss(regularizers_by_name()[omega], tightness)
+    loss = FitzpatrickLoss(OMEGAS[omega], tightness)
     if target.is_floating_point():
         solution = loss.solve(target.double(), x.double())
     else:
@@ -84,10 +90,17 @@ def solve(omega: str, tightness: float, x: Any, target: Any, scale: Any) -> tupl
     return solution.value() * scale, solution.gradient() * scale[:, None]
 
 
+def kernel_of(omega: str) -> str:
+    """The name that the engine knows a regularizer by."""
+    kernel = find_kernel("triton", OMEGAS[omega])
+    assert kernel is not None
+    return kernel
+
+
 def errors(omega: str, tightness: float, x: Any, target: Any, scale: Any) -> tuple[float, float]:
     """Largest errors of losses and gradients over the rows; of the fused and the single kernels."""
     working = torch.float64 if x.dtype == torch.float64 else torch.float32
-    given = x, target, scale.to(working), omega, tightness, -100
+    given = x, target, scale.to(working), kernel_of(omega), tightness, -100
     value, gradient = engine.value_and_gradient(*given)
     pairs = [(value, gradient)]
     if x.shape[1] in (3, 1000, 50257):  # each way is a kernel to compile
@@ -116,7 +129,8 @@ def check_kernels(
     if dtype == torch.float64 and tightness == 0.5:
         tightness = 0.3  # which float32 would round
     fine, lines = True, []
-    for target_name in ("labels", "proportions"):
+    takes_rows = parse_kernel(kernel_of(omega))[0].takes_rows
+    for target_name in ("labels", "proportions") if takes_rows else ("labels",):
         worst, where = [0.0, 0.0], ["", ""]
         for seed, k in itertools.product(seeds, SMALL_SIZES if small else SIZES[dtype]):
             generator = torch.Generator("cuda").manual_seed(seed)
@@ -165,11 +179,86 @@ def check_offsets(omega: str, seed: int) -> tuple[bool, str]:
     x = torch.zeros(n, k, device="cuda", dtype=torch.bfloat16)
     x[-1] = torch.randn(k, device="cuda", generator=generator)
     labels = torch.full((n,), k - 1, device="cuda")
-    value, gradient = engine.value_and_gradient(x, labels, 1, omega, 0.5, -100)
-    alone = engine.value_and_gradient(x[-1:], labels[-1:], 1, omega, 0.5, -100)
+    kernel = kernel_of(omega)
+    value, gradient = engine.value_and_gradient(x, labels, 1, kernel, 0.5, -100)
+    alone = engine.value_and_gradient(x[-1:], labels[-1:], 1, kernel, 0.5, -100)
     torch.testing.assert_close(value[-1:], alone[0])
     torch.testing.assert_close(gradient[-1:], alone[1])
     return True, f"{omega:10s} offsets beyond 2^31 ({n} × {k}): fine"
+
+
+def check_links(name: str, dtype: torch.dtype, small: bool, seeds: tuple[int, ...]) -> Any:
+    """Links, masked or not, in rows or in columns, and their derivatives in scores and in α."""
+    tolerance = {torch.float64: 1e-12, torch.float32: 1e-5}.get(dtype, 8e-3)
+    worst, where = 0.0, ""
+    for seed, k, alpha in itertools.product(seeds, SMALL_SIZES if small else SIZES[dtype], ALPHAS):
+        generator = torch.Generator("cuda").manual_seed(seed)
+        omega = Tsallis(alpha)
+        for kind, x, labels, _, _ in draws(k, dtype, generator):
+            keep = torch.rand(ROWS, k, device="cuda", generator=generator) < 0.7
+            keep[torch.arange(ROWS), labels.clamp(min=0)] = True
+            keep[2] = False
+            mask = link_launch.RowMask(keep.view(torch.uint8), ROWS, 1, 0, 0, k, 1)
+            for way, p in {
+                "rows": link_launch.link(x, alpha),
+                "masked": link_launch.link(x, alpha, mask),
+                "columns": link_launch.link(x.T[None], alpha)[0].T,
+                "α by rows": link_launch.link(x, torch.full((ROWS,), alpha, device="cuda")),
+            }.items():
+                scores = x.double()
+                if way == "masked":
+                    scores = scores.masked_fill(~keep, -torch.inf)
+                exact = omega.solve_link(scores)
+                if way == "masked":
+                    exact[2] = 0
+                error = float((p.double() - exact).abs().max())
+                if not error <= worst:
+                    worst, where = error, f"{way}, {kind} {k}, α = {alpha}"
+            v = torch.randn(x.shape, device="cuda", generator=generator).to(dtype)
+            p = link_launch.link(x, alpha)
+            slopes = torch.where(p > 0, p.double() ** (2 - alpha), 0.0)
+            mean = (slopes * v).sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True)
+            rows, _ = link_launch.link_gradient(p, v, alpha)
+            error = float((rows.double() - slopes * (v - mean)).abs().max()) / 4
+            if not error <= worst:
+                worst, where = error, f"gradient, {kind} {k}, α = {alpha}"
+    good = worst <= tolerance
+    return good, f"{name:10s} {str(dtype)[6:]:9s} {worst:8.1e}  {where}{'' if good else '  MISS'}"
+
+
+def check_entries(omega: str, dtype: torch.dtype, seeds: tuple[int, ...]) -> Any:
+    """Entry-wise losses at soft, hard and mixed targets, weighted or not."""
+    of_value, of_gradient = TOLERANCES[dtype]
+    worst, where = [0.0, 0.0], ["", ""]
+    for seed, tightness in itertools.product(seeds, [*TIGHTNESSES, 10.0]):
+        generator = torch.Generator("cuda").manual_seed(seed)
+        loss = FitzpatrickLoss(regularizers_by_name()[omega], tightness)
+        # exponentials of more would overflow in half precision
+        largest = 3.0 if dtype == torch.float16 else 10.0
+        for size, kind in itertools.product((0.01, 1.0, largest), ("soft", "hard", "mixed")):
+            options: dict[str, Any] = {"device": "cuda", "generator": generator}
+            x = (size * torch.randn(300, 37, dtype=torch.float64, **options)).to(dtype)
+            y = torch.rand(300, 37, dtype=torch.float64, **options)
+            hard = (y > 0.5).double()
+            y = {"soft": y, "hard": hard, "mixed": torch.where(y < 0.3, hard, y**9)}[kind].to(dtype)
+            weight = torch.rand(37, **options).to(dtype).expand(300, 37)
+            kernel = find_kernel("triton", loss.regularizer) or ""
+            call = entry_launch.EntryCall(kernel, tightness, is_summed=False)
+            value, gradient = entry_launch.entry_loss(x, y, weight, None, 3, call)
+            solution = loss.solve(y.double()[..., None], x.double()[..., None])
+            scale = weight.double() / 3
+            expected, rows = solution.value() * scale, solution.gradient()[..., 0] * scale
+            size_of = expected.abs() + 0.1 * rows.abs() + 1e-3
+            found = float(((value.double() - expected).abs() / size_of).max())
+            off = float(((gradient.double() - rows).abs() / (rows.abs() + 0.05)).max())
+            for i, error in enumerate((found, off)):
+                if not error <= worst[i]:
+                    worst[i], where[i] = error, f"{kind} {size}, c = {tightness}"
+    good = worst[0] <= of_value and worst[1] <= of_gradient
+    line = (
+        f"{omega:14s} {str(dtype)[6:]:9s} {worst[0]:8.1e} {worst[1]:9.1e}  {where[0]}; {where[1]}"
+    )
+    return good, line if good else line + "  MISS"
 
 
 def attempt(check: Callable[..., tuple[bool, str]], omega: str, *rest: Any) -> tuple[bool, str]:
@@ -184,7 +273,7 @@ def main() -> None:
     """Check, print, and exit with 1 on a miss."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="small sizes, for compute-sanitizer")
-    parser.add_argument("--omega", choices=OMEGAS, help="this one alone")
+    parser.add_argument("--omega", choices=[*OMEGAS, *ENTRIES, "links"], help="this one alone")
     parser.add_argument("--seed", type=int, help="first seed of the inputs; drawn if not given")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -197,12 +286,20 @@ def main() -> None:
     print("omega, tightness, target, dtype, errors of values and gradients, worst at")
     small = arguments.small
     checks: list[tuple[Any, ...]] = []
+    if arguments.omega in (None, "links"):
+        checks += [(check_links, "links", dtype, small, seeds) for dtype in TOLERANCES]
+    for name in ENTRIES if arguments.omega is None else [arguments.omega]:
+        if name in ENTRIES:
+            checks += [(check_entries, name, dtype, seeds) for dtype in TOLERANCES]
     for omega in OMEGAS if arguments.omega is None else [arguments.omega]:
+        if omega not in OMEGAS:
+            continue
         checks += [
             (check_kernels, omega, tightness, dtype, small, seeds)
             for dtype, tightness in itertools.product(TOLERANCES, TIGHTNESSES)
         ]
-        checks.append((check_training, omega, not small, seed))
+        if omega in regularizers_by_name():
+            checks.append((check_training, omega, not small, seed))
         if not small:
             checks.append((check_offsets, omega, seed))
     fine = True

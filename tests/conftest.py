@@ -4,20 +4,45 @@ import contextlib
 import ctypes
 import gc
 import os
+import random
 import sys
-from importlib.util import find_spec
+from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
 # promises are for both precisions.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
-from .helpers import DTYPES, LIBRARIES, Library
+from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
+
+HERE = Path(__file__).parent
+# Files that take longest: a worker that gets one of them last would keep the others waiting.
+SLOW_FILES = (
+    "test_torch_triton.py",
+    "test_torch_compilation.py",
+    "test_tracing.py",
+    "test_torch_memory.py",
+    "test_cli.py",
+    "test_derivatives.py",
+    "test_torch_training.py",
+    "test_family.py",
+    "test_runner.py",
+    "test_values.py",
+    "test_parity.py",
+    "test_readme.py",
+    "test_torch_modules.py",
+    "test_torch_autograd.py",
+)
+# A number makes an order of the tests of its own; none of them may need another one to run before.
+SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
+# The losses by which JAX shows what the public edge does with its arrays.
+JAX_LOSSES = ("fitzpatrick_logistic", "fitzpatrick_entmax15", "sparsemax", "sigmoid", "squared")
 
 settings.register_profile(
     "repeatable",
@@ -34,6 +59,22 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def _with_other_draws(default_rng):
+    """NumPy's generators, with other seeds where a test makes one; the package keeps its own."""
+
+    def draw(given=None):
+        caller = sys._getframe(1).f_code.co_filename
+        if given is None or not caller.startswith(f"{HERE}{os.sep}"):
+            return default_rng(given)
+        return default_rng([TEST_SEED, *np.atleast_1d(given).tolist()])
+
+    return draw
+
+
+if TEST_SEED:
+    np.random.default_rng = _with_other_draws(np.random.default_rng)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _bounded_memory():
     """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
@@ -45,10 +86,33 @@ def _bounded_memory():
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
+    items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
+    places = {name: place for place, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    if SHUFFLE:
+        random.Random(int(SHUFFLE)).shuffle(items)
+
+
+def _is_repetition(item: pytest.Item) -> bool:
+    """Whether a test of the public edge would only make JAX compile the same for another loss.
+
+    It compiles each operation for each shape and dtype. The contracts carry every regularizer over
+    to JAX, and the tests of accuracy look at all dtypes.
+    """
+    if item.path.parent != HERE or item.path.stem == "test_accuracy":
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if parameters.get("xp") != "jax":
+        return False
+    name, dtype = parameters.get("name"), parameters.get("dtype")
+    return dtype == "float64" or (name is not None and name not in JAX_LOSSES)
+
+
 def installed(name: str) -> Library:
     """An array library, or a skipped test where it is not there."""
-    if not LIBRARIES[name].is_installed:
-        pytest.skip(f"{name} is not installed")
+    pytest.importorskip(name)
     return LIBRARIES[name]
 
 
@@ -61,8 +125,7 @@ def xp(request: pytest.FixtureRequest) -> Library:
 @pytest.fixture
 def compiled_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The public edge runs the rows compiled by Numba, whatever the size of the problem."""
-    if find_spec("numba") is None:
-        pytest.skip("numba is not installed")
+    pytest.importorskip("numba")
     monkeypatch.setattr(_bind, "MIN_COMPILED_SIZE", 0)
 
 

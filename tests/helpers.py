@@ -5,7 +5,6 @@ PyTorch and JAX are optional: neither is imported before a test asks for an arra
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,9 @@ DTYPES = ("float64", "float32")
 # ``make test-all`` asks for more draws, sizes and combinations than every change needs.
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL", "") not in ("", "0")
 
+# FITZPATRICK_TEST_SEED=1, 2, … draws other inputs than usual, in all tests.
+TEST_SEED = int(os.environ.get("FITZPATRICK_TEST_SEED") or "0")
+
 # The accuracy that the documentation promises: a relative error, or an absolute one of a few
 # spacings of the dtype at the larger of 1 and the largest target of the row.
 RELATIVE = {"float64": 1e-13, "float32": 1e-5}
@@ -30,15 +32,19 @@ def eps(dtype: str) -> float:
     return float(np.finfo(dtype).eps)
 
 
+# Two ways to the same float64 numbers, each as accurate as promised, with targets and directions of
+# the size of one. A Hessian product of four classes is a sum of that many terms, of either sign.
+TWO_WAYS = {
+    "rtol": 2 * RELATIVE["float64"],
+    "atol": 2 * 4 * FLOOR_IN_EPS * eps("float64"),
+}
+
+
 @dataclass(frozen=True)
 class Library:
     """One array library: how to make its arrays."""
 
     name: str
-
-    @property
-    def is_installed(self) -> bool:
-        return importlib.util.find_spec(self.name) is not None
 
     def asarray(self, values: Any, dtype: str | None = None) -> Any:
         """A fresh array; NumPy arrays are read-only, so that a write to an input raises."""

@@ -16,7 +16,7 @@ import pytest
 
 from fitzpatrick import cli
 from fitzpatrick.experiments import figures, model_files
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV
+from fitzpatrick.linear_model import ProportionRegressor, fit_path
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
 
@@ -129,8 +129,8 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     options = ("--seeds", 1, "-j", 1)
     code, out, err = run("reproduce", "--datasets", "birds", "scene", "flags", *options)
     assert code == 0
-    assert "birds was not run: " in out
-    assert re.search(r"scene was not run: the cache \S+ cannot be used: ", " ".join(out.split()))
+    assert "error: birds was not run: " in err
+    assert re.search(r"error: scene was not run: the cache \S+ cannot be used: .*\n", err)
     assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
     assert re.search(r"sparsemax +\.\d{4}\*? +– +\.186", out)  # the paper's number beside ours
     assert "flags: 36 of 36 fits" in err
@@ -152,20 +152,20 @@ def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monk
     for part in ("train", "test"):
         (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
     names = ("emotions", "flags", "flags")
-    code, out, _ = run("reproduce", *names, *SMALL[1:])
+    code, out, err = run("reproduce", *names, *SMALL[1:])
     assert code == 0
     said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
     table = (tmp_path / "out" / "table.txt").read_text()
-    assert said in " ".join(out.split())
+    assert f"error: {said}" in err
     assert said in " ".join(table.split())
     assert out.count("\nflags ") == table.count("\nflags ") == 1
     assert "α grid: 1000, 100." in table
 
 
 def test_reproduce_with_nothing_to_run(run):
-    code, out, _ = run("reproduce", "birds")
+    code, _, err = run("reproduce", "birds")
     assert code == 2
-    assert "birds was not run: " in out
+    assert re.fullmatch(r"error: birds was not run: [^\n]*\n", err)
     assert not Path("out").exists()
 
 
@@ -214,6 +214,7 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
     errors = {
         name: float(error) for name, error in re.findall(r"^  (\w+) +(\.\d{4})", out, re.MULTILINE)
     }
+    assert errors.pop("baseline") > max(errors.values())
     assert list(errors) == losses.split(",")
     error, alpha = re.search(
         r"test error,? (\.\d+) \(mean over 2 dev splits.*\. Fit it with α = (\S+), which",
@@ -227,12 +228,16 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
         for row in csv.DictReader(lines):
             if row["loss"] == best and row["seed"]:
                 curves.setdefault(float(row["alpha"]), []).append(float(row["dev_error"]))
+    curves = {a: found for a, found in curves.items() if len(found) == 2}  # none has stopped
     assert min(curves, key=lambda a: np.mean(curves[a])) == float(alpha)
     page = (tmp_path / "out" / "compare-mine.html").read_text()
     assert f'<td class="text">{kind}</td>' in page
     assert "60 to learn from, 20 to test" in page
     assert "fitted to train and dev" in page
     assert f"<pre>fitzpatrick compare {file} --targets {targets}" in page
+    assert f"<pre>{out.splitlines()[-1].removeprefix('next: ')}</pre>" in page
+    shown = re.search(r"accuracy +log loss", out)
+    assert bool(shown) == (kind == "labels")
     text = (tmp_path / "out" / "compare-mine.txt").read_text()
     assert text in out.replace("\nwrote", "wrote", 1)
 
@@ -367,13 +372,14 @@ def test_compare_at_several_tightnesses(run, tmp_path):
     tightness = ("--losses", "fitzpatrick_logistic", "--tightness", "0.5,0,1,2")
     code, out, err = run("compare", file, *options, *tightness)
     assert code == 0
-    assert "mine: 18 of 36 fits" in err  # both ends are on record
+    assert "mine: choosing α: 18 of 36 fits" in err  # both ends are on record
     names = re.findall(r"^  (\w+(?: \(tightness \S+\))?) +\.\d{4}", out, re.MULTILINE)
     assert names == [
         "fitzpatrick_logistic (tightness 0.5)",
         "logistic",
         "fitzpatrick_logistic",
         "fitzpatrick_logistic (tightness 2)",
+        "baseline",
     ]
     assert max(map(len, out.partition("wrote")[0].splitlines())) <= 80
     after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
@@ -406,6 +412,81 @@ def test_the_next_command_names_the_tightness(run, tmp_path):
     assert (model.tightness, model.tightness_) == (0.5, 0.5)
 
 
+def test_compare_stops_where_the_whole_grid_does_not(run, tmp_path):
+    """With the same choices, the same table, and fewer fits; the same command fits nothing anew."""
+    file = write_csv(tmp_path / "mine.csv", n=160, seed=3)
+    lines = file.read_text().splitlines()
+    noise = np.random.default_rng(0).normal(size=(len(lines), 12))
+    file.write_text(
+        "\n".join(
+            ",".join([f"{v:.4f}" if i else f"n{j}" for j, v in enumerate(row)] + [line])
+            for i, (row, line) in enumerate(zip(noise, lines, strict=True))
+        )
+    )
+    arguments = ("compare", file, "--targets", "a,b,c", "--seeds", 2, "-j", 1)
+    losses = ("--losses", "logistic,fitzpatrick_sparsemax,sigmoid")
+    tables, fits = {}, {}
+    for whole in ((), ("--whole-grid",)):
+        code, out, err = run(*arguments, *losses, *whole)
+        assert code == 0
+        tables[whole] = re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE)
+        with (tmp_path / "out" / "compare-mine.csv").open() as rows:
+            fits[whole] = len(list(csv.DictReader(rows)))
+        assert ("the paths stopped at α = " in out) is (not whole)
+        assert ("mine: fitting train and dev with the α chosen: " in err) is (not whole)
+    assert len(tables[()]) == 4
+    assert tables[()] == tables["--whole-grid",]
+    assert fits["--whole-grid",] == 3 * 9 * 3
+    assert fits[()] < 0.7 * fits["--whole-grid",]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert run(*arguments, *losses)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
+
+
+def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(run, tmp_path):
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(120, 3))
+    lines = ["x1,x2,x3,genres"]
+    for row in X:
+        tags = [name for name, x in zip(("rock", "jazz", "folk"), row, strict=True) if x > -0.3]
+        lines.append(",".join(f"{x:.4f}" for x in row) + f",{';'.join(tags) or 'none'}")
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    arguments = ("compare", "a.csv", "--targets", "genres", "--seeds", 1, "-j", 1)
+    code, out, _ = run(*arguments, "--losses", "sigmoid,logistic")
+    assert code == 0
+    next_line = out.splitlines()[-1]
+    assert "--loss sigmoid" in next_line
+    code, out, _ = run(*shlex.split(next_line)[2:])
+    assert code == 0
+    assert "120 samples, 3 features, 4 targets (indicators)" in out
+    code, out, _ = run("predict", "model.npz", "a.csv")
+    values = np.asarray([row.split(",") for row in out.splitlines()[1:]], dtype=float)
+    assert out.startswith("folk,jazz,none,rock\n")
+    assert values.sum(axis=1).max() > 1.5  # each label by itself
+    write_csv(tmp_path / "classes.csv", kind="labels")
+    code, _, err = run("compare", "classes.csv", "--targets", "kind", "--losses", "sigmoid")
+    assert (code, err) == (
+        2,
+        "error: 'sigmoid' is for labels that occur together, and each row of classes.csv has one\n",
+    )
+
+
+def test_fit_stops_where_the_whole_grid_does_not(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv", kind="labels")
+    alphas = ("--alphas", "1e-3,1e4,1e3,1e2,1e-8,1e-7")
+    chosen = []
+    for whole in ((), ("--whole-grid",)):
+        arguments = ("fit", file, "--targets", "kind", "-o", "m.npz", *alphas, *whole)
+        code, out, _ = run(*arguments)
+        assert code == 0
+        chosen.append(re.search(r"α = (\S+): cross-validated squared error", out)[1])
+        assert ("the search stopped at α = " in out) is (not whole)
+    assert chosen[0] == chosen[1]
+    code, _, err = run(*arguments, "--alpha", 1)
+    assert code == 2
+    assert "give one of them" in err
+
+
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_at_a_tightness(run, tmp_path, alpha):
     file = write_csv(tmp_path / "mine.csv")
@@ -431,7 +512,7 @@ def test_fit_and_predict(run, tmp_path, alpha):
     code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.npz", *alpha)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
-    assert ("mine.csv: 45 of 45 fits" in err) == (not alpha)
+    assert ("mine.csv: choosing α: 45 of 45 fits" in err) == (not alpha)
     assert bool(re.search(r"α = \S+: cross-validated squared error \.\d{4}\n", out)) == (not alpha)
     code, out, _ = run("predict", tmp_path / "m.npz", file)
     assert code == 0
@@ -527,20 +608,19 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
     assert max(map(len, out.splitlines())) <= 79
 
 
-@pytest.mark.parametrize(
-    ("estimator", "options", "what"),
-    [
-        (ProportionRegressor, ("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
-        (ProportionRegressorCV, (), r"\d+ of 45 fits of the path did not converge\n"),
-    ],
-)
-def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch, estimator, options, what):
-    monkeypatch.setitem(estimator.__init__.__kwdefaults__, "max_iter", 1)
+def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(ProportionRegressor.__init__.__kwdefaults__, "max_iter", 1)
+    monkeypatch.setitem(fit_path.__kwdefaults__, "max_iter", 1)
     write_csv(tmp_path / "mine.csv")
-    code, out, err = run("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz", *options)
-    assert code == 0
-    assert re.search(f"\nnote: {what}", out)
-    assert "Warning" not in out + err
+    arguments = ("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz")
+    for options, what in (
+        (("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
+        ((), r"\d+ fits of the cross-validation did not converge\n"),
+    ):
+        code, out, err = run(*arguments, *options)
+        assert code == 0
+        assert re.search(f"\nnote: {what}", out)
+        assert "Warning" not in out + err
 
 
 def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
@@ -548,7 +628,11 @@ def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
     code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz")
     assert code == 0
-    assert "note: α = 10000 is the strongest penalty that was tried\n" in out
+    said = "α = 10000 is the strongest penalty that was tried: --alphas 10000,100000,1e+06 goes"
+    assert f"note: {said}" in " ".join(out.split())
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz", "--alphas", "1e5,1e6,1e4")
+    assert code == 0
+    assert "α = 1e+06: " in out
 
 
 @pytest.mark.parametrize("form", ["csv", "arff"])
@@ -718,15 +802,125 @@ def test_fit_says_what_the_estimator_says(run, tmp_path):
     options = ("--targets", "n", "--loss", "poisson", "-o", "m.npz", "--alpha", 1)
     code, _, err = run("fit", "a.csv", *options)
     assert code == 2
-    assert re.fullmatch(r"error: a\.csv: [^\n]*in row 1 entry 0 is -1, outside \[0, inf\]\n", err)
+    problem = "a.csv, line 3: target 'n' is -1, outside [0, inf], the range of the loss 'poisson'"
+    assert err == f"error: {problem}\n"
     assert not (tmp_path / "m.npz").exists()
+
+
+def options_of(command):
+    """The options that a command has."""
+    parameters = cli.typer.main.get_command(cli.app).commands[command].params
+    return {"--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts))}
+
+
+def check_options_named(command, text):
+    """Every option that a message names is one of the command, or of the one that it names."""
+    for line in text.splitlines():
+        other = re.search(r"fitzpatrick (\w+)", line)
+        named = set(re.findall(r"--[a-z][a-z-]*", line))
+        assert named <= options_of(other[1] if other else command), line
+
+
+# files whose fault has advice on options, where there are any
+ADVISED = {
+    "missing.csv": "x,y\n1,u\nNA,v\n3,\n4,u\n",
+    "mixed.csv": "x,y\n1,u\n2,v\nabout 3,u\n4,v\n5,u\n",
+    "date.csv": "x,z,y\n1,2024-01-31,u\n2,2024-02-01,v\n3,2024-03-01,u\n",
+    "marks.csv": "x;y\n1.234;u\n5.678;v\n",
+    "unit.csv": "x,y\n3 kg,u\n4 kg,v\n",
+    "numbers.csv": "x,y\n" + "".join(f"{i},{i * 5 % 203}.5\n" for i in range(203)),
+    "no.txt": "x,y\n1,u\n",
+    "none.arff": "@relation r\n@attribute x numeric\n@attribute y {0,1}\n@data\n1,0\n",
+    "date.arff": "@relation r\n@attribute x date\n@attribute y {0,1}\n@data\n1,0\n",
+}
+
+
+@pytest.mark.parametrize("name", ADVISED)
+@pytest.mark.parametrize("command", ["compare", "fit", "predict", "reproduce"])
+def test_hints_name_options_that_the_command_has(run, tmp_path, monkeypatch, command, name):
+    (tmp_path / name).write_text(ADVISED[name])
+    arguments = {
+        "compare": (name, "--targets", "y"),
+        "fit": (name, "--targets", "y", "-o", "new.npz"),
+        "predict": ("m.npz", name),
+        "reproduce": ("flags",),
+    }[command]
+    if name == "none.arff":
+        arguments = [one for one in arguments if one not in ("--targets", "y")]
+    if command == "predict":
+        train = "x,z,y\n" + "1,2,u\n2,1,v\n" * 3
+        (tmp_path / "train.csv").write_text(train)
+        assert run("fit", "train.csv", "--targets", "y", "--alpha", 1, "-o", "m.npz")[0] == 0
+    if command == "reproduce":
+        folder = write_flags(tmp_path / "data")
+        if name.endswith(".arff"):
+            for file in folder.iterdir():
+                file.unlink()
+            for part in ("train", "test"):
+                (folder / f"flags-{part}.arff").write_text(ADVISED[name])
+        else:
+            (folder / "flags_train.svm").write_text(ADVISED[name])
+        monkeypatch.setenv("FITZPATRICK_DATA", str(folder))
+    code, _, err = run(command, *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    check_options_named(command, err)
+
+
+def test_help_and_answers_name_options_that_the_command_has(run, tmp_path):
+    for command in COMMANDS:
+        check_options_named(command, run(command, "--help")[1])
+    write_csv(tmp_path / "mine.csv")
+    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1)
+    code, out, _ = run("compare", "mine.csv", *options)
+    assert code == 0
+    check_options_named("compare", out)
+
+
+@pytest.mark.parametrize("given", [("folder", "a.csv"), ("m.npz", "folder"), ("m.npz", "f.csv")])
+def test_predict_says_what_is_a_folder(run, tmp_path, given):
+    write_csv(tmp_path / "a.csv")
+    assert run("fit", "a.csv", "--targets", "a,b,c", "--alpha", 1, "-o", "m.npz")[0] == 0
+    for name in ("folder", "f.csv"):
+        (tmp_path / name).mkdir()
+    code, out, err = run("predict", *given)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"error: (folder|f\.csv): (is )?a folder; expected a (model )?file\n", err)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "loss"),
+    [
+        ("indicators", "2,0,1", None),
+        ("proportions", "0.5,0.9,0", None),
+        ("proportions", "-1,1,1", None),
+        ("labels", "", None),
+        ("indicators", "1,-1,0", "poisson"),
+        ("indicators", "1,7,0", "sigmoid"),
+        ("proportions", "x,0.5,0.5", None),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_a_bad_target_in_line_62_is_reported_in_line_62(run, tmp_path, kind, value, loss, command):
+    lines = write_csv(tmp_path / "a.csv", kind=kind).read_text().splitlines()
+    lines[61] = ",".join([*lines[61].split(",")[:3], value])
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    if command == "compare" and loss:
+        pytest.skip("compare has losses on the simplex only")
+    own = () if command == "compare" else ("-o", "m.npz", "--loss", loss or "logistic")
+    targets = "kind" if kind == "labels" else "a,b,c"
+    code, _, err = run(command, "a.csv", "--targets", targets, *own)
+    assert code == 2
+    assert re.fullmatch(r"error: a\.csv, line 62: [^\n]*\n", err)
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (("reproduce", "yeats"), "unknown data set 'yeats'"),
-        (("reproduce", "--losses", "sigmoid"), "'sigmoid' is not a loss on the simplex"),
+        (
+            ("reproduce", "--losses", "sigmoid"),
+            "'sigmoid' does not predict proportions; choose among ",
+        ),
         (("reproduce", "--losses", "logistic,logistic"), "one or more different names"),
         (("reproduce", "--tol", "-1"), "--tol must be a positive number"),
         (("reproduce", "--alphas", "1,x"), "--alphas needs numbers with commas"),
@@ -784,7 +978,7 @@ def test_damaged_record_is_named(run, tmp_path):
     code, _, err = run(*SMALL)
     assert code == 2
     assert re.fullmatch(
-        r"error: \S+00\.json: not a record of a fit; delete it [^\n]*", last_line(err)
+        r"error: \S+00\.json: is damaged; delete it, and the fit is run again", last_line(err)
     )
     record.unlink()
     assert run(*SMALL)[0] == 0

@@ -9,7 +9,7 @@ def test_what_the_tests_share_imports_no_optional_library() -> None:
         "import sys, tests.conftest, tests.helpers, tests.contracts.draws, tests.reference\n"
         "print(*{'jax', 'numba', 'torch'} & sys.modules.keys())"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    loaded = done.stdout
     assert loaded.strip() == ""

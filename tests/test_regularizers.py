@@ -3,7 +3,6 @@
 from dataclasses import FrozenInstanceError
 
 import array_api_compat
-import jax
 import numpy as np
 import pytest
 
@@ -115,6 +114,7 @@ def test_newton_without_an_answer_raises_its_status() -> None:
 
 def test_newton_without_an_answer_is_nan_where_nothing_can_raise() -> None:
     """Under jit the failed row is NaN, and the others are what they are."""
+    jax = pytest.importorskip("jax")
     theta = jax.numpy.asarray([[0.5, 0.1], [3.0, 0.0]])
     out = to_numpy(jax.jit(BOUNDED.link)(theta))
     assert np.all(np.isnan(out[1]))
@@ -130,6 +130,8 @@ def test_quadratic_refuses_what_is_no_inner_product() -> None:
         Quadratic(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"A must be symmetric, A - A.T reaches 1"):
         Quadratic(np.asarray([[1.0, 1.0], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"A must be symmetric, A - A.T reaches 0.002"):
+        Quadratic(np.asarray([[200.0, 1.001], [0.999, 100.0]]))
     with pytest.raises(
         ValueError, match=r"A must be positive definite, its least eigenvalue is -1"
     ):
@@ -144,6 +146,23 @@ def test_quadratic_takes_lists() -> None:
     np.testing.assert_array_equal(
         Quadratic([[1, 0], [0, 4]]).link(np.asarray([1.0, 2.0])), [1, 0.5]
     )
+
+
+# The root of the negentropy.
+
+
+@pytest.mark.parametrize("tightness", [30.0, 1e3, 1e6])
+def test_the_root_is_found_at_any_tightness(tightness: float, dtype: str) -> None:
+    """The interval that it lies in is as long as the tightness, and the steps grow with it."""
+    rng = np.random.default_rng(0)
+    y, theta = rng.dirichlet(np.full(10, 0.3), 60), rng.normal(size=(60, 10))
+    theta *= 10.0 ** rng.uniform(-3, 3, (60, 1))
+    y, theta = y.astype(dtype), theta.astype(dtype)
+    y /= y.sum(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        p = fp.FitzpatrickLoss(Negentropy(), tightness).solve(y, theta).y_star
+    # ten numbers, each within four rounding errors
+    np.testing.assert_allclose(p.sum(axis=1, dtype=float), 1, atol=40 * eps(dtype))
 
 
 # Parameters and domains.
@@ -193,8 +212,10 @@ def test_regularizers_are_values(omega, text: str) -> None:
     "omega", [SquaredNorm(), SquaredNorm(Simplex()), Negentropy(), Bernoulli()]
 )
 def test_value_conjugate_and_link_are_checked(omega) -> None:
-    with pytest.raises(ValueError, match=r"y is not in the domain|y must have shape"):
+    with pytest.raises(ValueError, match=r"y is not in the domain .*: in row 0 entry 0 is NaN"):
         omega.value(np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match=r"y must have shape \(k,\) or \(n, k\)"):
+        omega.value(np.full((2, 0), np.nan))
     with pytest.raises(TypeError, match="theta must be real numbers"):
         omega.link(np.asarray(["a"]))
     with pytest.raises(TypeError, match="theta must be real numbers"):
@@ -261,7 +282,28 @@ def test_divergence_of_a_smooth_function_is_not_negative_near_zero() -> None:
 
 
 def test_quadratic_and_data_come_from_one_library() -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match="A and the data must come from one array library"):
         fp.regularizers.Quadratic(np.eye(2)).link(torch.zeros(1, 2))
+
+
+def test_a_smooth_function_refuses_a_set_without_interior() -> None:
+    with pytest.raises(
+        ValueError, match=r"Simplex\(\) has none; write Ω as a SeparableRegularizer"
+    ):
+        TwiceDifferentiable(COSH.function, COSH.gradient, COSH.hessian, domain=fp.sets.Simplex())
+    ball = fp.sets.L2Ball()
+    relativistic = TwiceDifferentiable(  # smooth inside the ball, infinitely steep at its boundary
+        lambda y: -np.sqrt(1 - np.sum(y * y, axis=-1)),
+        lambda y: y / np.sqrt(1 - np.sum(y * y, axis=-1, keepdims=True)),
+        lambda y: (
+            np.eye(y.shape[-1]) / np.sqrt(1 - np.sum(y * y, axis=-1))[..., None, None]
+            + y[..., :, None]
+            * y[..., None, :]
+            / (1 - np.sum(y * y, axis=-1))[..., None, None] ** 1.5
+        ),
+        domain=ball,
+    )
+    theta = np.asarray([0.5, -2.0])
+    expected = theta / np.sqrt(1 + theta @ theta)
+    np.testing.assert_allclose(relativistic.link(theta), expected, rtol=1e-12)

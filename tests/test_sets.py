@@ -306,5 +306,5 @@ def test_float32_rows_sum_to_one_where_one_entry_stands_out(k: int) -> None:
 
 def test_l2_ball_neither_overflows_nor_underflows() -> None:
     unit = np.full(2, np.sqrt(0.5))
-    np.testing.assert_allclose(L2Ball().maximize(np.full(2, 1e-200)), unit, rtol=1e-15)
-    np.testing.assert_allclose(L2Ball().project(np.full(2, 1e200)), unit, rtol=1e-15)
+    np.testing.assert_allclose(L2Ball().maximize(np.full(2, 1e-200)), unit, rtol=4 * eps("float64"))
+    np.testing.assert_allclose(L2Ball().project(np.full(2, 1e200)), unit, rtol=4 * eps("float64"))

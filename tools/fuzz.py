@@ -1,4 +1,4 @@
-"""Damaged and odd files for every reader: the answer is a table or one sentence, and soon.
+"""Damaged and odd files for every reader: the answer is what is right or one sentence, and soon.
 
 ``make fuzz SECONDS=60`` runs all targets in turn with a new seed, which is printed; ``python
 tools/fuzz.py --seed N`` repeats a run. A case is a valid file with a few mutations. What comes out
@@ -6,7 +6,9 @@ of a reader must be
 
 - a :class:`DataError` of one line, or
 - a table of finite numbers, whose recipe survives JSON and makes the same features of the same file
-  again; ``predict`` would otherwise see other features than ``fit``.
+  again; ``predict`` would otherwise see other features than ``fit``; or
+- a model whose coefficients are finite and that survives being saved again; or
+- the very record, or state of a path, that was written.
 
 Anything else, and any case that takes longer than ``MAX_SECONDS``, ends the run with the file's
 content in ``fuzz-case.*``. The memory of the process is capped.
@@ -33,10 +35,15 @@ from fitzpatrick.datasets import (
     DataError,
     ReadOptions,
     Table,
+    _load,
+    read_cells,
     read_inputs,
     read_label_names,
     read_table,
 )
+from fitzpatrick.experiments import model_files, models
+from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
+from fitzpatrick.experiments.records import Record, Store
 
 MAX_SECONDS = 10.0
 MAX_MEMORY = 4 << 30
@@ -89,34 +96,30 @@ _ARFF_WORDS = tuple(
     )
 )  # fmt: skip
 _LIBSVM_EXAMPLES = (b"0,2 1:1.5 3:2\n 2:1\n1 1:-1e-3 # c\n", b"0 1:1\n1 2:1\n0,1 3:1\n")
-_LIBSVM_WORDS = (
-    b":",
-    b",",
-    b" ",
-    b"0",
-    b"-1",
-    b"1e999",
-    b"nan",
-    b"#",
-    b"\n",
-    b"999999",
-    b"_",
-    b"\xc2\xb2",
-)
+_LIBSVM_WORDS = (*b": , 0 -1 1e999 nan # 999999 _ \xc2\xb2".split(), b" ", b"\n")
 _XML_EXAMPLES = (
     b'<?xml version="1.0" encoding="utf-8"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">'
     b'<label name="a"></label><label name="b&amp;c"><label name="d"/></label></labels>',
 )
-_XML_WORDS = (
-    b"<",
-    b">",
-    b"&",
-    b"<!DOCTYPE x>",
-    b'<!ENTITY a "b">',
-    b"&a;",
-    b"label",
-    b"name=",
-    b'"',
+_XML_WORDS = (*b'< > & &a; label name= "'.split(), b"<!DOCTYPE x>", b'<!ENTITY a "b">')
+_SUMS_EXAMPLES = (b"# sums\n" + b"0" * 64 + b"  a.svm\n" + b"f" * 64 + b" *./b c.svm\n",)
+_JSON_WORDS = (
+    *b'{ } [ ] , : " \\ null true NaN Infinity -1 1e999 0.5 {} [] "" \xff'.split(),
+    b"9" * 5000,
+    b"[" * 5000,
+    b'"format"',
+    b'"version": 2',
+    b'"kind": "numbers"',
+    b'"values"',
+)
+_ZIP_WORDS = (
+    *_JSON_WORDS,
+    b"PK\x03\x04",
+    b"PK\x01\x02",
+    b"PK\x05\x06",
+    b"\x93NUMPY",
+    b"<f8",
+    b"|O",
 )
 
 
@@ -151,11 +154,88 @@ def _read_xml(path: Path, _: random.Random) -> None:
         raise ReaderFailureError("labels without names")
 
 
+def _read_sums(path: Path, _: random.Random) -> None:
+    for name, digest in _load._read_sums(path).items():
+        if not name or not re.fullmatch("[0-9a-f]{64}", digest):
+            raise ReaderFailureError("a checksum that is none")
+
+
+def _models() -> tuple[bytes, ...]:
+    """Models of words, gaps and tags, and of a LIBSVM file."""
+    contents = []
+    with tempfile.TemporaryDirectory() as folder:
+        text = "x,c,t,y\n1,red,a;b,u\n2,blue,b,v\n,red,a;c,u\n4,,c,v\n5,blue,b;c,u\n"
+        files = {"a.csv": (text, ["y"]), "a.svm": ("0,1 1:1 2:3\n1 2:1\n0 1:2\n", None)}
+        for name, (content, targets) in files.items():
+            file = Path(folder) / name
+            file.write_text(content)
+            table = read_table(file, targets)
+            found = models.fit(table, file, "logistic", 1.0, intercept=True, standardize=True)
+            model_files.save(found.model, file.with_suffix(".npz"))
+            contents.append(file.with_suffix(".npz").read_bytes())
+    return tuple(contents)
+
+
+def _read_model(path: Path, _: random.Random) -> None:
+    model = model_files.load(path)
+    if not np.isfinite(model.estimator.coef_).all():
+        raise ReaderFailureError("coefficients that are not finite")
+    again = path.with_name("again.npz")
+    model_files.save(model, again)
+    saved = again.read_bytes()
+    model_files.save(model_files.load(again), again)
+    if again.read_bytes() != saved:
+        raise ReaderFailureError("a model that changes when it is saved")
+
+
+_PLACE = Path("key", "logistic-seed0")
+_RECORD = Record(
+    1.0, 0.5, np.arange(5, dtype=np.float32), 0.5, 0.7, 0.0, 2.5, 1e-9, 4, "done", True, 0.1, "x"
+)  # fmt: skip
+_STORE_STATE = (np.arange(6.0).reshape(3, 2), np.arange(3.0))
+
+
+def _records() -> tuple[bytes, ...]:
+    return (_RECORD.to_json((_PLACE / "00.json").as_posix()).encode(),)
+
+
+def _states() -> tuple[bytes, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "key", Protocol())
+        store.add(FitPath(LossChoice("logistic"), 0), 0, _RECORD, _STORE_STATE)
+        return ((Path(folder) / _PLACE / "00.state.npz").read_bytes(),)
+
+
+def _placed(path: Path, name: str) -> Path:
+    """The case where a store would look for it."""
+    place = path.parent / _PLACE / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(path.read_bytes())
+    return place
+
+
+def _read_record(path: Path, _: random.Random) -> None:
+    if Record.read(_placed(path, "00.json")).to_json() != _RECORD.to_json():
+        raise ReaderFailureError("another record than was written")
+
+
+def _read_state(path: Path, _: random.Random) -> None:
+    _placed(path, "00.state.npz")
+    store = Store(path.parent / "key", Protocol())
+    state = store.state(FitPath(LossChoice("logistic"), 0), 0)
+    if state is None or not all(map(np.array_equal, state, _STORE_STATE)):
+        raise ReaderFailureError("another state than was written")
+
+
 TARGETS: Mapping[str, Target] = {
     "csv": Target(".csv", _CSV_EXAMPLES, _CSV_WORDS, _read_csv),
     "arff": Target(".arff", _ARFF_EXAMPLES, _ARFF_WORDS, _read_arff),
     "libsvm": Target(".svm", _LIBSVM_EXAMPLES, _LIBSVM_WORDS, _read_libsvm),
     "xml": Target(".xml", _XML_EXAMPLES, _XML_WORDS, _read_xml),
+    "sums": Target(".txt", _SUMS_EXAMPLES, (b" ", b"\n", b"*", b"#", b"0" * 64), _read_sums),
+    "model": Target(".npz", _models(), _ZIP_WORDS, _read_model),
+    "record": Target(".json", _records(), _JSON_WORDS, _read_record),
+    "state": Target(".npz", _states(), _ZIP_WORDS, _read_state),
 }
 
 
@@ -183,6 +263,10 @@ def _checked(
         again = read_inputs(path, stored).X
         if not _equal(again, table.X):
             raise ReaderFailureError("other features of the same file by its own recipe")
+        if not stored.n_numbered:
+            name = stored.used[0].name
+            if len(read_cells(path, [name])[name]) != n:
+                raise ReaderFailureError("other rows of a column that is kept")
     return table
 
 
@@ -230,18 +314,18 @@ def mutated(content: bytes, words: tuple[bytes, ...], draw: random.Random) -> by
 
 
 def run_case(name: str, seed: str, folder: Path) -> str:
-    """One case of one target; returns ``"table"`` or ``"error"``."""
+    """One case of one target; returns ``"read"`` or ``"refused"``."""
     target = TARGETS[name]
     draw = random.Random(seed)
     content = mutated(draw.choice(target.examples), target.words, draw)
     path = folder / f"case{target.suffix}"
     path.write_bytes(content)
     start = time.process_time()
-    answer = "table"
+    answer = "read"
     try:
         target.read(path, draw)
     except DataError as error:
-        answer = "error"
+        answer = "refused"
         text = str(error)
         if len(text.splitlines()) != 1:
             raise ReaderFailureError(f"a message of several lines: {text!r}") from None
@@ -270,7 +354,7 @@ def main() -> int:
     names = arguments.targets.split(",")
     print(f"seed {seed}", flush=True)
     _limit_memory()
-    counts = {name: {"table": 0, "error": 0} for name in names}
+    counts = {name: {"read": 0, "refused": 0} for name in names}
     end = time.monotonic() + arguments.seconds
     case = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -288,7 +372,7 @@ def main() -> int:
                     raise
             case += 1
     for name, found in counts.items():
-        print(f"{name}: {found['table']} tables, {found['error']} errors")
+        print(f"{name}: {found['read']} read, {found['refused']} refused")
     return 0
 
 

@@ -1,60 +1,103 @@
 """Seeds bugs, one at a time, and says which ones the tests do not notice.
 
 Each mutant of ``mutants.toml`` replaces one piece of text of one file, in a copy of the tree, and
-names the tests that should fail. A mutant is killed where they do. Its text must occur exactly once
-in the file, so that a list that has fallen behind the code is an error, not a survivor.
+names the quickest tests that should fail. It is killed where they do. Its text must occur exactly
+once in the file: what has fallen behind the code is called stale, and is an error like a survivor.
+A mutant that changes nothing that can be seen says so in its ``reason``, and may survive.
 
     python tools/mutants.py                  # all of them, which takes about half an hour
     python tools/mutants.py --only tsallis   # those whose name or file has this word
+    python tools/mutants.py --check          # only whether the list fits the code
 """
 
 import argparse
 import concurrent.futures
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("src", "tests", "docs", "examples", "tools", "benchmarks")
-FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
-MAX_SECONDS = 600
+MAX_SECONDS = 900
+
+
+class Result(Enum):
+    """What became of a mutant."""
+
+    KILLED = "killed"
+    SURVIVED = "SURVIVED"
+    EXCUSED = "survived, with a reason"
+    STALE = "STALE: its text is not once in the file"
+    UNTESTED = "UNTESTED: its tests fail without it"
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nobody has to do anything about it."""
+        return self in (Result.KILLED, Result.EXCUSED)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One seeded bug."""
+    """One seeded bug.
+
+    Attributes:
+        name: what is wrong.
+        file: where.
+        find: the text to replace, once in the file.
+        replace: by what.
+        tests: files or folders, or tests in them, that should fail.
+        select: which of their tests to run, an expression for ``pytest -k``.
+        reason: why nobody can notice it, if so.
+    """
 
     name: str
     file: str
     find: str
     replace: str
     tests: tuple[str, ...]
+    select: str = ""
+    reason: str = ""
 
-    def apply(self, root: Path) -> None:
-        """Change the file below ``root``."""
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of pytest."""
+        return (*self.tests, "-k", self.select) if self.select else self.tests
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the list has fallen behind the code."""
+        file = ROOT / self.file
+        return not file.is_file() or file.read_text().count(self.find) != 1
+
+    @contextmanager
+    def seeded(self, root: Path) -> Iterator[None]:
+        """The bug in the copy below ``root``, which is as before afterwards."""
         path = root / self.file
-        text = path.read_text()
-        count = text.count(self.find)
-        if count != 1:
-            raise ValueError(f"{self.name}: {self.find!r} occurs {count} times in {self.file}")
-        path.write_text(text.replace(self.find, self.replace))
+        before = path.read_text()
+        path.write_text(before.replace(self.find, self.replace))
+        try:
+            yield
+        finally:
+            path.write_text(before)
 
 
 def read_mutants(path: Path) -> list[Mutant]:
-    """The list, checked against the tree."""
+    """The list."""
     rows = tomllib.loads(path.read_text())["mutant"]
     mutants = [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in rows]
     names = [mutant.name for mutant in mutants]
     if len(set(names)) != len(names):
-        raise ValueError("two mutants have the same name")
-    for mutant in mutants:
-        if (ROOT / mutant.file).read_text().count(mutant.find) != 1:
-            raise ValueError(f"{mutant.name}: {mutant.find!r} is not once in {mutant.file}")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two mutants have the name {twice!r}")
     return mutants
 
 
@@ -64,16 +107,22 @@ def copy_tree(target: Path) -> None:
     for part in PARTS:
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, target / part, ignore=ignore)
-    for name in FILES:
-        if (ROOT / name).is_file():
-            shutil.copy(ROOT / name, target / name)
+    for file in ROOT.iterdir():
+        if file.is_file():
+            shutil.copy(file, target / file.name)
 
 
-def run_tests(root: Path, tests: tuple[str, ...]) -> bool:
-    """Whether the tests pass."""
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "JAX_PLATFORMS": "cpu"}
-    environment["NUMBA_CACHE_DIR"] = str(root / "numba")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+def run_tests(root: Path, arguments: tuple[str, ...], numba_cache: Path) -> bool:
+    """Whether the tests pass in a copy of the tree."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(root / "src"),
+        "JAX_PLATFORMS": "cpu",
+        # a file that changes twice in a second must not be taken for what it was
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(numba_cache),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
     try:
         done = subprocess.run(
             command,
@@ -92,38 +141,67 @@ def run_tests(root: Path, tests: tuple[str, ...]) -> bool:
     return done.returncode == 0
 
 
-def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
-    """Whether the tests pass in a copy of the tree, with the mutant in it."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        copy_tree(root)
-        if mutant is not None:
-            mutant.apply(root)
-        return run_tests(root, tests)
+def try_mutant(mutant: Mutant, root: Path, known: dict[tuple[str, ...], bool]) -> Result:
+    """Run the tests of a mutant with it and, unless that is ``known``, without it."""
+    if mutant.is_stale:
+        return Result.STALE
+    shared = root / "numba"
+    with mutant.seeded(root), tempfile.TemporaryDirectory() as own:
+        # Numba does not see that what a cached function calls has changed
+        cache = Path(own) if "engines/compiled" in mutant.file else shared
+        survived = run_tests(root, mutant.arguments, cache)
+    if survived:
+        return Result.EXCUSED if mutant.reason else Result.SURVIVED
+    if mutant.arguments not in known:
+        known[mutant.arguments] = run_tests(root, mutant.arguments, shared)
+    return Result.KILLED if known[mutant.arguments] else Result.UNTESTED
 
 
 def main() -> int:
-    """Try all mutants, and print the survivors."""
+    """Try all mutants, and print what became of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a word in the name or the file")
+    parser.add_argument("--part", default="1/1", help="such as 2/4, the second quarter of the list")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
+    parser.add_argument("--check", action="store_true", help="only look for stale mutants")
     arguments = parser.parse_args()
+    part, parts = map(int, arguments.part.split("/"))
     mutants = [
         mutant
         for mutant in read_mutants(Path(__file__).with_suffix(".toml"))
         if arguments.only in mutant.name or arguments.only in mutant.file
-    ]
-    tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
-    if not survives(None, tests):
-        print("the tests fail without a mutant")
-        return 2
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = list(pool.map(lambda mutant: survives(mutant, mutant.tests), mutants))
-    for mutant, survived in zip(mutants, results, strict=True):
-        print(f"{'SURVIVED' if survived else 'killed  '}  {mutant.name}  ({mutant.file})")
-    killed = results.count(False)
-    print(f"{killed} of {len(mutants)} mutants killed")
-    return 0 if killed == len(mutants) else 1
+    ][part - 1 :: parts]
+    if arguments.check:
+        mutants = [mutant for mutant in mutants if mutant.is_stale]
+    results = list(_try_all(mutants, arguments.jobs))
+    for result in Result:
+        if result in results:
+            print(f"{results.count(result)} {result.value}")
+    return 0 if all(result.is_fine for result in results) else 1
+
+
+def _try_all(mutants: list[Mutant], jobs: int) -> Iterator[Result]:
+    """The results in order, each printed when it is there."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        concurrent.futures.ThreadPoolExecutor(jobs) as pool,
+    ):
+        copies: queue.Queue[Path] = queue.Queue()
+        known: dict[tuple[str, ...], bool] = {}
+        for i in range(jobs):
+            copies.put(Path(folder) / str(i))
+            copy_tree(Path(folder) / str(i))
+
+        def run(mutant: Mutant) -> Result:
+            root = copies.get()
+            try:
+                return try_mutant(mutant, root, known)
+            finally:
+                copies.put(root)
+
+        for mutant, result in zip(mutants, pool.map(run, mutants), strict=True):
+            print(f"{result.value:8}  {mutant.name}  ({mutant.file})", flush=True)
+            yield result
 
 
 if __name__ == "__main__":

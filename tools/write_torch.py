@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 import fitzpatrick as fp
+from fitzpatrick.engines import find_kernel
+from fitzpatrick.engines.triton.specs import parse_kernel
 from fitzpatrick.losses import ends, regularizers_by_name
 
 FOLDER = Path(__file__).parents[1] / "src" / "fitzpatrick" / "torch"
@@ -349,16 +351,45 @@ def {name}_loss(
 '''
 
 
+# written by hand, in _activations.py
+ACTIVATIONS = [
+    "budget", "entmax", "entmax_loss", "fitzpatrick_entmax_loss", "normmax", "normmax_loss",
+]  # fmt: skip
+
+
+def alpha_of(name: str) -> float | None:
+    """α of a link that is an α-entmax."""
+    omega = regularizers_by_name()[name]
+    kernel = None if omega.is_entrywise else find_kernel("triton", omega)
+    return None if kernel is None else parse_kernel(kernel)[0].alpha
+
+
+ON_SIMPLEX = '''def {name}(
+    input: Tensor, dim: int = -1, *, mask: Tensor | None = None, engine: str | None = None
+) -> Tensor:
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``{omega!r}``.
+
+    Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an entry is
+    kept, as in :func:`entmax`, which is this one at α = {alpha:g}.
+'''
+
+ELSEWHERE = '''def {name}(input: Tensor, dim: int = -1) -> Tensor:
+    r"""Link ŷ(θ) = ∇Ω*(θ) of ``{omega!r}``.
+
+    Taken along ``dim``, and differentiable once.
+'''
+
+
 def write_link(name: str) -> str:
     """The function of a link."""
     scores = [0.5, 0.25, -1.0]
     omega = regularizers_by_name()[name]
     predictions = rounded(omega.link(np.asarray(scores)))
+    alpha = alpha_of(name)
+    head = ELSEWHERE if alpha is None else ON_SIMPLEX
+    options = "" if alpha is None else ", mask=mask, engine=engine"
     return f'''
-def {name}(input: Tensor, dim: int = -1) -> Tensor:
-    r"""Link ŷ(θ) = ∇Ω*(θ) of ``{omega!r}``.
-
-    Taken along ``dim``, and differentiable once.
+{head.format(name=name, omega=omega, alpha=alpha).rstrip()}
 
     Example:
         >>> import torch
@@ -366,7 +397,7 @@ def {name}(input: Tensor, dim: int = -1) -> Tensor:
         >>> [round(p, 4) for p in F.{name}(torch.tensor({scores})).tolist()]
         {predictions}
     """
-    return link("{name}", input, dim)
+    return link("{name}", input, dim{options})
 '''
 
 
@@ -458,7 +489,8 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
-from ._entmax import entmax, entmax_loss
+from ._activations import (
+{activations})
 from ._handles import handle_of
 from ._losses import {functions}
 
@@ -542,14 +574,15 @@ def sources() -> Iterator[tuple[Path, str]]:
     losses, links = fp.loss_names(), sorted(regularizers_by_name())
     kinds = {Named(name).kind for name in losses}
     functions = {kind.function for kind in kinds} | {"link", "loss_of_kind"}
-    by_hand = ["entmax", "entmax_loss", "link_function", "loss_function"]
-    public = [f"{name}_loss" for name in losses] + links + by_hand
+    public = [f"{name}_loss" for name in losses] + links + ["link_function", "loss_function"]
+    public += ACTIVATIONS
     body = [write_function(name) for name in losses] + [write_link(name) for name in links]
     yield (
         FOLDER / "functional.py",
         FUNCTIONAL.format(
             written=WRITTEN,
             functions=", ".join(sorted(functions)),
+            activations=listed(ACTIVATIONS),
             all=listed([f'"{name}"' for name in sorted(public)]),
             body="\n".join(body),
             losses=listed([f'"{name}": {name}_loss' for name in losses]),

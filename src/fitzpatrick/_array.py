@@ -108,8 +108,27 @@ def as_array(x: Any, name: str) -> Array:
 
 def as_library(x: Any, like: Array) -> Array:
     """Numbers or a list of numbers as an array of the library and on the device of ``like``."""
-    xp = namespace(like)
-    return xp.asarray(np.asarray(x), device=None if is_jax(like) else like.device)
+    if is_numpy(like):
+        return np.asarray(x)
+    # a copy of our own: other libraries refuse to share memory in some layouts
+    return namespace(like).asarray(np.array(x), device=None if is_jax(like) else like.device)
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether ``x`` is an array of another library than NumPy."""
+    return not is_numpy(x) and bool(array_api_compat.is_array_api_obj(x))
+
+
+def to_numpy(x: Array) -> np.ndarray[Any, Any]:
+    """The values of an array of any library, in the memory of the host."""
+    if is_torch(x):
+        values: np.ndarray[Any, Any] = x.numpy(force=True)
+        return values
+    if array_api_compat.is_cupy_array(x):
+        return np.asarray(x.get())
+    if hasattr(x, "__dlpack__") and not (is_numpy(x) or is_jax(x)):
+        return np.array(np.from_dlpack(x))  # whatever its device is
+    return np.asarray(x)
 
 
 def is_integer(x: Array) -> bool:

@@ -22,7 +22,7 @@ from ._array import (
     row_sum,
 )
 
-# in rounding errors of τ: how far a step may lead back, and which steps are too short for τ
+# in rounding errors of τ: how far a step may lead back, and which steps forward are too short for τ
 STEP_BACK, SHORT_STEP = 4, 8
 # A compiler is given so few steps one after the other, and a loop for more.
 MAX_UNROLLED_STEPS = 5
@@ -103,12 +103,13 @@ def advance(tau: Array, step: Array) -> tuple[Array, Array]:
     """τ after a step, and where that was longer than rounding errors.
 
     A rounding error may carry τ above the root, where entries that belong below it are lost: their
-    step back is as long as all of them together are heavy. It leads no further back than the
+    step back is as long as all of them together are heavy, and would give each of them all of it.
+    It is taken however short it is, as far as τ has digits, and leads no further back than the
     error, to where a short step forward is left, which τ has no digits for.
     """
     xp = namespace(tau)
     slack = eps(tau) * (xp.abs(tau) + xp.abs(step))
-    is_long = xp.abs(step) > SHORT_STEP * slack
+    is_long = (step > SHORT_STEP * slack) | (step < -slack / 2)
     return xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau), is_long
 
 

@@ -3,21 +3,25 @@
 Each command gathers its options and hands over; the work is in :mod:`fitzpatrick.experiments`.
 """
 
+import functools
+import inspect
 import io
 import os
+import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 
 from .losses import ends, get_loss, loss_names, regularizers_by_name
 
 if TYPE_CHECKING:
-    from .datasets import ReadOptions
+    from .datasets import ReadOptions, Table
 
 ERROR = 2
 
@@ -44,49 +48,124 @@ CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"
 DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
 FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
+
+
+def _option(metavar: str, text: str, default: str | bool = True, *names: str, **limits: Any) -> Any:
+    """An option with a placeholder for its value; a text for the default, or whether to show it."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
+
+
 Output = Annotated[
     Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", file_okay=False, help="For records and results."
-    ),
+    _option("FOLDER", "Folder for records and results.", True, "--output", "-o", file_okay=False),
 ]
-Seeds = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of dev splits.")]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", min=0, metavar="N", help="Processes.", show_default="one per core"
-    ),
+Seeds = Annotated[int, _option("N", "Number of random dev splits.", min=1, max=1000)]
+Jobs = Annotated[int, _option("N", "Number of processes.", "one per core", "--jobs", "-j", min=0)]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")
 ]
 Format = Annotated[
-    FileFormat | None, typer.Option("--format", help="Format of FILE; else by its suffix.")
+    FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
 ]
-Targets = Annotated[
-    str, typer.Option(metavar="NAMES", help="Target columns, with commas (CSV, ARFF).")
+Refit = Annotated[bool, typer.Option(help="Test a model that is fitted to train and dev together.")]
+Alphas = Annotated[
+    str, _option("NUMBERS", "Penalties to choose from, separated by commas.", "1e4, 1e3, …, 1e-4")
 ]
-Ignored = Annotated[
-    str, typer.Option(metavar="NAMES", help="Columns to leave out, with commas (CSV, ARFF).")
-]
-Missing = Annotated[MissingValues, typer.Option(help="What is done about missing values.")]
-Categories = Annotated[CategoryChoice, typer.Option(help="What is done about columns of words.")]
-Kinds = Annotated[
-    str,
+WholeGrid = Annotated[
+    bool,
     typer.Option(
-        metavar="NAME=KIND,…", help="What columns are: number, category, tags or ignored."
+        "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
     ),
 ]
-Tags = Annotated[
-    str, typer.Option(metavar="NAMES", help="Columns of several words a cell, with commas.")
-]
-MissingWords = Annotated[
-    str, typer.Option(metavar="WORDS", help="More words for missing values, with commas.")
-]
-Decimal = Annotated[
-    DecimalMark | None, typer.Option(help="Decimal mark, where the file leaves it open.")
-]
-Refit = Annotated[
-    bool, typer.Option(help="Test the model that is fitted to train and dev together.")
-]
-ScalingOption = Annotated[Scaling, typer.Option(help="What is done to the features.")]
+Intercept = Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")]
+ScalingOption = Annotated[Scaling, typer.Option(help="How to scale the features.")]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to learn from, and how it is read."""
+
+    file: Path
+    targets: list[str] | None
+    format: str | None
+    ignore: Sequence[str]
+    options: "ReadOptions"
+
+    def read(
+        self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
+    ) -> "Table":
+        """Its features and targets, or those of a test file by what was learned from it."""
+        from .datasets import read_table
+
+        return read_table(
+            test or self.file,
+            self.targets,
+            self.format,
+            like,
+            ignore=self.ignore,
+            plain=plain,
+            options=self.options,
+        )
+
+
+def _source(
+    file: FileArgument,
+    targets: Annotated[
+        str, _option("NAMES", "Target columns, separated by commas (CSV, ARFF).")
+    ] = "",
+    format: Format = None,  # noqa: A002  (the option's name)
+    ignore: Annotated[str, _option("NAMES", "Columns to leave out (CSV, ARFF).")] = "",
+    missing: Annotated[MissingValues, typer.Option(help="How to treat missing values.")] = (
+        MissingValues.IMPUTE
+    ),
+    categories: Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")] = (
+        CategoryChoice.ENCODE
+    ),
+    kinds: Annotated[
+        str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
+    ] = "",
+    tags: Annotated[
+        str, _option("NAMES", "Columns with several words in a cell, such as rock;jazz.")
+    ] = "",
+    missing_values: Annotated[
+        str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
+    ] = "",
+    decimal: Annotated[
+        DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
+    ] = None,
+) -> Source:
+    from .datasets import ReadOptions
+
+    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
+    for name in columns_of_tags:
+        if kind_of.get(name, "tags") != "tags":
+            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
+    reading = ReadOptions(
+        missing=missing.value,
+        categories=categories.value,
+        kinds=kind_of,
+        tags=columns_of_tags,
+        missing_values=_names(missing_values) or (),
+        decimal=decimal.value if decimal else None,
+    )
+    kind = format.value if format else None
+    return Source(file, _names(targets), kind, _names(ignore) or (), reading)
+
+
+def _reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :func:`_source`, and hand it what that makes of them."""
+    shared, own = (inspect.signature(one, eval_str=True) for one in (_source, command))
+    parameters = [*shared.parameters.values(), *own.parameters.values()]
+    parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in parameters if one.name != "source"]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        source = _source(**{name: given.pop(name) for name in shared.parameters})
+        command(source=source, **given)
+
+    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    return call
 
 
 def _version(value: bool) -> None:
@@ -152,42 +231,40 @@ def reproduce(
     ] = False,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="Losses, with commas.", show_default="the paper's four"),
+        str, _option("NAMES", "Losses, separated by commas.", "the paper's four")
     ] = "",
     refit: Refit = False,
+    split: Annotated[
+        int | None,
+        _option("SEED", "Divide data sets that come as one file at random, with this seed.", min=0),
+    ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
-    precision: Annotated[Precision, typer.Option(help="Precision of the fits.")] = (
+    precision: Annotated[Precision, typer.Option(help="Floating-point precision.")] = (
         Precision.FLOAT64
     ),
     tol: Annotated[
-        float, typer.Option(metavar="X", help="Relative gradient norm that ends a fit.")
-    ] = 1e-8,
-    alphas: Annotated[
-        str,
+        float,
         typer.Option(
-            metavar="NUMBERS", help="Penalties, with commas.", show_default="1e4, 1e3, …, 1e-4"
+            metavar="X", help="Gradient norm, relative to the one at zero, that ends a fit."
         ),
-    ] = "",
+    ] = 1e-8,
+    alphas: Alphas = "",
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="PyTorch device, such as cuda.", show_default="none: NumPy"
-        ),
+        _option("NAME", "PyTorch device, such as cuda.", "none: NumPy"),
     ] = None,
     output: Output = Path("out"),
 ) -> None:
-    """Table 1 of the paper beside our own numbers.
+    """Reproduce Table 1 of the paper, our numbers beside the paper's.
 
-    Runs the embedded yeast data unless other sets are named. Each finished fit is kept: the same
-    command goes on where an interrupted one stopped.
+    Runs on the embedded yeast data unless you name other sets. Every finished fit is kept: run the
+    same command again to continue after an interruption.
     """
     from .datasets import DATASETS, PAPER_LOSSES
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.reproduce import reproduce as run
     from .experiments.runner import RunOptions
-    from .linear_model import DEFAULT_ALPHAS
 
     chosen = list(dict.fromkeys(names or ["yeast"]))
     if "all" in chosen:
@@ -195,13 +272,13 @@ def reproduce(
     for name in chosen:
         if name not in DATASETS:
             fail(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}, and all")
-    wanted = _simplex_losses(losses) if losses else PAPER_LOSSES
+    wanted = _losses(losses) if losses else PAPER_LOSSES
     options = RunOptions(
         losses=at_tightnesses(wanted),
         protocol=Protocol(
             intercept=intercept,
             scaling=scaling.value,
-            alphas=_alphas(alphas) if alphas else DEFAULT_ALPHAS[::-1],
+            alphas=_alphas(alphas),
             dtype=precision.value,
             refit=refit,
             tol=_positive("--tol", tol),
@@ -212,120 +289,102 @@ def reproduce(
         output=output,
         command=_command(),
     )
-    if run(chosen, options, typer.echo) == 0:
+    if run(chosen, options, typer.echo, warn, split) == 0:
         raise typer.Exit(ERROR)
 
 
 @app.command()
+@_reads_a_file
 def compare(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
-    targets: Targets = "",
+    source: Source,
+    context: typer.Context,
     test: Annotated[
-        Path | None, typer.Option(help="Test file; else a quarter of FILE is held out.")
+        Path | None,
+        typer.Option(help="File with test samples; by default a quarter of FILE is held out."),
     ] = None,
-    format: Format = None,  # noqa: A002  (the option's name)
     losses: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Losses, with commas.",
-            show_default="logistic, sparsemax, entmax15, and Fitzpatrick",
+        _option(
+            "NAMES",
+            "Losses, separated by commas.",
+            "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
         ),
     ] = "",
     tightness: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Tightnesses of the Fitzpatrick losses, with commas.",
-            show_default="1",
-        ),
+        str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
     ] = "",
-    ignore: Ignored = "",
-    missing: Missing = MissingValues.IMPUTE,
-    categories: Categories = CategoryChoice.ENCODE,
-    kinds: Kinds = "",
-    tags: Tags = "",
-    missing_values: MissingWords = "",
-    decimal: Decimal = None,
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
+    alphas: Alphas = "",
+    whole_grid: WholeGrid = False,
+    intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     refit: Refit = True,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Which loss is best on your own file, and on what evidence.
+    """Compare losses on your own file.
 
-    Targets are 0/1 indicators, proportions that sum to one, or one column of class names.
+    Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
-    from .datasets import read_table
-    from .experiments.compare import SIMPLEX_LOSSES, experiment_of
+    from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
-    wanted = _simplex_losses(losses) if losses else SIMPLEX_LOSSES
+    wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
+    grid = _alphas(alphas)
+    table, file = source.read(), source.file
+    held_out = source.read(test=test, like=table) if test else None
+    if table.has_several_labels and not losses:
+        wanted += LABEL_LOSSES
+    for name in set(LABEL_LOSSES) & set(wanted):
+        if not table.has_several_labels:
+            fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
     options = RunOptions(
         losses=at_tightnesses(wanted, tightnesses),
-        protocol=Protocol(intercept=intercept, scaling=scaling.value, refit=refit),
+        protocol=Protocol(intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid),
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
         command=_command(),
     )
-    kind = format.value if format else None
-    columns, ignored = _names(targets), _names(ignore) or ()
-    reading = _reading(missing, categories, kinds, tags, missing_values, decimal)
-    table = read_table(file, columns, kind, ignore=ignored, options=reading)
-    held_out = read_table(test, columns, kind, table, options=reading) if test else None
     experiment, notes = experiment_of(table, file, held_out, test, options)
-    advice = run(experiment, table.kind, notes, options, typer.echo)
-    given = {"--targets": targets, "--format": kind or "", "--ignore": ignore}
-    given["--missing"] = "" if missing is MissingValues.IMPUTE else missing.value
-    given["--categories"] = "" if categories is CategoryChoice.ENCODE else categories.value
-    given |= {"--kinds": kinds, "--tags": tags, "--missing-values": missing_values}
-    given["--decimal"] = decimal.value if decimal else ""
-    arguments = [str(file), *(word for pair in given.items() if pair[1] for word in pair)]
-    arguments += [] if intercept else ["--no-intercept"]
-    arguments += [] if scaling is Scaling.STANDARDIZE else ["--scaling", scaling.value]
-    arguments += ["--loss", advice.loss.name]
-    if advice.loss.tightness is not None:
-        arguments += ["--tightness", repr(advice.loss.tightness)]
-    arguments += ["--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
-    typer.echo(f"next: {shlex.join(['fitzpatrick', 'fit', *arguments])}")
+
+    def fit_command(advice: Recommendation) -> str:
+        words = [str(file), *_given(context, "fit"), "--loss", advice.loss.name]
+        if advice.loss.tightness is not None:
+            words += ["--tightness", repr(advice.loss.tightness)]
+        return shlex.join(
+            ["fitzpatrick", "fit", *words, "--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
+        )
+
+    run(experiment, table.kind, notes, options, fit_command, typer.echo)
 
 
 @app.command()
+@_reads_a_file
 def fit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")],
+    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
-    targets: Targets = "",
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
-        float | None, typer.Option(help="Penalty; else cross-validation chooses it.")
+        float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
     ] = None,
+    alphas: Alphas = "",
+    whole_grid: WholeGrid = False,
     tightness: Annotated[
         float | None,
         typer.Option(help="Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"),
     ] = None,
-    format: Format = None,  # noqa: A002  (the option's name)
-    ignore: Ignored = "",
-    missing: Missing = MissingValues.IMPUTE,
-    categories: Categories = CategoryChoice.ENCODE,
-    kinds: Kinds = "",
-    tags: Tags = "",
-    missing_values: MissingWords = "",
-    decimal: Decimal = None,
-    intercept: Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")] = True,
+    intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
 ) -> None:
     """Fit a model to a file and save it.
 
-    Losses beyond the simplex (squared, sigmoid, poisson …) take the targets as they are: numbers,
-    counts, independent indicators.
+    The losses squared, poisson and sigmoid take the targets as they are: numbers, counts, or
+    labels that may occur together.
     """
-    from .datasets import read_table
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
     from .experiments.text import number, wrapped
@@ -333,20 +392,18 @@ def fit(
     _check_loss(loss, tightness)
     if alpha is not None:
         _positive("--alpha", alpha)
-    _check_not_input(file, output)
-    table = read_table(
-        file,
-        _names(targets),
-        format.value if format else None,
-        ignore=_names(ignore) or (),
-        plain=not models.has_classes(loss),
-        options=_reading(missing, categories, kinds, tags, missing_values, decimal),
-    )
+        if alphas:
+            fail("--alpha says the penalty, --alphas what to choose it from: give one of them")
+    grid = _alphas(alphas)
+    _check_not_input(source.file, output)
+    table = models.read_for_fit(source.read, loss)
     fitted = models.fit(
         table,
-        file,
+        source.file,
         loss,
         alpha,
+        alphas=grid,
+        whole_grid=whole_grid,
         tightness=tightness,
         intercept=intercept,
         standardize=scaling is Scaling.STANDARDIZE,
@@ -369,20 +426,23 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What 'fit' wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM or ARFF.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file; else standard output.")
+        Path | None, typer.Option("--output", "-o", help="CSV file; by default standard output.")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
+    keep: Annotated[
+        str, _option("NAMES", "Columns of FILE to put before the predictions (CSV, ARFF).")
+    ] = "",
 ) -> None:
     """Predict the targets of a file, as CSV.
 
-    One line per sample, in their order. Columns that the model does not know are ignored; notes on
-    the others, such as missing values and new words, go to standard error. Models of class names
-    add a last column, the class of the largest proportion.
+    One line per sample, in the order of the file. Columns that the model does not use are ignored.
+    Notes on missing values, new words and the like go to standard error. For class names, a last
+    column holds the class with the largest probability.
     """
-    from .datasets import read_inputs
+    from .datasets import DataError, read_cells, read_inputs
     from .datasets._files import write_atomically
     from .experiments import model_files, models
 
@@ -392,9 +452,13 @@ def predict(
     loaded = model_files.load(model)
     kind = format.value if format else None
     table = read_inputs(file, loaded.columns, kind)
+    kept = read_cells(file, _names(keep) or (), kind) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
-    text = models.predictions_csv(loaded, table.X)
+    try:
+        text = models.predictions_csv(loaded, table.X, kept)
+    except model_files.ScoreOverflowError as error:
+        raise DataError(error.problem, file, int(table.lines[error.row])) from None
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -421,10 +485,10 @@ def figures(
 @app.command()
 def datasets(
     details: Annotated[
-        bool, typer.Option("--details", help="Sources, licenses and notes as well.")
+        bool, typer.Option("--details", help="Show sources, licenses and notes, too.")
     ] = False,
 ) -> None:
-    """Table 2 of the paper, and where to get each set."""
+    """List the data sets of the paper, and where to get them."""
     from .datasets import where
     from .experiments.dataset_tables import dataset_details, datasets_table
 
@@ -436,31 +500,6 @@ def datasets(
 def _names(text: str) -> list[str] | None:
     names = [name.strip() for name in text.split(",") if name.strip()]
     return names or None
-
-
-def _reading(
-    missing: MissingValues,
-    categories: CategoryChoice,
-    kinds: str,
-    tags: str,
-    missing_values: str,
-    decimal: DecimalMark | None,
-) -> "ReadOptions":
-    """What the readers of CSV and ARFF files are told."""
-    from .datasets import ReadOptions
-
-    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
-    for name in columns_of_tags:
-        if kind_of.get(name, "tags") != "tags":
-            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
-    return ReadOptions(
-        missing=missing.value,
-        categories=categories.value,
-        kinds=kind_of,
-        tags=columns_of_tags,
-        missing_values=_names(missing_values) or (),
-        decimal=decimal.value if decimal else None,
-    )
 
 
 def _kinds(text: str) -> dict[str, str]:
@@ -484,19 +523,38 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
         fail(str(error))
 
 
-def _simplex_losses(text: str) -> tuple[str, ...]:
-    """Names of losses whose predictions are proportions."""
+def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.models import has_classes
 
     names = _names(text) or []
     for name in names:
         _check_loss(name)
-        if not has_classes(name):
-            known = ", ".join(filter(has_classes, loss_names()))
-            fail(f"{name!r} is not a loss on the simplex; the names are {known}")
+        if not has_classes(name) and name not in others:
+            known = ", ".join([*filter(has_classes, loss_names()), *others])
+            fail(f"{name!r} does not predict proportions; choose among {known}")
     if not names or len(set(names)) != len(names):
         fail(f"--losses needs one or more different names, got {text!r}")
     return tuple(names)
+
+
+def _given(context: typer.Context, command: str) -> list[str]:
+    """The options that were given, as far as they say the same to another command."""
+    others = {one.name for one in _commands()[command].params}
+    others -= {"output", "tightness", "alphas", "whole_grid"}
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if parameter.param_type_name != "option" or name not in others or not is_given:
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words += [parameter.opts[0] if value else parameter.secondary_opts[0]]
+        else:
+            words += [parameter.opts[0], str(value)]
+    return words
 
 
 def _check_not_input(file: Path, output: Path) -> None:
@@ -519,7 +577,11 @@ def _numbers(name: str, text: str) -> list[float]:
 
 
 def _alphas(text: str) -> tuple[float, ...]:
-    """Different positive numbers, from the largest to the smallest."""
+    """Different positive numbers, from the largest to the smallest; by default the paper's."""
+    if not text:
+        from .linear_model import DEFAULT_ALPHAS
+
+        return DEFAULT_ALPHAS[::-1]
     numbers = {_positive("--alphas", alpha) for alpha in _numbers("--alphas", text)}
     return tuple(sorted(numbers, reverse=True))
 
@@ -534,7 +596,7 @@ def _tightnesses(text: str) -> list[float]:
 
 def _device(name: str) -> str:
     """A device that PyTorch can compute on here."""
-    from .linear_model import describe_device
+    from .experiments.devices import describe_device
 
     try:
         describe_device(name)
@@ -554,10 +616,28 @@ def _jobs(jobs: int) -> int:
     return jobs or os.cpu_count() or 1
 
 
+def warn(message: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+
+
 def fail(message: str) -> NoReturn:
     """End with one line and exit code 2."""
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    warn(message)
     raise typer.Exit(ERROR)
+
+
+def _commands() -> dict[str, typer.core.TyperCommand]:
+    """The commands by name."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # of a group
+
+
+def _has_options(advice: str) -> bool:
+    """Whether the command that runs, or another one that the advice names, has its options."""
+    named = re.search(r"fitzpatrick (\w+)", advice)
+    command = _commands()[named[1] if named else sys.argv[1]]
+    known = {option for parameter in command.params for option in parameter.opts}
+    return set(re.findall(r"--[a-z-]+", advice)) <= known
 
 
 def main() -> None:
@@ -570,7 +650,10 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal may know no α
     try:
         app()
-    except (DataError, UnavailableError, WorkerError) as error:
+    except DataError as error:
+        has_options = error.advice is None or _has_options(error.advice)
+        problem = str(error if has_options else error.without_advice())
+    except (UnavailableError, WorkerError) as error:
         problem = str(error)
     except OSError as error:
         problem = f"{error.filename or 'the output'}: {error.strerror or error}"

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import check_array
 
-from ._array import Array
+from ._array import Array, is_foreign, to_numpy
 from ._weights import check_weights
 
 __all__ = [
@@ -221,8 +221,11 @@ class _ProportionScorer(_BaseScorer):  # type: ignore[misc]  # scikit-learn has 
 
 
 def _one_hot(labels: Any, classes: Array) -> Array:
-    rows = np.asarray(labels)[:, None] == classes
-    unknown = np.asarray(labels)[~rows.any(axis=1)]
+    labels, classes = (
+        to_numpy(array) if is_foreign(array) else np.asarray(array) for array in (labels, classes)
+    )
+    rows = labels[:, None] == classes
+    unknown = labels[~rows.any(axis=1)]
     if unknown.size:
         raise ValueError(
             f"y holds labels that the classifier was not fitted with: "
@@ -233,10 +236,12 @@ def _one_hot(labels: Any, classes: Array) -> Array:
 
 def _as_columns(y: Any) -> Any:
     """Targets (n,) of a model with one output as one column."""
+    y = to_numpy(y) if is_foreign(y) else y
     return y if sparse.issparse(y) or np.ndim(y) != 1 else np.reshape(y, (-1, 1))
 
 
 def _rows(y: Any, name: str) -> Array:
+    y = to_numpy(y) if is_foreign(y) else y
     if not sparse.issparse(y) and np.ndim(y) == 1:
         raise ValueError(
             f"{name} must have shape (n, k), got {np.shape(y)}; one sample of k classes is "
@@ -268,4 +273,7 @@ def _ratio(numerator: Array, denominator: Array) -> Array:
 
 
 def _mean(values: Array, sample_weight: Any) -> float:
-    return float(np.average(values, weights=check_weights(sample_weight, values)))
+    weights = check_weights(sample_weight, values)
+    if weights is not None:
+        weights = weights / weights.max()  # their sum may overflow
+    return float(np.average(values, weights=weights))

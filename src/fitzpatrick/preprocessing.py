@@ -10,6 +10,9 @@ from ._array import Array
 
 __all__ = ["label_proportions"]
 
+SUM_TOLERANCE = 0.02  # shares are rounded where they are printed: thirds of two digits sum to .99
+EXACT_SUM = 1e-6  # sums that differ from one by this are not worth a word
+
 
 def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     """Divide each row of an indicator or count matrix by its sum.
@@ -21,7 +24,8 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
             ``"zero"`` leaves them zero and names them in a warning.
 
     Returns:
-        Proportions in float64 (float32 for a float32 Y): a dense array, or CSR for a sparse Y.
+        Proportions in float64 (float32 for a float32 Y): a dense array, CSR for a sparse Y, or a
+        pandas data frame for one.
 
     Example:
         >>> import numpy as np
@@ -35,6 +39,9 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     """
     if empty not in ("raise", "zero"):
         raise ValueError(f"empty must be 'raise' or 'zero', got {empty!r}")
+    if hasattr(Y, "iloc"):
+        proportions = label_proportions(Y.to_numpy(), empty=empty)
+        return type(Y)(proportions, index=Y.index, columns=Y.columns)
     is_sparse = sparse.issparse(Y)
     Y = sparse.csr_array(Y) if is_sparse else np.asarray(Y)
     if Y.ndim != 2:

@@ -16,7 +16,15 @@ from fitzpatrick.regularizers import (
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Simplex
 from tests.contracts.cases import TIGHTNESSES
 from tests.contracts.draws import ROWS
-from tests.helpers import Library, assert_close, assert_promised, scores, targets, to_numpy
+from tests.helpers import (
+    TWO_WAYS,
+    Library,
+    assert_close,
+    assert_promised,
+    scores,
+    targets,
+    to_numpy,
+)
 
 # the shape of the other contracts, which JAX has compiled its operations for
 N, K = ROWS, 4
@@ -176,7 +184,7 @@ def test_hard_labels_of_the_sigmoid_losses(tightness: float) -> None:
     r = odds(np.where(y == 1, -theta, theta), tightness)
     expected = np.sum(np.log1p(r) + tightness * (r - np.log1p(r)), axis=-1)
     value = fp.FitzpatrickLoss(Bernoulli(), tightness).value(y, theta)
-    assert_close(value, expected, rtol=1e-13, atol=0)
+    assert_close(value, expected, **TWO_WAYS)
 
 
 @every_tightness

@@ -10,7 +10,7 @@ from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNo
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Simplex
 from tests.contracts.cases import CASES, TIGHTNESSES, Case, Corner
 from tests.contracts.draws import Batch, check_all
-from tests.helpers import Library, assert_at_most, assert_close, to_numpy
+from tests.helpers import TWO_WAYS, Library, assert_at_most, assert_close, to_numpy
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -191,7 +191,17 @@ def test_divergences_on_the_boundary(omega, y, z, whole, least, most, xp: Librar
         if expected is None:
             assert 0 < float(result[0]) < INF
         else:
-            assert_close(result, [expected], rtol=1e-14, atol=1e-15)
+            assert_close(result, [expected], **TWO_WAYS)
+
+
+def test_a_masked_class_without_a_target_counts_nothing() -> None:
+    """⟨y, θ⟩ of the Fitzpatrick function, where 0 · ∞ is 0."""
+    omega = fp.regularizers.Negentropy()
+    y, theta = np.asarray([[0.0, 0.25, 0.75]]), np.asarray([[-np.inf, 0.0, 1.0]])
+    function = fp.divergences.fitzpatrick_function
+    np.testing.assert_allclose(
+        function(omega, y, theta), function(omega, y[:, 1:], theta[:, 1:]), **TWO_WAYS
+    )
 
 
 def test_divergences_refuse_points_off_the_domain() -> None:

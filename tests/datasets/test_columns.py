@@ -224,7 +224,7 @@ def test_units_must_be_those_of_the_training_file(tmp_path):
     columns = read_table(path, ["y"]).columns
     path.write_text("x\n30\n")
     with pytest.raises(
-        DataError, match=r"line 2: column 'x': '30' has no %, as other numbers have$"
+        DataError, match=r"line 2: column 'x': '30' has no %, as other numbers have"
     ):
         read_inputs(path, columns)
     path.write_text("x\n30 %\n")

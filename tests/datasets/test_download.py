@@ -87,7 +87,8 @@ def server():
     yield server
     server.shutdown()
     server.server_close()
-    thread.join()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def names(folder):
@@ -171,7 +172,8 @@ def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
+        assert not thread.is_alive()
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert len(server.requests) == 1
 

@@ -105,6 +105,38 @@ def test_folder_is_used_and_unlabelled_samples_are_kept_apart(folder):
     assert where()["demo"] == "FITZPATRICK_DATA"
 
 
+def test_one_file_is_divided_with_a_seed(folder):
+    """As many test samples as the paper has; the rest is learned from; case does not matter."""
+    lines = [f"{i % 2} 1:{i} 2:{i * i} 3:1" for i in range(9)]
+    (folder / "Demo.svm").write_text("\n".join([*lines, " 1:5"]) + "\n")
+    with pytest.raises(UnavailableError, match=r"Demo\.svm is one file without an official split"):
+        load_dataset("demo")
+    assert where()["demo"] == "FITZPATRICK_DATA"
+    parts = []
+    for seed in (0, 0, 1):
+        with pytest.warns(DatasetMismatchWarning, match=f"divided at random with the seed {seed}"):
+            data = load_dataset("demo", split=seed)
+        assert (data.train.X.shape, data.test.X.shape) == ((3, 3), (1, 3))
+        parts.append(np.concatenate([data.train.X[:, 0], data.test.X[:, 0]]).tolist())
+        assert len(set(parts[-1])) == 4
+    assert parts[0] == parts[1] != parts[2]
+    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  Demo.svm\n")
+    with pytest.raises(DataError, match="its SHA-256 is not the one in SHA256SUMS beside it"):
+        load_dataset("demo", split=0)
+    (folder / "SHA256SUMS").unlink()
+    (folder / "demo_train.svm").write_text(TRAIN)
+    (folder / "demo_test.svm").write_text(TEST)
+    assert load_dataset("demo", split=0).train.X.shape == (
+        4,
+        3,
+    )  # the official split, if it is there
+
+
+def test_one_file_of_a_set_that_has_an_official_split_elsewhere(folder):
+    (folder / "yeast.svm").write_text("0 1:1\n1 2:1\n")
+    assert load_dataset("yeast").train.X.shape == (1500, 103)
+
+
 def test_folder_with_mulans_names(folder):
     rows = "@relation r\n" + "".join(f"@attribute f{i} numeric\n" for i in range(3))
     rows += "@attribute u {0,1}\n@attribute v {0,1}\n@data\n1,2,3,1,0\n4,5,6,0,1\n7,8,9,1,1\n"

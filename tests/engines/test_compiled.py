@@ -4,11 +4,13 @@ import subprocess
 import sys
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
-from numba import njit
 from scipy import sparse
+
+pytest.importorskip("numba")
+
+import numba
 
 import fitzpatrick as fp
 from fitzpatrick import engines
@@ -43,7 +45,8 @@ def engine() -> None:
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -110,9 +113,7 @@ with warnings.catch_warnings(record=True) as caught:
 assert np.allclose(value, np.log(128))
 print([str(warning.message) for warning in caught])
 """
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
+    output = run(code)
     assert output.count("numba is installed but cannot be imported") == 1
     assert "Numba needs another NumPy" in output
 
@@ -121,7 +122,7 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse_to_cache(function: Any, *, cache: bool = False, **options: Any) -> Any:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return njit(function, **options)
+        return numba.njit(function, **options)
 
     def double(x: Any) -> Any:
         return 2 * x
@@ -217,7 +218,7 @@ def test_read_only_and_strided_inputs_compile_nothing_new(name: str) -> None:
     np.testing.assert_array_equal(out[1], gradient)
 
 
-@njit
+@numba.njit
 def apply_math(x: Any, exponential: Any, logarithm: Any, log1p: Any, omega: Any) -> None:
     for i in range(len(x)):
         exponential[i] = _math.exp(x[i])

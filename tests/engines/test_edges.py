@@ -1,10 +1,13 @@
 """Rows at the edges of what the fast paths cover."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import fitzpatrick as fp
+from tests.helpers import TWO_WAYS
 
 from .cases import SIMPLEX, make_loss
 from .exact import solve_by_groups
@@ -42,8 +45,26 @@ def test_confident_rows(name, k):
     core = loss.solve(y, theta)
     for target in (labels, y, sparse.csr_array(y)):
         value, gradient = loss.value_and_gradient(target, theta)
-        np.testing.assert_allclose(value, core.value(), rtol=1e-13, atol=1e-15)
-        np.testing.assert_allclose(gradient, core.y_star - y, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(value, core.value(), **TWO_WAYS)
+        np.testing.assert_allclose(gradient, core.y_star - y, **TWO_WAYS)
+
+
+@functools.cache
+def ties_below_a_peak(name, dtype, tightness):
+    """Labels and scores, and in 60 digits their losses and maximizers; for both engines."""
+    k, reach = 20_000, {"sparsemax": 1, "entmax15": 2}[name] + tightness
+    margins = (2**-6, 2**-10, 1e-4, 1e-5, 1e-5, 1e-12, 1e-13, 3e-14)
+    n = len(margins)
+    theta = np.zeros((n, k), dtype=dtype)
+    for row, margin in enumerate(margins):
+        theta[row, 7] = reach - margin
+    theta[1] += 0.3
+    theta[4, 9] = theta[4, 7]  # two peaks
+    theta[4, 10:] = reach / 2
+    labels = np.asarray([7, 7, 0, 7, 9, 0, 7, 7])
+    dense = np.zeros((n, k), dtype=dtype)
+    dense[np.arange(n), labels] = 1
+    return labels, dense, theta, *solve_by_groups(name, tightness, dense, theta)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -51,33 +72,45 @@ def test_confident_rows(name, k):
 @np.errstate(all="ignore")
 def test_many_ties_just_within_reach_of_a_peak(name, dtype):
     """A rounding error of τ that is longer than their distance to it would lose them all."""
-    k = 20_000
     for tightness in (0.0, 0.5, 1.0):
-        reach = {"sparsemax": 1, "entmax15": 2}[name] + tightness
-        margins = (2**-6, 2**-10, 1e-4, 1e-5, 1e-5, 1e-12, 1e-13, 3e-14)
-        n = len(margins)
-        theta = np.zeros((n, k), dtype=dtype)
-        for row, margin in enumerate(margins):
-            theta[row, 7] = reach - margin
-        theta[1] += 0.3
-        theta[4, 9] = theta[4, 7]  # two peaks
-        theta[4, 10:] = reach / 2
-        labels = np.asarray([7, 7, 0, 7, 9, 0, 7, 7])
+        labels, dense, theta, value, y_star = ties_below_a_peak(name, dtype, tightness)
         loss = make_loss(name, tightness)
-        dense = np.zeros((n, k), dtype=dtype)
-        dense[np.arange(n), labels] = 1
-        value, y_star = solve_by_groups(name, tightness, dense, theta)
         # A sum of k non-negative terms that is accumulated in any order is off by less than k eps
         # times the sum (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2), and
         # the sum of p is what τ is solved from. Spread over the ties it moves each p by eps, and p
         # at a peak, which has few to share it with, by k eps; so does the loss. The bug that this
         # test is for made the sum 51.
-        error = k * np.finfo(dtype).eps
+        error = theta.shape[1] * np.finfo(dtype).eps
         for y in (labels, sparse.csr_array(dense), dense):
             got, gradient = loss.value_and_gradient(y, theta)
             np.testing.assert_allclose(np.sum(gradient, axis=1, dtype=float), 0, atol=error)
             np.testing.assert_allclose(got, value, rtol=error, atol=error)
             np.testing.assert_allclose(gradient, y_star - dense, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+@np.errstate(all="ignore")
+def test_ties_that_tau_has_no_digits_for(name, dtype):
+    """Where all ties together have less than their number of rounding errors, steps lead back.
+
+    τ cannot be between them and the root, and may be carried above it, where they are lost.
+    """
+    eps, rng = float(np.finfo(dtype).eps), np.random.default_rng(1)
+    for k, tightness in ((300, 0.0), (20_000, 0.0), (3000, 1.0)):
+        loss = make_loss(name, tightness)
+        theta = np.zeros((60, k), dtype=dtype)
+        reach = {"sparsemax": 1, "entmax15": 2}[name] + tightness
+        theta[:, 7] = reach - k * eps * 10 ** rng.uniform(-4, 1, 60)
+        theta[::2, 9] = theta[::2, 7]
+        theta += rng.choice([0.0, 0.3, 1.0, 10.0], (60, 1)).astype(dtype)
+        labels = np.full(60, 7)
+        dense = np.zeros((60, k), dtype=dtype)
+        dense[:, 7] = 1
+        # a step back of half a rounding error is not taken, and gives each entry as much; what is
+        # left are the rounding errors of the sum
+        for y_star in (loss.y_star(labels, theta), loss.solve(dense, theta).y_star):
+            np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=k * eps)
 
 
 def test_peaks_among_the_last_entries_of_a_row():
@@ -88,7 +121,7 @@ def test_peaks_among_the_last_entries_of_a_row():
     theta = np.random.default_rng(0).normal(size=(2, 300)) * 0.5
     theta[:, 298:] = 1e17
     y_star = make_loss("sparsemax").y_star(np.asarray([299, 298]), theta)
-    np.testing.assert_allclose(y_star[:, 298:], [[0.25, 0.75], [0.75, 0.25]], rtol=1e-14)
+    np.testing.assert_allclose(y_star[:, 298:], [[0.25, 0.75], [0.75, 0.25]], **TWO_WAYS)
     assert (y_star[:, :298] == 0).all()
 
 

@@ -12,6 +12,7 @@ import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import CoreLoss, RowBlocks, _blocks
 from fitzpatrick.engines._targets import DenseTargets, Labels, SparseTargets
+from tests.helpers import TWO_WAYS
 
 from .cases import REGULARIZERS, SIMPLEX, cases, core, make_loss, scores
 
@@ -35,12 +36,12 @@ def test_results_go_into_the_buffers(name: str, order: Any) -> None:
         result = loss.value_and_gradient(case.y, theta, out=out)
         assert result[0] is out[0]
         assert result[1] is out[1]
-        np.testing.assert_allclose(out[0], value, rtol=1e-14)
-        np.testing.assert_allclose(out[1], gradient, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(out[0], value, **TWO_WAYS)
+        np.testing.assert_allclose(out[1], gradient, **TWO_WAYS)
         v = scores(n, k, 1.0, "float64", 2)
         product = loss.hessian_product(case.y, theta, v)
         assert loss.hessian_product(case.y, theta, v, out=v) is v
-        np.testing.assert_allclose(v, product, rtol=1e-14)
+        np.testing.assert_allclose(v, product, **TWO_WAYS)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> Non
     theta = scores(2, 3, 1.0, "float64", 0)
     loss = fp.get_loss("fitzpatrick_logistic")
     value = loss.value(y, theta)
-    np.testing.assert_allclose(value, loss.value(y.toarray(), theta), rtol=1e-14)
+    np.testing.assert_allclose(value, loss.value(y.toarray(), theta), **TWO_WAYS)
     assert y.nnz == 5
 
 
@@ -129,8 +130,8 @@ def test_targets_of_other_dtypes_are_cast_by_blocks(name: str) -> None:
     loss = make_loss(name)
     expected = loss.value(hard.astype(float), theta)
     np.testing.assert_array_equal(loss.value(hard, theta), expected)
-    np.testing.assert_allclose(loss.value(hard.astype(np.float32), theta), expected, rtol=1e-14)
-    np.testing.assert_allclose(loss.value(sparse.csr_array(hard), theta), expected, rtol=1e-13)
+    np.testing.assert_allclose(loss.value(hard.astype(np.float32), theta), expected, **TWO_WAYS)
+    np.testing.assert_allclose(loss.value(sparse.csr_array(hard), theta), expected, **TWO_WAYS)
 
 
 @pytest.mark.parametrize("name", REGULARIZERS)
@@ -141,8 +142,8 @@ def test_empty_batches_and_strided_scores(name: str) -> None:
         strided = whole[::2, ::2]
         value, gradient = loss.value_and_gradient(case.y, strided)
         expected, expected_gradient, _, _ = core(loss, case, np.ascontiguousarray(strided))
-        np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-15)
-        np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(value, expected, **TWO_WAYS)
+        np.testing.assert_allclose(gradient, expected_gradient, **TWO_WAYS)
         value, gradient = loss.value_and_gradient(case.y[:0], strided[:0])
         assert value.shape == (0,)
         assert gradient.shape == (0, 5)
@@ -181,15 +182,15 @@ def test_a_bound_core_is_for_arrays_of_any_library() -> None:
         out = torch.empty(4, dtype=tensor.dtype), torch.empty_like(tensor)
         value, gradient = bound.value_and_gradient(tensor, out)
         assert value is out[0]
-        np.testing.assert_allclose(value, expected.value(theta), rtol=1e-13)
-        np.testing.assert_allclose(gradient, expected.value_and_gradient(theta)[1], atol=1e-15)
-        np.testing.assert_allclose(bound.y_star(tensor), expected.y_star(theta), rtol=1e-13)
+        np.testing.assert_allclose(value, expected.value(theta), **TWO_WAYS)
+        np.testing.assert_allclose(gradient, expected.value_and_gradient(theta)[1], **TWO_WAYS)
+        np.testing.assert_allclose(bound.y_star(tensor), expected.y_star(theta), **TWO_WAYS)
         hessian, other = bound.hessian_operator(tensor), expected.hessian_operator(theta)
-        np.testing.assert_allclose(hessian.d, other.d, rtol=1e-13)
+        np.testing.assert_allclose(hessian.d, other.d, **TWO_WAYS)
         assert (hessian.total is None) == (other.total is None) == (name == "sigmoid")
         if hessian.total is not None:
-            np.testing.assert_allclose(hessian.total, other.total, rtol=1e-13)
-        np.testing.assert_allclose(hessian(tensor), other(theta), atol=1e-15)
+            np.testing.assert_allclose(hessian.total, other.total, **TWO_WAYS)
+        np.testing.assert_allclose(hessian(tensor), other(theta), **TWO_WAYS)
 
 
 def test_exceptions_of_helper_threads_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:

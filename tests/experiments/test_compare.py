@@ -1,11 +1,21 @@
 """The answer in words: which loss, which penalty, and what the evidence allows to say."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fitzpatrick.experiments.compare import recommend
+from fitzpatrick.experiments import compare
 from fitzpatrick.experiments.protocol import LossChoice
-from fitzpatrick.experiments.summary import Evaluation, LossSummary, resampled_means
+from fitzpatrick.experiments.summary import (
+    BASELINE,
+    Difference,
+    Evaluation,
+    LossSummary,
+    resampled_means,
+)
+from fitzpatrick.experiments.tables import comparison_table, interval_text
 
 GRID = (100.0, 10.0, 1.0, 0.1)
 
@@ -32,6 +42,10 @@ def summary(name, errors, curve=(0.4, 0.3, 0.2, 0.3), zeros=0.0, alphas=(100.0, 
     )
 
 
+def recommend(summaries, baseline=None):
+    return compare.recommend(Evaluation(summaries, baseline))
+
+
 def errors(level, seeds=5, noise=0.0, seed=0):
     """Around a level, the same samples for every loss."""
     base = np.random.default_rng(3).gamma(9.0, size=200) / 9
@@ -44,7 +58,7 @@ def test_least_error_with_the_least_mean_dev_error():
     advice = recommend([summary("logistic", errors(0.2)), best])
     assert (advice.loss, advice.alpha) == (LossChoice("sparsemax"), 1.0)
     assert advice.answer == (
-        "Use sparsemax: test error .1000 (mean over 5 dev splits, each with the α that it chose), "
+        "sparsemax: test error .1000 (mean over 5 dev splits, each with the α that it chose), "
         "the lowest of 2. Fit it with α = 1, which has the least mean dev error."
     )
 
@@ -52,7 +66,7 @@ def test_least_error_with_the_least_mean_dev_error():
 def test_a_single_loss_is_compared_with_nothing():
     advice = recommend([summary("sparsemax", errors(0.1, seeds=1))])
     assert advice.answer == (
-        "Use sparsemax: test error .1000. Fit it with α = 1, which has the least dev error."
+        "sparsemax: test error .1000. Fit it with α = 1, which has the least dev error."
     )
     assert advice.points == []
 
@@ -74,10 +88,12 @@ def test_not_better_where_the_splits_disagree():
         ("logistic", "sparsemax") if first.mean() < second.mean() else ("sparsemax", "logistic")
     )
     assert advice.answer.startswith(
-        f"No loss stands out on 200 test samples: take any. {best} has the lowest test error, .2"
+        f"{best}, or {other}: no difference could be shown on 200 test samples. "
+        f"{best} has the lowest test error, .2"
     )
+    assert advice.tied == (LossChoice(other),)
     assert advice.points == [
-        f"no clear difference, or less than 1% of its error: {other}",
+        "differences below 1% of the error count as none, however certain they are",
         "5 dev splits are few: see whether --seeds 20 agrees",
     ]
 
@@ -96,7 +112,7 @@ def test_no_verdict_on_few_test_samples():
     few = [summary(name, errors(level)[:, :1]) for name, level in (("a", 0.1), ("b", 0.2))]
     advice = recommend(few)
     assert advice.answer.startswith(
-        "No loss stands out on 1 test sample: take any. logistic has the low"
+        "logistic, or sparsemax: no difference could be shown on 1 test sample. logistic has the"
     )
     assert advice.points[0] == "too few test samples for a verdict; it takes 30 or more"
     for n, better in ((30, {LossChoice("logistic")}), (29, set())):
@@ -114,22 +130,78 @@ def test_what_was_resampled_is_said():
 
 def test_not_better_by_a_trifle():
     """However sure: a difference of less than a hundredth of the error."""
-    points = recommend([summary("a", errors(0.1)), summary("b", errors(0.1005))]).points
-    assert points[0] == "no clear difference, or less than 1% of its error: sparsemax"
+    advice = recommend([summary("a", errors(0.1)), summary("b", errors(0.1005))])
+    assert advice.tied == (LossChoice("sparsemax"),)
+    assert advice.points[0].startswith("differences below 1% of the error count as none")
     points = recommend([summary("a", errors(0.1)), summary("b", errors(0.102))]).points
     assert points[0].startswith("better than sparsemax: -.0020 [")
 
 
 @pytest.mark.parametrize(
-    ("curve", "end"), [((0.1, 0.2, 0.3, 0.4), "strongest"), ((0.4, 0.3, 0.2, 0.1), "weakest")]
+    ("curve", "end", "further"),
+    [
+        ((0.1, 0.2, 0.3, 0.4), "strongest", "100,1000,10000"),
+        ((0.4, 0.3, 0.2, 0.1), "weakest", "0.1,0.01,0.001"),
+    ],
 )
-def test_the_end_of_the_grid_is_said(curve, end):
+def test_the_end_of_the_grid_is_said(curve, end, further):
     advice = recommend([summary("a", errors(0.1), curve)])
     alpha = GRID[int(np.argmin(curve))]
     assert advice.alpha == alpha
-    assert advice.points == [f"α = {alpha:g} is the {end} penalty that was tried"]
+    said = f"α = {alpha:g} is the {end} penalty that was tried: --alphas {further} goes further"
+    assert advice.points == [said]
 
 
 def test_zeros_are_said():
     points = recommend([summary("a", errors(0.1), zeros=0.4)]).points
     assert points == ["40% of its predicted proportions are exactly zero"]
+
+
+def test_losses_that_cannot_be_told_apart_are_all_named():
+    three = [summary(name, errors(0.1)) for name in ("a", "b", "entmax15")]
+    advice = recommend([*three, summary("fitzpatrick_logistic", errors(0.2))])
+    assert advice.answer.startswith("logistic, or sparsemax or entmax15: no difference could be ")
+    assert advice.points[0].startswith("better than fitzpatrick_logistic: ")
+
+
+@pytest.mark.parametrize(("level", "said"), [(0.2, "better than"), (0.1001, "not clearly better")])
+def test_the_best_is_compared_with_the_baseline(level, said):
+    baseline = replace(summary("a", errors(level)), loss=BASELINE)
+    advice = recommend([summary("b", errors(0.1))], baseline)
+    assert advice.points[0].startswith(f"{said} than the baseline" if "not" in said else said)
+    assert "the baseline, which predicts the mean of the training targets" in advice.points[0]
+
+
+def test_where_the_paths_stopped_is_said():
+    first = replace(summary("a", errors(0.1), curve=(0.4, 0.2, 0.3, np.nan)), ends=(1.0, 1.0))
+    second = replace(summary("b", errors(0.1)), ends=(0.1, 1.0))
+    advice = recommend([first, second])
+    assert advice.alpha == 10.0
+    assert advice.points[-1] == (
+        "the paths stopped at α = 1 to 0.1, where the dev error had clearly risen; "
+        "--whole-grid goes on to the weakest penalty"
+    )
+
+
+def test_intervals_show_the_digits_that_they_need():
+    text = interval_text(Difference("a", "b", -0.00012, -0.00024, -0.000003))
+    assert text == "-.000120 [-.000240, -.000003]"
+    assert interval_text(Difference("a", "b", 0.0, -0.25, 0.5)) == "+.0000 [-.2500, +.5000]"
+
+
+def test_class_scores_stand_beside_the_error():
+    rows = [
+        replace(summary("a", errors(0.1)), accuracy=0.875, log_loss=0.5),
+        replace(summary("b", errors(0.2)), accuracy=0.5, log_loss=np.inf),
+    ]
+    baseline = replace(summary("a", errors(0.3)), loss=BASELINE, alphas=())
+    text = comparison_table(
+        "demo", Evaluation(rows, baseline), {LossChoice("logistic")}, has_classes=True
+    )
+    head, _, first, second, last = text.splitlines()
+    assert re.fullmatch(r"demo +error +± +accuracy +log loss +α chosen", head)
+    assert re.fullmatch(r"  logistic +\.1000\* +\.0000 +87\.5% +\.5000 +0\.1, 100", first)
+    assert re.fullmatch(r"  sparsemax +\.2000 +\.0000 +50\.0% +n/a +0\.1, 100", second)
+    assert re.match(r"  baseline +\.3000 +– ", last)
+    plain = comparison_table("demo", Evaluation(rows, baseline), (), has_classes=False)
+    assert "accuracy" not in plain

@@ -42,7 +42,7 @@ def test_a_device_that_is_not_there(reproduce, tmp_path):
 
 
 def test_pytorch_that_is_not_installed(reproduce, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fitzpatrick.linear_model._device", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     code, _, errors = reproduce("--device", "cpu")
     assert (code, errors) == (
         2,

@@ -12,8 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from fitzpatrick.datasets import ReadOptions, read_inputs, read_table, split_table
-from fitzpatrick.experiments import compare, model_files, models
+from fitzpatrick.datasets import DataError, ReadOptions, read_inputs, read_table, split_table
+from fitzpatrick.experiments import compare, load_model, model_files, models
 from fitzpatrick.experiments.runner import RunOptions
 from fitzpatrick.linear_model import ProportionRegressor
 
@@ -243,3 +243,73 @@ def test_what_is_held_out_has_no_say_in_the_medians(folder):
     for X in (found.X, found.X_test):
         assert (X[:, 1] == 1).any()
         assert (X[X[:, 1] == 1, 0] == np.median(known)).all()
+
+
+def test_a_saved_model_in_python(run, folder):
+    """One call; files, data frames and arrays of features give the same predictions."""
+    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
+    model = load_model("m.npz")
+    assert (model.target_names, model.kind) == (("ant", "bee", "cat"), "labels")
+    expected, _ = predictions(run("predict", "m.npz", "new.csv")[1])
+    np.testing.assert_allclose(model.predict(folder / "new.csv"), expected, atol=1e-9)
+    inputs = read_inputs(folder / "new.csv", model.columns)
+    np.testing.assert_allclose(model.predict(inputs.X), expected, atol=1e-9)
+    raw = pd.read_csv(folder / "new.csv", dtype={"zone": str, "genres": str})
+    raw["price"] = [1100.0, np.nan, 20.25, 640.0]
+    raw["sold"] = [True, None, False, "no"]
+    np.testing.assert_allclose(model.predict(raw), expected, atol=1e-9)
+    np.testing.assert_allclose(model.predict(raw.to_dict("list")), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="no column is called 'width'; there are zone, genres"):
+        model.predict(raw.drop(columns="width"))
+    with pytest.raises(ValueError, match="column 'sold', row 2: 'maybe' is neither no nor yes"):
+        model.predict(raw.assign(sold=["yes", "maybe", "no", "no"]))
+    with pytest.raises(DataError, match="not a model that fitzpatrick saved"):
+        load_model("new.csv")
+
+
+@pytest.mark.parametrize("form", ["csv", "arff"])
+def test_columns_are_carried_over(run, folder, form):
+    rows = [f"{i},{i / 7:.3f},'name {i}',{'uv'[i % 2]}" for i in range(20)]
+    arff = "@relation r\n@attribute code numeric\n@attribute x numeric\n@attribute who string\n"
+    arff += "@attribute y {u,v}\n@attribute on date\n@data\n"
+    if form == "arff":
+        (folder / "a.arff").write_text(arff + "\n".join(f"{row},2024-01-0{1}" for row in rows))
+    else:
+        (folder / "a.csv").write_text(
+            "code,x,who,y,on\n" + "\n".join(f"{row},2024-01-01".replace("'", '"') for row in rows)
+        )
+    file = f"a.{form}"
+    fitting = ("--targets", "y", "--ignore", "code,who,on", "--alpha", 1, "-o", "m.npz")
+    assert run("fit", file, *fitting)[0] == 0
+    plain = run("predict", "m.npz", file)[1].splitlines()
+    code, out, _ = run("predict", "m.npz", file, "--keep", "who,code,on,y")
+    assert code == 0
+    header, *lines = out.splitlines()
+    assert header == "who,code,on,y,u,v,class"
+    for i, line in enumerate(lines):
+        assert line == f"name {i},{i},2024-01-01,{'uv'[i % 2]},{plain[i + 1]}"
+    code, _, err = run("predict", "m.npz", file, "--keep", "nobody")
+    assert code == 2
+    assert "is called 'nobody'; the " in err
+
+
+def test_kept_columns_do_not_hide_predictions(run, folder):
+    (folder / "a.csv").write_text("x,a,b\n" + "1,0.25,0.75\n2,1,0\n" * 5)
+    assert run("fit", "a.csv", "--targets", "a,b", "--alpha", 1, "-o", "m.npz")[0] == 0
+    code, out, _ = run("predict", "m.npz", "a.csv", "--keep", "a")
+    assert code == 0
+    assert out.splitlines()[0] == "a,a_,b"
+    (folder / "a.svm").write_text("0 1:1\n1 1:2\n")
+    code, _, err = run("predict", "m.npz", "a.svm", "--keep", "a")
+    assert (code, err) == (2, "error: a.svm: LIBSVM files have no named columns to keep\n")
+
+
+def test_scores_that_overflow_are_said(run, folder):
+    """Coefficients of 1e100 are fine for the file that they come from."""
+    (folder / "a.csv").write_text("x,y\n" + "1e-100,u\n-1e-100,v\n" * 20)
+    assert run("fit", "a.csv", "--targets", "y", "--alpha", 1e-3, "-o", "m.npz")[0] == 0
+    assert run("predict", "m.npz", "a.csv")[0] == 0
+    (folder / "b.csv").write_text("x\n1e-100\n1e300\n")
+    code, out, err = run("predict", "m.npz", "b.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: b.csv, line 3: the scores overflow: the features or the ")

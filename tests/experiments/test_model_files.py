@@ -123,7 +123,9 @@ def test_of_a_cross_validation_alpha_and_its_score_are_kept(tmp_path, kind):
     cv = ProportionRegressorCV(LOSSES[kind], cv=folds, standardize=kind != "numbers")
     varying = X[:, [0, 1, 3]]
     cv.fit(varying, Y)
-    assert (loaded.estimator.alpha, loaded.cv_score) == (cv.alpha_, cv.best_score_)
+    assert loaded.estimator.alpha == cv.alpha_
+    # the fits end at a larger gradient, 1e-4 of that at zero: enough for three digits
+    assert loaded.cv_score == pytest.approx(cv.best_score_, rel=1e-3)
     # one feature more, of coefficient 0, may be another order of summation
     np.testing.assert_allclose(
         loaded.estimator.predict(X), cv.predict(varying), rtol=1e-13, atol=1e-13

@@ -1,9 +1,10 @@
 """Progress without a terminal is plain lines; on one it is a bar."""
 
 import io
+import time
 
 from fitzpatrick.experiments import progress as module
-from fitzpatrick.experiments.progress import download_progress, progress
+from fitzpatrick.experiments.progress import download_progress, elapsed, progress
 
 
 class Terminal(io.StringIO):
@@ -46,6 +47,18 @@ def test_downloads_are_announced_once_or_shown_as_a_bar(monkeypatch):
     with download_progress("demo", terminal) as report:
         report(500, 1000)
     assert "0.5/1.0 kB" in terminal.getvalue()
+
+
+def test_long_work_says_how_long_it_has_taken(monkeypatch):
+    monkeypatch.setattr(module, "_LINE_SECONDS", 0.01)
+    stream = io.StringIO()
+    with elapsed("demo: fitting", stream):
+        while stream.getvalue().count("\n") < 2:
+            time.sleep(0.005)
+    assert stream.getvalue().splitlines()[0] == "demo: fitting, 0 s so far"
+    said = stream.getvalue()
+    time.sleep(0.03)
+    assert stream.getvalue() == said
 
 
 def test_durations():

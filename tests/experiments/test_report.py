@@ -85,7 +85,7 @@ def test_names_cannot_break_out():
 
 
 def test_lead_points_and_command():
-    text = render("T", "lead", [], {}, points=["one", "<two>"], command="fitzpatrick a & b")
+    text = render("T", "lead", [], {}, points=["one", "<two>"], commands=["fitzpatrick a & b"])
     assert "<li>one</li><li>&lt;two&gt;</li>" in text
     assert "<pre>fitzpatrick a &amp; b</pre>" in text
     assert "<ul>" not in page()

@@ -1,6 +1,7 @@
 """Durable fits: nothing is lost, nothing repeated, whatever the moment of the interruption."""
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -47,12 +48,12 @@ def make_store(folder, experiment, protocol=PROTOCOL):
 
 
 def contents(store, paths=PATHS):
-    """Every record but for its time."""
+    """Every record but for its time, and the checksum that includes it."""
     found = {path.name: [] for path in paths}
     for path, records in all_records(store, paths).items():
         for record in records:
             fields = json.loads(record.to_json())
-            del fields["seconds"]
+            del fields["seconds"], fields["sha256"]
             found[path.name].append(fields)
     return found
 
@@ -67,7 +68,19 @@ def undisturbed(tmp_path_factory):
 
 def test_record_survives_the_disk():
     record = Record(
-        0.1, 0.2, np.float32([0.5, 0.25]), 0.0, 1.0, 1e-9, 3, "fine", True, 0.5, "NumPy"
+        0.1,
+        math.nan,
+        np.float32([0.5, 0.25]),
+        0.75,
+        math.inf,
+        0.0,
+        1.0,
+        1e-9,
+        3,
+        "fine",
+        True,
+        0.5,
+        "NumPy",
     )
     again = Record.from_json(record.to_json())
     assert again.test_error == 0.375
@@ -279,7 +292,7 @@ def test_damaged_files_are_named(tmp_path, experiment, kind):
         run_path(experiment, store, PATHS[0], stop)
     file = next(store.folder.rglob("00.json" if kind == "record" else "*.npz"))
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(DataError, match="delete it") as caught:
+    with pytest.raises(DataError, match="is damaged; delete it") as caught:
         # from a worker, or from here
         run(experiment, store, PATHS[:1], 2 if kind == "record" else 1, ignore)
     assert caught.value.path == file

@@ -14,7 +14,7 @@ from fitzpatrick.experiments.text import number, signed
 
 def record(alpha, dev, test, converged=True):
     errors = np.asarray(test, dtype=np.float32)
-    return Record(alpha, dev, errors, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0, "NumPy")
+    return Record(alpha, dev, errors, 0.5, 0.7, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0, "NumPy")
 
 
 def make(name, offset, n=400, seeds=2, tightness=None):

@@ -15,6 +15,9 @@ from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.sets import ConvexSet
 from tests.helpers import TEST_ALL, scores, targets
 
+# before JAX 0.8 it was an experiment
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+
 NAMES = fp.loss_names()
 LINKS = list(regularizers_by_name())
 SIMPLEX = [name for name in NAMES if fp.get_loss(name).regularizer.domain.has_labels]

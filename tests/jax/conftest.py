@@ -1,19 +1,13 @@
-import importlib.util
-
+import jax
 import pytest
 
-if importlib.util.find_spec("jax") is None:
-    collect_ignore_glob = ["*"]  # nothing here can run without JAX
-else:
-    import jax
-
-    from .cases import TEST_ALL, forget
+from .cases import TEST_ALL, enable_x64, forget
 
 
 @pytest.fixture(autouse=True)
 def _double_precision():
     """float64 is there to be asked for, whatever the rest of the suite has set."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -93,6 +93,7 @@ def test_batches_over_two_devices():
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "sharded"

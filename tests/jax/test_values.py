@@ -21,6 +21,7 @@ from .cases import (
     K,
     N,
     draw,
+    enable_x64,
     evaluate,
     function,
 )
@@ -205,7 +206,7 @@ def test_half_precision_is_computed_in_float32(name, dtype):
 
 def test_without_x64_numpy_doubles_become_float32():
     y, theta = draw("logistic")
-    with jax.enable_x64(False):
+    with enable_x64(False):
         out = jax.jit(fj.logistic_loss)(theta, y)
         labeled = jax.jit(fj.logistic_loss_with_integer_labels)(theta, np.arange(N) % K)
     assert out.dtype == labeled.dtype == jnp.float32

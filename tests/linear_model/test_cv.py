@@ -371,3 +371,13 @@ def test_scores_that_cannot_be_compared_are_an_error(score: float) -> None:
     X, Y = problem()
     with pytest.raises(ValueError, match=r"gave no finite score for alphas \[0.01, 1.0, 10"):
         ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=lambda *_: score).fit(X, Y)
+
+
+def test_a_fit_without_tightnesses_forgets_those_of_the_one_before() -> None:
+    X = features()
+    Y = targets("fitzpatrick_sparsemax", X)
+    model = ProportionRegressorCV("fitzpatrick_sparsemax", [1.0], tightnesses=[0, 1], cv=2)
+    assert hasattr(model.fit(X, Y), "tightnesses_")
+    model.set_params(tightnesses=None).fit(X, Y)
+    assert not hasattr(model, "tightnesses_")
+    assert model.scores_.shape == (2, 1)

@@ -1,18 +1,63 @@
-"""The same problem on a PyTorch device, here the CPU, against NumPy."""
+"""Features of other array libraries, on their device, against NumPy.
+
+These are PyTorch on the CPU and on CUDA, and the strict implementation of the array-API standard.
+"""
 
 import math
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
+import sklearn
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from fitzpatrick.linear_model import _device, fit_path
+import fitzpatrick as fp
+from fitzpatrick import metrics
+from fitzpatrick._array import to_numpy
+from fitzpatrick.experiments.devices import describe_device, find_device, on_device
+from fitzpatrick.linear_model import (
+    FitzpatrickClassifier,
+    FitzpatrickClassifierCV,
+    ProportionRegressor,
+    ProportionRegressorCV,
+    _blocks,
+    _objective,
+    fit_path,
+)
 from fitzpatrick.linear_model._base import Data
-from fitzpatrick.linear_model._device import device_problem, find_device
-from fitzpatrick.linear_model._problem import FitSettings
+from fitzpatrick.linear_model._settings import FitSettings
 from fitzpatrick.losses import get_loss
 
+from .data import features, targets
+
+torch = pytest.importorskip("torch")
+needs_strict = pytest.mark.skipif(
+    find_spec("array_api_strict") is None, reason="needs array-api-strict"
+)
+
+
+def as_strict(array: Any) -> Any:
+    """Arrays that can do what the standard says and no more, on a device that NumPy cannot read."""
+    import array_api_strict
+
+    return array_api_strict.asarray(array, device=array_api_strict.Device("device1"))
+
+
+MAKERS = {
+    "torch": torch.asarray,
+    "strict": as_strict,
+    "cuda": lambda array: torch.asarray(array, device="cuda"),
+}
+LIBRARIES = [
+    "torch",
+    pytest.param("strict", marks=needs_strict),
+    pytest.param(
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+    ),
+]
 LOSSES = (
     ("logistic", None),
     ("fitzpatrick_logistic", None),
@@ -21,8 +66,10 @@ LOSSES = (
     ("fitzpatrick_sparsemax", 2.0),
     ("entmax15", None),
 )
-OTHERS = (("fitzpatrick_entmax15", None), ("perceptron", None), ("squared", None))
-OTHERS += (("sigmoid", None), ("fitzpatrick_sigmoid", 0.5))
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+WEIGHTS = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
 
 
 @pytest.fixture(autouse=True)
@@ -34,77 +81,256 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def problems(loss, k, *, intercept=True, standardize=True, make=np.asarray, tol=1e-10):
-    """One problem by NumPy and by PyTorch on the CPU."""
-    generator = np.random.default_rng(k)
-    X = generator.normal(size=(70, 6)) @ generator.normal(size=(6, 6))
-    Y = generator.dirichlet(np.full(k, 0.4), size=70)
-    Y[Y < 0.1] = 0
-    Y /= Y.sum(axis=1, keepdims=True)
-    settings = FitSettings(get_loss(*loss), intercept, standardize, tol=tol, n_threads=1)
-    data = Data(make(X), Y, k, None, binary=False)
-    return data.problem(settings, data.design(settings)), device_problem(data, settings, "cpu")
+@pytest.fixture
+def dispatch(monkeypatch):
+    """What users turn on; scikit-learn asks for SciPy's variable, which nothing here needs."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        yield
 
 
-@pytest.mark.parametrize("k", [4, 12])  # with the exact and with the mean curvature of the rows
-@pytest.mark.parametrize("loss", LOSSES + OTHERS)
-def test_value_gradient_and_curvature(loss, k):
-    points = []
-    parameters, direction = np.random.default_rng(1).normal(size=(2, 7, k))
-    for problem in problems(loss, k):
-        objective, design = problem.objective.with_alpha(0.3), problem.design
-        point = objective.evaluate(design.place(parameters))
-        product, precondition = objective.curvature(point)
-        points.append(
-            (
-                np.asarray(point.value),
-                design.fetch(point.gradient),
-                design.fetch(product(design.place(direction))),
-                design.fetch(precondition(design.place(direction))),
-                objective.scales(point),
-            )
-        )
-    for expected, found in zip(*points, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+def assert_same_place(array: Any, like: Any) -> None:
+    assert type(array) is type(like)
+    assert array.device == like.device
+
+
+# Both stop at gradients of 1e-11 of that at zero, where the curvature is at least alpha = 3. The
+# strict library takes long for each operation, whatever its size: a strong penalty needs few.
+OPTIONS: dict[str, Any] = {"tol": 1e-11, "standardize": True}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_regressors_of_every_loss(name, library, dispatch) -> None:
+    make = MAKERS[library]
+    y = targets(name, X)
+    expected = ProportionRegressor(name, alpha=3.0, **OPTIONS).fit(X, y, WEIGHTS)
+    model = ProportionRegressor(name, alpha=3.0, **OPTIONS).fit(make(X), make(y), make(WEIGHTS))
+    for attribute in ("coef_", "intercept_"):
+        found = getattr(model, attribute)
+        assert_same_place(found, make(X))
+        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-8)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+    prediction = model.predict(make(X))
+    assert_same_place(prediction, make(X))
+    np.testing.assert_allclose(to_numpy(prediction), expected.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    "name", [name for name in fp.loss_names() if get_loss(name).regularizer.domain.has_labels]
+)
+def test_classifiers_of_every_loss(name, library, dispatch) -> None:
+    make = MAKERS[library]
+    y = 10 * (LABELS if library == "cuda" or not name.startswith("fitzpatrick") else LABELS % 2)
+    expected = FitzpatrickClassifier(name, alpha=3.0, class_weight="balanced", **OPTIONS).fit(X, y)
+    model = FitzpatrickClassifier(name, alpha=3.0, class_weight="balanced", **OPTIONS)
+    model.fit(make(X), make(y))
+    np.testing.assert_allclose(to_numpy(model.coef_), expected.coef_, atol=1e-8)
+    for method in ("predict", "predict_proba", "decision_function"):
+        found = getattr(model, method)(make(X))
+        assert_same_place(found, make(X))
+        np.testing.assert_allclose(to_numpy(found), getattr(expected, method)(X), atol=1e-6)
+    assert_same_place(model.classes_, make(X))
+    # PyTorch's mean of right and wrong is a float32
+    assert model.score(make(X), make(y)) == pytest.approx(expected.score(X, y), abs=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_labels_of_words_stay_words(library, dispatch) -> None:
+    make, words = MAKERS[library], np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
+    model = FitzpatrickClassifier(alpha=3.0).fit(make(X), words)
+    expected = FitzpatrickClassifier(alpha=3.0).fit(X, words)
+    np.testing.assert_array_equal(model.predict(make(X)), expected.predict(X))
+    assert_same_place(model.predict_log_proba(make(X)), make(X))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("cls", "y", "scoring"),
+    [(ProportionRegressorCV, Y, None), (FitzpatrickClassifierCV, LABELS, "jensen_shannon")],
+    ids=["regressor", "classifier"],
+)
+def test_searches(cls, y, scoring, library, dispatch) -> None:
+    make = MAKERS[library]
+    parameters = {"alphas": [10.0, 100.0], "tightnesses": [0.0, 1.0], "cv": 2, "scoring": scoring}
+    model = cls("fitzpatrick_sparsemax", **parameters, **OPTIONS)
+    expected = clone(model).fit(X, y, np.ones(len(X)))
+    model.fit(make(X), make(y), make(np.ones(len(X))))
+    for attribute in ("alpha_", "tightness_"):
+        assert getattr(model, attribute) == getattr(expected, attribute)
+    for attribute in ("scores_", "coef_"):
+        found = getattr(model, attribute)
+        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-8)
+        assert_same_place(found, make(X))
+
+
+def test_dev_sets_and_warm_starts(dispatch) -> None:
+    model = ProportionRegressorCV(alphas=[0.1, 10.0])
+    rows = torch.asarray(X), torch.asarray(Y)
+    model.fit(*rows, dev=(rows[0][:20], rows[1][:20], torch.ones(20)))
+    expected = ProportionRegressorCV(alphas=[0.1, 10.0]).fit(X, Y, dev=(X[:20], Y[:20]))
+    assert model.alpha_ == expected.alpha_
+    again = ProportionRegressor(warm_start=True).fit(*rows)
+    assert again.fit(*rows).n_iter_ == 0
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_float32_stays_float32(library, dispatch) -> None:
+    make, x = MAKERS[library], X.astype(np.float32)
+    model = ProportionRegressor("sparsemax", alpha=3.0, standardize=True)
+    expected = clone(model).fit(x, Y, WEIGHTS)
+    model.fit(make(x), make(Y), make(WEIGHTS))
+    assert str(model.predict(make(x)).dtype).endswith("float32")
+    np.testing.assert_allclose(to_numpy(model.coef_), expected.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("intercept", "standardize", "make"),
-    [(True, True, np.asarray), (False, False, sparse.csr_array)],
+    ("n", "d", "weights"), [(60, 5, None), (60, 5, WEIGHTS), (20, 40, None)], ids=str
 )
-@pytest.mark.parametrize("loss", LOSSES)
-def test_optimum(loss, intercept, standardize, make):
-    by_numpy, by_torch = problems(loss, 5, intercept=intercept, standardize=standardize, make=make)
-    start = None
-    for alpha in (10.0, 1.0, 0.3):
-        expected, found = by_numpy.fit(alpha, start), by_torch.fit(alpha, start)
-        np.testing.assert_allclose(found.coef, expected.coef, atol=1e-9)
-        np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-9)
-        assert found.objective == pytest.approx(expected.objective, rel=1e-12)
-        assert found.status.converged
-        start = expected.coef, expected.intercept
+@pytest.mark.parametrize("constant", [False, True])
+def test_designs_are_numpys(n, d, weights, constant) -> None:
+    """Scaling, rotation and spectrum; the directions are those of NumPy but for their signs."""
+    x = features(n, d)
+    if constant:
+        x[:, 2] = 7.0
+    settings = FitSettings(get_loss("logistic"), standardize=True)
+    weights = None if weights is None else weights + 1
+    y = np.full((n, 3), 1 / 3)
+    designs = [
+        Data(form(x), y, 3, weights, binary=False).design(settings)
+        for form in (np.asarray, torch.asarray)
+    ]
+    np.testing.assert_allclose(designs[1].scaling.shift, designs[0].scaling.shift, rtol=1e-13)
+    np.testing.assert_allclose(designs[1].scaling.scale, designs[0].scaling.scale, rtol=1e-13)
+    np.testing.assert_allclose(designs[1].spectrum, designs[0].spectrum, rtol=1e-9, atol=1e-12)
+
+
+def test_without_dispatch_tensors_are_as_in_scikit_learn() -> None:
+    rows = torch.asarray(X), torch.asarray(LABELS)
+    assert isinstance(LogisticRegression().fit(*rows).predict(rows[0]), np.ndarray)
+    model = FitzpatrickClassifier().fit(*rows)
+    assert isinstance(model.predict(rows[0]), np.ndarray)
+    assert isinstance(model.coef_, np.ndarray)
+    np.testing.assert_array_equal(model.coef_, FitzpatrickClassifier().fit(X, LABELS).coef_)
+
+
+def test_predictions_need_the_place_of_the_fit(dispatch) -> None:
+    model = ProportionRegressor().fit(torch.asarray(X), torch.asarray(Y))
+    with pytest.raises(
+        ValueError,
+        match=r"predict\(\) must use the same namespace and the same device as that of fit",
+    ):
+        model.predict(X)
+    with pytest.raises(
+        ValueError,
+        match=r"predict\(\) must use the same namespace and the same device as that of fit",
+    ):
+        ProportionRegressor().fit(X, Y).predict(torch.asarray(X))
+
+
+def test_arrays_that_cannot_be_written_to(dispatch) -> None:
+    jax = pytest.importorskip("jax")
+    x, y = jax.numpy.asarray(X), jax.numpy.asarray(Y)
+    with pytest.raises(TypeError, match=r"can be changed in place; use np\.asarray\(X\)"):
+        ProportionRegressor().fit(x, y)
+    expected = ProportionRegressor().fit(np.asarray(x), np.asarray(y))
+    (found,) = fit_path(x, y, "fitzpatrick_logistic", [1.0]).models
+    np.testing.assert_array_equal(found.coef.astype(x.dtype), expected.coef_)
+
+
+def test_tensors_that_require_gradients(dispatch) -> None:
+    x = torch.asarray(X).requires_grad_()
+    model = ProportionRegressor().fit(x, torch.asarray(Y))
+    assert not model.coef_.requires_grad
+    assert not model.predict(x).requires_grad
+
+
+def test_bad_tensors(dispatch) -> None:
+    x, y = torch.asarray(X), torch.asarray(Y)
+    for bad, message in ((x * math.nan, "Input X contains NaN"), (x * 1e200, "sums of squares")):
+        with pytest.raises(ValueError, match=message):
+            ProportionRegressor().fit(bad, y)
+        with pytest.raises(ValueError, match=message):
+            fit_path(bad, y, "logistic", [1.0])
+    with pytest.raises(ValueError, match="in row 0 it sums to 2, not 1"):
+        ProportionRegressor().fit(x, 2 * y)
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        fit_path(x[0], y, "logistic", [1.0])
+
+
+def test_metrics_of_tensors() -> None:
+    uniform = np.full_like(Y, 0.25)
+    for name in ("chebyshev", "squared_error"):
+        metric = getattr(metrics, name)
+        assert metric(torch.asarray(Y), torch.asarray(uniform)) == metric(Y, uniform)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_paths_of_labels_and_of_their_rows(library, weighted) -> None:
+    make, rows = MAKERS[library], np.eye(4)[LABELS]
+    options = {"tightness": 0.5, "sample_weight": WEIGHTS if weighted else None, "tol": 1e-11}
+    expected = fit_path(X, LABELS, "fitzpatrick_logistic", [10.0, 1.0], **options)
+    for y in (LABELS, sparse.csr_array(rows)) if weighted else (make(rows),):
+        found = fit_path(make(X), y, "fitzpatrick_logistic", [10.0, 1.0], **options)
+        np.testing.assert_allclose(found.coefs, expected.coefs, atol=1e-8)
+        np.testing.assert_allclose(found.intercepts, expected.intercepts, atol=1e-8)
+        assert all(isinstance(model.coef, np.ndarray) for model in found.models)
+
+
+def test_paths_in_another_precision() -> None:
+    path = fit_path(torch.asarray(X), Y, "logistic", [1.0], dtype=np.float32)
+    expected = fit_path(X.astype(np.float32), Y, "logistic", [1.0])
+    np.testing.assert_allclose(path.coefs, expected.coefs, atol=1e-4)
+
+
+# Blocks of the preconditioner: PyTorch alone has them
+
+
+def torch_problem(loss, *, intercept=True, tol=1e-10):
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(70, 6)) @ generator.normal(size=(6, 6))
+    y = generator.dirichlet(np.full(5, 0.4), size=70)
+    y[y < 0.1] = 0
+    y /= y.sum(axis=1, keepdims=True)
+    settings = FitSettings(
+        get_loss(*loss), fit_intercept=intercept, standardize=True, tol=tol, n_threads=1
+    )
+    problems = []
+    for form in (np.asarray, torch.asarray):
+        data = Data(form(x), y, 5, None, binary=False)
+        problems.append(data.problem(settings, data.design(settings)))
+    return problems
+
+
+def set_block_cost(monkeypatch, cost):
+    monkeypatch.setattr(
+        _objective,
+        "block_cost",
+        lambda matrix, n_scores: cost if torch.is_tensor(matrix) else math.inf,
+    )
 
 
 @pytest.fixture
 def cheap_blocks(monkeypatch):
     """Blocks of the preconditioner from the second Newton step on, and how often they are made."""
     made = []
-    whole = _device.DeviceDesign.block_inverse
 
-    def counted(self, curvature, ridge):
+    def counted(matrix, curvature, ridge):
         made.append(curvature.shape)
-        return whole(self, curvature, ridge)
+        return _blocks.block_inverse(matrix, curvature, ridge)
 
-    monkeypatch.setattr(_device.DeviceDesign, "block_cost", 0.0)
-    monkeypatch.setattr(_device.DeviceDesign, "block_inverse", counted)
-    monkeypatch.setattr(_device, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
+    set_block_cost(monkeypatch, 0.0)
+    monkeypatch.setattr(_objective, "block_inverse", counted)
+    monkeypatch.setattr(_blocks, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", [*LOSSES, ("sigmoid", None)])
-def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks):
-    by_numpy, by_torch = problems(loss, 5, intercept=intercept, tol=1e-10)
+def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks) -> None:
+    by_numpy, by_torch = torch_problem(loss, intercept=intercept)
     expected, found = by_numpy.fit(0.01), by_torch.fit(0.01)
     assert cheap_blocks or found.n_iter == 1
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-8)
@@ -114,8 +340,8 @@ def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks):
 
 def block_preconditioner(name, alpha):
     """Hessian products and the inverse of the blocks at some point, on NumPy arrays."""
-    problem = problems((name,), 5)[1]
-    place, fetch = problem.design.place, problem.design.fetch
+    problem = torch_problem((name,))[1]
+    place = problem.design.place
     objective = problem.objective.with_alpha(alpha)
     point = objective.evaluate(place(np.random.default_rng(3).normal(size=(7, 5))))
     product, _ = objective.curvature(point)
@@ -123,10 +349,10 @@ def block_preconditioner(name, alpha):
     product, inverse = objective.curvature(point)
     objective._memory = objective._empty_memory()
     inverse = objective._inverse()
-    return lambda v: fetch(product(place(v))), lambda r: fetch(inverse(place(r)))
+    return lambda v: to_numpy(product(place(v))), lambda r: to_numpy(inverse(place(r)))
 
 
-def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks):
+def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> None:
     product, inverse = block_preconditioner("sigmoid", 0.1)
     v = np.random.default_rng(1).normal(size=(7, 5))
     np.testing.assert_allclose(inverse(product(v)), v, rtol=1e-5, atol=1e-5)
@@ -134,7 +360,7 @@ def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks):
 
 
 @pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax"])
-def test_blocks_of_coupled_classes(name, cheap_blocks):
+def test_blocks_of_coupled_classes(name, cheap_blocks) -> None:
     product, inverse = block_preconditioner(name, 0.1)
     assert cheap_blocks
     a, b = np.random.default_rng(1).normal(size=(2, 7, 5))
@@ -146,17 +372,17 @@ def test_blocks_of_coupled_classes(name, cheap_blocks):
     np.testing.assert_allclose(inverse(common), 10 * common, atol=1e-9)
 
 
-def test_blocks_save_products(monkeypatch):
+def test_blocks_save_products(monkeypatch) -> None:
     """Features of a weak penalty whose curvature differs from class to class."""
     generator = np.random.default_rng(0)
-    X = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
-    Y = np.eye(6)[np.argmax(X @ generator.normal(size=(20, 6)), axis=1)]
+    x = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
+    y = np.eye(6)[np.argmax(x @ generator.normal(size=(20, 6)), axis=1)]
     settings = FitSettings(get_loss("logistic"), fit_intercept=False, n_threads=1)
-    data = Data(X, Y, 6, None, binary=False)
+    data = Data(torch.asarray(x), y, 6, None, binary=False)
     products = []
     for cost in (math.inf, 0.0):
-        monkeypatch.setattr(_device.DeviceDesign, "block_cost", cost)
-        problem = device_problem(data, settings, "cpu")
+        set_block_cost(monkeypatch, cost)
+        problem = data.problem(settings, data.design(settings))
         products.append(0)
         scores = problem.design.scores
 
@@ -169,23 +395,27 @@ def test_blocks_save_products(monkeypatch):
     assert products[1] < 0.7 * products[0]
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_path_of_labels_and_of_their_rows(form, weighted):
-    generator = np.random.default_rng(0)
-    X, labels = generator.normal(size=(60, 4)), generator.integers(0, 3, 60)
-    weights = generator.integers(0, 3, 60).astype(float) if weighted else None
-    options = {"tightness": 0.5, "sample_weight": weights, "tol": 1e-10}
-    by_numpy = fit_path(X, labels, "fitzpatrick_logistic", [10.0, 1.0], **options)
-    for Y in (labels, form(np.eye(3)[labels])):
-        found = fit_path(form(X), Y, "fitzpatrick_logistic", [10.0, 1.0], device="cpu", **options)
-        np.testing.assert_allclose(found.coefs, by_numpy.coefs, atol=1e-8)
-        np.testing.assert_allclose(found.intercepts, by_numpy.intercepts, atol=1e-8)
+def test_blocks_cost_nothing_that_numpy_could_pay() -> None:
+    assert _blocks.block_cost(X, 4) == math.inf
+    assert _blocks.block_cost(torch.asarray(X), 4) < 20
+    assert _blocks.block_cost(torch.empty((1, 30000), device="meta"), 4) == math.inf
+
+
+# The command line's --device
 
 
 @pytest.mark.parametrize("name", ["cuda", "meta", "abacus"])
-def test_device_that_cannot_be_used(name):
+def test_device_that_cannot_be_used(name) -> None:
     if name == "cuda" and torch.cuda.is_available():
         pytest.skip("there is a GPU here")
     with pytest.raises(ValueError, match=f"PyTorch cannot use the device '{name}' here: "):
         find_device(name)
+
+
+def test_devices_in_words_and_features_on_them() -> None:
+    assert describe_device(None) == "NumPy"
+    assert describe_device("cpu") == "PyTorch cpu"
+    assert on_device(X, None) is X
+    for form in (np.asarray, sparse.csr_array):
+        placed = on_device(form(X), "cpu")
+        np.testing.assert_array_equal(placed.numpy(), X)

@@ -90,19 +90,19 @@ def test_every_metric_is_a_scorer(name: str) -> None:
 def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
     labels = Y.argmax(axis=1)  # of a problem so small that the default is one thread
     seen = []
-    evaluate, bind = _objective.Objective.evaluate, engines.bind
+    evaluate, bind = _objective.Objective.evaluate, engines.bind_like
 
     def spied_evaluate(self, parameters):
         blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
         seen.append({pool["num_threads"] for pool in blas})
         return evaluate(self, parameters)
 
-    def spied_bind(loss, y, n_classes, dtype, n_threads):
+    def spied_bind(loss, y, n_classes, like, n_threads):
         seen.append(n_threads)
-        return bind(loss, y, n_classes, dtype, n_threads)
+        return bind(loss, y, n_classes, like, n_threads)
 
     monkeypatch.setattr(_objective.Objective, "evaluate", spied_evaluate)
-    monkeypatch.setattr(engines, "bind", spied_bind)
+    monkeypatch.setattr(engines, "bind_like", spied_bind)
     FitzpatrickClassifier(n_threads=1, tol=0.1).fit(X, labels)
     assert seen[0] == 1
     assert len(seen) > 1

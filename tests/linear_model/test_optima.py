@@ -230,9 +230,10 @@ def test_rounded_targets_are_proportions(loss: str, dtype, form) -> None:
 def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted: bool) -> None:
     X = features() + offset
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
-    scaling = _design.measure(X, weights, center=center, standardize=False)
-    design = _design.SparseDesign(sparse.csr_array(X), weights, scaling, fit_intercept=center)
-    expected = np.average(np.square(X - scaling.shift), axis=0, weights=weights)
+    design = _design.make_design(
+        sparse.csr_array(X), weights, fit_intercept=center, standardize=False, n_scores=3
+    )
+    expected = np.average(np.square(X - design.scaling.shift), axis=0, weights=weights)
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 

@@ -15,7 +15,8 @@ from fitzpatrick.linear_model._binary import BinaryLoss, with_zero_score
 from fitzpatrick.linear_model._continuation import Extrapolation
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Memory
-from fitzpatrick.linear_model._problem import FitSettings, Problem
+from fitzpatrick.linear_model._problem import Problem
+from fitzpatrick.linear_model._settings import FitSettings
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import _newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import steihaug
@@ -190,7 +191,7 @@ def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
 
 
 def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> Problem:
-    settings = FitSettings(get_loss(loss), fit_intercept)
+    settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
     return data.problem(settings, data.design(settings))
 
 

@@ -2,7 +2,9 @@
 
     python tests/torch/compile_kernels.py logistic sparsemax --all
 
-A line ends with the registers of a thread and the bytes that it spills, where Triton brings a tool
+Machine code takes seconds a kernel. Without ``--all`` a few typical kernels become machine code,
+and every form is translated to Triton's intermediate language, which checks types and shapes. A
+line ends with the registers of a thread and the bytes that it spills, where Triton brings a tool
 that tells.
 """
 
@@ -14,9 +16,11 @@ from pathlib import Path
 
 import torch
 import triton
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.compiler import ASTSource, make_backend
 
+from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
@@ -27,6 +31,7 @@ KINDS = {
     torch.float64: "fp64",
 }
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
+H100 = GPUTarget("cuda", 90, 32)
 
 
 def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
@@ -48,26 +53,45 @@ def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
     )
 
 
-def compile_problem(given):
-    """What a launch would compile."""
-    plan = plan_for(given)
-    kernel, kind = plan.kernel, KINDS[given.dtype]
-    working = "*fp64" if given.dtype == torch.float64 else "*fp32"
-    target = {"labels": "*i64", "rows": f"*{kind}"}.get(given.target, working)
-    types = {"theta": f"*{kind}", "gradient": f"*{kind}", "target": target, "labels": "*i64"}
-    types |= {"scale": "*i32" if given.scale == "counted" else working}
-    types |= {"value": working, "mix": working, "tolerance": "fp32", "tightness": "fp64"}
+def source_of(given):
+    """What a launch would compile, and with which options."""
+    kind, working = KINDS[given.dtype], "*fp64" if given.dtype == torch.float64 else "*fp32"
+    types = {"target": {"labels": "*i64", "rows": f"*{kind}"}.get(given.target, working)}
+    types |= {"labels": "*i64", "scale": "*i32" if given.scale == "counted" else working}
+    return source_of_plan(plan_for(given), given.dtype, types, given.k % (16 * given.lanes) == 0)
+
+
+def source_of_plan(plan, dtype, types, is_even):
+    """The same for tensors of a dtype, but for those whose types are given."""
+    kernel, kind = plan.kernel, KINDS[dtype]
+    working = "*fp64" if dtype == torch.float64 else "*fp32"
+    names = ("theta", "gradient", "out", "p", "upstream", "target", "weight", "pos_weight")
+    types = dict.fromkeys(names, f"*{kind}") | {"mask": "*u8", "alpha": "*fp64"} | types
+    types |= dict.fromkeys(("value", "mix", "by_alpha"), working)
+    types |= {"tolerance": "fp32", "tightness": "fp64", "beta": "fp64"}
     signature = {name: types.get(name, "i32") for name in kernel.arg_names}
     signature["o"] = "constexpr"
     # tensors and even widths are multiples of 16 in a launch
     aligned = [name for name in kernel.arg_names if signature[name].startswith("*")]
-    if given.k % (16 * given.lanes) == 0:
+    if is_even:
         aligned += ["n", "groups", "theta_groups", "target_groups"]
     places = [i for i, name in enumerate(kernel.arg_names) if name in aligned]
     attributes = {(i,): [["tt.divisibility", 16]] for i in places}
     source = ASTSource(kernel, signature, {"o": plan.constants["o"]}, attributes)
     options = {name: value for name, value in plan.constants.items() if name != "o"}
-    return triton.compile(source, GPUTarget("cuda", 90, 32), {**options, "enable_fp_fusion": True})
+    return source, {**options, "enable_fp_fusion": True}
+
+
+def translate(source, options):
+    """The kernel in Triton's intermediate language, as ``triton.compile`` begins."""
+    backend = make_backend(H100)
+    options = backend.parse_options({**options, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    functions = backend.get_codegen_implementation(options)
+    module = source.make_ir(H100, options, functions, backend.get_module_map(), context)
+    assert module.verify()
 
 
 def usage(compiled):
@@ -84,9 +108,26 @@ def usage(compiled):
     return f"{found['REG']} registers, {found['STACK']} bytes spilled"
 
 
+def typical(omega):
+    """One of each kind of kernel."""
+    if not SPECS[omega].takes_rows:
+        yield problem(omega, 0.5, "labels", 1000, torch.float32)
+        return
+    yield problem(omega, 0.5, "rows", 32768, torch.bfloat16)
+    yield problem(omega, 1.0, "rows", 256, torch.float32)
+    yield problem(omega, 0.5, "labels", 256, torch.float32)
+    yield problem(omega, 0.5, "labels", 50257, torch.float32, peel=True)
+    yield problem(omega, 0.5, "labels", 32, torch.float32, inner=4096)
+    yield problem(omega, 0.0, "labels", 300, torch.float64)
+
+
 def few(omega):
     """Every mode, and every form of rows and targets, once."""
     single, half, double = torch.float32, torch.bfloat16, torch.float64
+    if not SPECS[omega].takes_rows:
+        for c, dtype in itertools.product((0.0, 0.5), (single, half, double)):
+            yield problem(omega, c, "labels", 1000, dtype)
+        return
     modes = {SPECS[omega].mode(c, False): c for c in TIGHTNESSES}
     for c in modes.values():
         yield problem(omega, c, "rows", 32768, half)
@@ -105,6 +146,9 @@ def few(omega):
 
 def everything(omega):
     """All modes in all dtypes and forms."""
+    if not SPECS[omega].takes_rows:
+        yield from few(omega)
+        return
     for dtype, c in itertools.product(KINDS, TIGHTNESSES):
         for k, target in itertools.product((256, 1000, 1024, 32768, 50257), ("labels", "rows")):
             yield problem(omega, c, target, k, dtype)
@@ -115,17 +159,66 @@ def everything(omega):
                 yield problem(omega, c, target, k, dtype)
 
 
+def describe(given):
+    form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
+    return f"{given.omega} {given.mode} {given.target} {given.k} {KINDS[given.dtype]} {form}"
+
+
+def links():
+    """(name, plan, dtype) of links and their backward pass."""
+    shapes = [(1024, 0), (64, 0), (32768, 0), (32, 4096)]
+    dtypes = [torch.float32, torch.bfloat16, torch.float64]
+    for (k, inner), dtype, power in itertools.product(shapes, dtypes, (0, 1, 2)):
+        lanes = 1 if inner else 16 // dtype.itemsize
+        for masked, backward in ((False, False), (True, False), (False, True)):
+            careful = power == 0 and dtype == torch.float32
+            rows = link_launch._Rows(
+                power, k, inner, dtype, lanes, careful, masked, backward and power == 0, backward
+            )
+            what = "backward" if backward else "masked" if masked else "forward"
+            name = f"link {power} {k} {inner} {KINDS[dtype]} {what}"
+            yield name, link_launch._plan_for(rows), dtype
+
+
+def entries():
+    """(name, plan, dtype) of entry-wise losses."""
+    for kernel, mode, dtype in itertools.product(
+        ("sigmoid", "poisson", "clipped:-inf:inf", "clipped:0.0:1.0"),
+        ("other", "zero", "one"),
+        (torch.float32, torch.bfloat16, torch.float64),
+    ):
+        call = entry_launch.EntryCall(kernel, 0.0, dtype != torch.float64)
+        plan = entry_launch._plan_for(call, mode, dtype, True, kernel == "sigmoid")
+        yield f"{kernel} {mode} {KINDS[dtype]}", plan, dtype
+
+
+def problems(omega, every):
+    """(name, source and options, whether to compile it and not only to translate it)."""
+    if omega in ("links", "entries"):
+        for i, (name, plan, dtype) in enumerate((links if omega == "links" else entries)()):
+            # in the normal run three are compiled, and a third of the others translated
+            if every or i < 3 or i % 3 == 0:
+                yield name, source_of_plan(plan, dtype, {}, True), every or i < 3
+        return
+    for given in dict.fromkeys((everything if every else typical)(omega)):
+        yield describe(given), source_of(given), True
+    for given in dict.fromkeys(() if every else few(omega)):
+        yield describe(given), source_of(given), False
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("omega", nargs="+", choices=list(SPECS))
+    parser.add_argument("omega", nargs="+", choices=[*SPECS, "links", "entries"])
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:
-        for given in dict.fromkeys((everything if arguments.all else few)(omega)):
-            form = f"columns of {given.inner}" if given.inner else "peel" if given.peel else ""
-            kind = KINDS[given.dtype]
-            print(omega, given.mode, given.target, given.k, kind, form, end=" ", flush=True)
-            print(usage(compile_problem(given)), flush=True)
+        for name, (source, options), is_compiled in problems(omega, arguments.all):
+            print(name, end=" ", flush=True)
+            if is_compiled:
+                print(usage(triton.compile(source, H100, options)), flush=True)
+            else:
+                translate(source, options)
+                print("translated", flush=True)
     print("done")
 
 

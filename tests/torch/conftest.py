@@ -9,15 +9,17 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from interpreter import patch_language_once
+from interpreter import speed_up_interpreter
 
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.losses import regularizers_by_name
 
-patch_language_once()
+speed_up_interpreter()
 
 # the wide version of the tests: every loss where one of each kind takes the same path
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
+# other inputs than usual
+TEST_SEED = int(os.environ.get("FITZPATRICK_TEST_SEED") or "0")
 CLASS_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.domain.has_labels]
 ENTRY_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.is_entrywise]
 LINKS = sorted(regularizers_by_name())
@@ -44,7 +46,7 @@ def targets_like(name: str, theta: torch.Tensor, generator: torch.Generator) -> 
 
 @pytest.fixture
 def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(20241)
+    return torch.Generator().manual_seed(20241 + TEST_SEED)
 
 
 @pytest.fixture

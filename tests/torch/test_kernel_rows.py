@@ -7,10 +7,10 @@ import torch
 from fitzpatrick import FitzpatrickLoss
 from fitzpatrick.engines import CoreLoss
 from fitzpatrick.engines.table import find_kernel
-from fitzpatrick.linear_model._device import KernelLoss
 from fitzpatrick.losses import regularizers_by_name
 
-pytest.importorskip("triton", reason="the kernels need the package triton")
+bound = pytest.importorskip("fitzpatrick.engines.triton.bound", reason="needs the package triton")
+KernelLoss = bound.KernelLoss
 # the interpreter computes with NumPy, which warns where a GPU does not
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -40,10 +40,10 @@ def test_kernels_compute_what_the_core_does(name, k, tightness):
     )
     loss = FitzpatrickLoss(regularizers_by_name()[name], tightness)
     results = []
-    for bound in (KernelLoss(loss, y, KERNELS[name]), CoreLoss(loss, y)):
+    for one in (KernelLoss(loss, y, KERNELS[name]), CoreLoss(loss, y)):
         out = torch.empty(20, dtype=torch.float64, device=device), torch.empty_like(theta)
-        hessian = bound.hessian_operator(theta)
-        results.append((*bound.value_and_gradient(theta, out), bound.y_star(theta), hessian(v)))
+        hessian = one.hessian_operator(theta)
+        results.append((*one.value_and_gradient(theta, out), one.y_star(theta), hessian(v)))
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 

@@ -281,5 +281,5 @@ def test_operators_pass_opcheck(name, dtype, grad, scores, generator):
             OPERATORS.gradient.default, (x, target, scale.requires_grad_(grad), *options)
         )
         inputs = (x.detach(), target, scale.detach(), v.requires_grad_(grad))
-        torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, *options))
+        torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, omega, 0.7, -100, *more))
     torch.library.opcheck(OPERATORS.link.default, (x, omega))

@@ -12,8 +12,13 @@ triton = pytest.importorskip("triton", reason="the kernels need the package trit
 if "nvidia" not in triton.backends.backends:
     pytest.skip("this Triton has no NVIDIA backend", allow_module_level=True)
 
+# far beyond what it takes on a busy machine, but not for ever
+MAX_SECONDS = 3600
 
-@pytest.mark.parametrize("omega", ["logistic", "sparsemax", "entmax15"])
+
+@pytest.mark.parametrize(
+    "omega", ["logistic", "sparsemax", "entmax15", "tsallis", "links", "entries"]
+)
 def test_kernels_compile(omega, tmp_path):
     # a process of its own: not interpreted, and a compiler that crashes takes it along
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
@@ -21,8 +26,10 @@ def test_kernels_compile(omega, tmp_path):
     script = Path(__file__).with_name("compile_kernels.py")
     everything = ["--all"] if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else []
     command = [sys.executable, str(script), omega, *everything]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=MAX_SECONDS
+    )
     lines = run.stdout.splitlines() or ["nothing"]
     assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
     assert lines[-1] == "done"
-    assert len(lines) > 10
+    assert len(lines) > 5

@@ -138,8 +138,8 @@ def test_asking_for_what_is_not_there_raises(monkeypatch):
     with pytest.raises(ValueError, match=r"no Triton kernel for the losses of Indicator\("):
         F.perceptron_loss(x, labels, engine="triton")
     tsallis = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))
-    with pytest.raises(ValueError, match=r"of Tsallis\(alpha=1.3\); there is one for those of Neg"):
-        F.loss_function(tsallis)(x, labels, engine="triton")
+    with pytest.raises(ValueError, match=r"of Tsallis\(alpha=1.3\) at proportions; there is one"):
+        F.loss_function(tsallis)(x, torch.full((2, 3), 1 / 3), engine="triton")
     monkeypatch.setattr(_engine, "_IS_INTERPRETED", False)
     with pytest.raises(ValueError, match="needs scores on a CUDA device, got cpu"):
         F.logistic_loss(x, labels, engine="triton")

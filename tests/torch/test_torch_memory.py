@@ -12,13 +12,18 @@ pytest.importorskip("triton", reason="the kernels need the package triton")
 if sys.platform != "linux":
     pytest.skip("memory is guarded by a call of Linux", allow_module_level=True)
 
+# far beyond what it takes on a busy machine, but not for ever
+MAX_SECONDS = 3600
+
 
 @pytest.mark.parametrize("omega", ["logistic", "sparsemax", "entmax15"])
 def test_kernels_stay_inside_of_their_tensors(omega):
     script = Path(__file__).with_name("guard_pages.py")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     command = [sys.executable, "-W", "ignore", str(script), omega]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=MAX_SECONDS
+    )
     lines = run.stdout.splitlines() or ["nothing"]
     assert run.returncode == 0, f"failed at {lines[-1]}:\n{run.stderr[-2000:]}"
     assert lines[-1] == "done"

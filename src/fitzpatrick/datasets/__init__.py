@@ -20,7 +20,7 @@ from .columns import Columns
 from .csv_table import read_csv
 from .libsvm import read_libsvm
 from .options import ReadOptions
-from .readers import read_inputs, read_table
+from .readers import frame_features, read_cells, read_inputs, read_table
 
 __all__ = [
     "DATASETS",
@@ -38,8 +38,10 @@ __all__ = [
     "UnavailableError",
     "cache_folder",
     "dataset_names",
+    "frame_features",
     "load_dataset",
     "read_arff",
+    "read_cells",
     "read_csv",
     "read_inputs",
     "read_label_names",

@@ -24,6 +24,7 @@ _CHUNK_CELLS = 50_000  # at a time, so that they stay in the cache
 _MIN_CHUNK_ROWS = 50  # unless that is more than the next number: 100 MB
 _MAX_CHUNK_CELLS = 2_000_000
 _SHOWN_LINES = 5
+_MAX_FIELD = 1 << 17  # characters
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ def _records(
     )
     while True:
         state[0], state[2] = 0, False
+        limit = csv.field_size_limit(_MAX_FIELD)  # of all readers; others may have raised it
         try:
             fields = next(reader)
         except StopIteration:
@@ -206,10 +208,14 @@ def _records(
             if "unexpected end" in str(error) or "field limit" in str(error):
                 problem = "a quote that begins in this row is not closed"
                 if last == first:
-                    problem = "a field of more than 131072 characters, or a quote is not closed"
+                    problem = (
+                        f"a field of more than {_MAX_FIELD} characters, or a quote is not closed"
+                    )
             else:
                 problem = f"not CSV ({error}); quotes within a quoted field are doubled"
             raise DataError(problem, path, first) from None
+        finally:
+            csv.field_size_limit(limit)
         if separator == " " and len(fields) > 1 and not fields[-1]:
             fields.pop()  # a space at the end of the line
         yield Record(fields, state[0], bool(state[2]))

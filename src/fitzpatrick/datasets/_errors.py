@@ -18,8 +18,8 @@ class DataError(ValueError):
         problem: what is wrong, and what can be changed in the file.
         path: the file.
         line: its line, counted from 1, or None where the fault has no line.
-        advice: options of the reader that help, or None. Callers without these options leave it
-            out: :meth:`without_advice`.
+        advice: options of the command line that help, or None. Commands without these options
+            leave it out: :meth:`without_advice`.
 
     Example:
         >>> print(DataError("no value", Path("a.csv"), 3, "--missing drop leaves such rows out"))

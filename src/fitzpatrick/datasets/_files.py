@@ -1,12 +1,22 @@
 """Files that are either complete or not there: written beside the target, synced, renamed."""
 
 import errno
+import glob
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # on Windows, where nobody can remove a file that is open
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.part")
 
 
 @contextmanager
@@ -17,7 +27,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     is. Errors of the file system name ``path``.
     """
     target = path.resolve()
-    temporary = None
+    temporary, lock = None, None
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -25,13 +35,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+        remove_leftovers(target.parent, target.name)
+        temporary, lock = _new_file(target)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
+        if fcntl is None:
+            lock.close()  # an open file cannot be renamed there
         temporary.replace(target)
         sync_folder(target.parent)
     except OSError as error:
@@ -39,6 +50,56 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+        if lock is not None:
+            lock.close()
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove temporary files of processes that were killed while they wrote.
+
+    Those of a process that still runs are locked, and stay.
+
+    Args:
+        folder: where they are; without a name, or below it.
+        name: of the file that was written; by default every one.
+    """
+    found = folder.glob(f".{glob.escape(name)}.*.part") if name else folder.rglob(".*.part")
+    for file in found:
+        if not _TEMPORARY.fullmatch(file.name) or file.is_symlink() or not file.is_file():
+            continue
+        try:
+            with file.open("rb") as stream:
+                if fcntl is not None:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    file.unlink()
+            if fcntl is None:
+                file.unlink()
+        except OSError:  # in use, gone, or another user's
+            continue
+
+
+def _new_file(target: Path) -> tuple[Path, BinaryIO]:
+    """An empty file beside the target, and the lock that keeps it from being taken for a leftover.
+
+    The lock comes a moment after the file; if that was removed meanwhile, another one is made.
+    """
+    while True:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
+        stream = os.fdopen(handle, "r+b")
+        if fcntl is None:
+            return Path(name), stream
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.close()
+            continue
+        except OSError:  # a file system without locks: nothing there is taken for a leftover
+            return Path(name), stream
+        if os.fstat(handle).st_nlink:
+            return Path(name), stream
+        stream.close()
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

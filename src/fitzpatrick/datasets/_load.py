@@ -12,6 +12,7 @@ from ._download import CHECKSUMS, DEFAULT_TRANSFER, Progress, Transfer, fetch, f
 from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
+from ._split import split_table
 from ._table import Matrix, Table
 from ._text import read_lines
 from .embedded import yeast
@@ -96,7 +97,11 @@ def dataset_names() -> list[str]:
 
 
 def load_dataset(
-    name: str, *, transfer: Transfer = DEFAULT_TRANSFER, progress: Progress | None = None
+    name: str,
+    *,
+    split: int | None = None,
+    transfer: Transfer = DEFAULT_TRANSFER,
+    progress: Progress | None = None,
 ) -> Dataset:
     """A data set of the paper, with its official split.
 
@@ -105,8 +110,12 @@ def load_dataset(
     ``SHA256SUMS`` if that is there), else from the package (yeast), else from the cache, else it is
     downloaded.
 
+    A set that the folder has as one file, ``NAME.arff`` or ``NAME.svm``, is divided at random: as
+    many test samples as in the paper, and the rest to learn from.
+
     Args:
         name: one of :func:`dataset_names`.
+        split: seed of that division; None: a set without an official split cannot be had.
         transfer: time-outs, attempts and size cap of downloads.
         progress: called with bytes so far and in all while a download runs.
 
@@ -126,6 +135,10 @@ def load_dataset(
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}")
     info = DATASETS[name]
+    whole = _whole_in_folder(info)
+    has_official_split = info.format == "embedded" or info.train is not None
+    if whole is not None and (split is not None or not has_official_split):
+        return _checked(_divided(info, whole, split))
     found = _in_folder(info)
     if found is None and info.format == "embedded":
         return _checked(_embedded(info))
@@ -175,7 +188,7 @@ def where() -> dict[str, str]:
 
 
 def _place(info: DatasetInfo) -> str:
-    if _in_folder(info):
+    if _whole_in_folder(info) or _in_folder(info):
         return FOLDER_VARIABLE
     if info.format == "embedded":
         return "embedded"
@@ -227,8 +240,8 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
         raise DataError(problem, test)
     sums = _read_sums(folder / "SHA256SUMS")
     for path in (train, test):
-        if path.name in sums and sha256(path) != sums[path.name]:
-            raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
+        if path.name in sums:
+            _check_sum(path, sums)
     return train, test
 
 
@@ -240,6 +253,47 @@ def _find(folder: Path, name: str, part: str) -> Path | None:
         for sparse in ("", f"{separator}sparse")
     ]
     return next((path for path in candidates if path.is_file()), None)
+
+
+def _whole_in_folder(info: DatasetInfo) -> Path | None:
+    """The one file of a data set without an official split, in whatever case it is written."""
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or os.devnull)
+    if not folder.is_dir() or any(_find(folder, info.name, part) for part in ("train", "test")):
+        return None
+    names = {f"{info.name}{suffix}" for suffix in _SUFFIXES}
+    return next((file for file in sorted(folder.iterdir()) if file.name.lower() in names), None)
+
+
+def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
+    """A data set of one file, divided at random; only samples with a label are counted."""
+    if seed is None:
+        problem = f"{path} is one file without an official split"
+        raise UnavailableError(f"{problem}; --split SEED (in Python, split=) divides it at random")
+    sums = _read_sums(path.with_name("SHA256SUMS"))
+    if path.name in sums:
+        _check_sum(path, sums)
+    table = _read(path, info).labelled(path)
+    n_test = min(info.published.test, table.X.shape[0] // 2)
+    n_train = min(info.published.train + info.published.dev, table.X.shape[0] - n_test)
+    train, test = split_table(table, (n_train, n_test), seed)
+    return Dataset(
+        info=info,
+        train=Split(train.X, train.Y),
+        test=Split(test.X, test.Y),
+        feature_names=table.feature_names,
+        label_names=table.target_names,
+        source=f"{FOLDER_VARIABLE}: {info.source}; divided at random, seed {seed}",
+        checksums={path.name: sha256(path)},
+        mismatches=(
+            f"no official split, divided at random with the seed {seed}",
+            *_mismatches(info, train, test),
+        ),
+    )
+
+
+def _check_sum(path: Path, sums: dict[str, str]) -> None:
+    if sha256(path) != sums[path.name]:
+        raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
 
 
 def _read_sums(path: Path) -> dict[str, str]:

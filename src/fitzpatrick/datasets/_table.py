@@ -54,6 +54,11 @@ class Table:
         targets = f"{len(self.target_names)} targets ({self.kind})"
         return f"Table({n} samples, {width} features, {targets})"
 
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether a sample may have more than one label, and one has."""
+        return self.kind == "indicators" and bool((self.Y.sum(axis=1) > 1).any())
+
     def labelled(self, path: Path) -> "Table":
         """The samples with a label, for a choice among the classes; notes say how many have none.
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError
 from ._numbers import plain_number
 from ._table import MAX_CLASSES, check_target_cells, indicator, listed
 from .columns import Texts, split_tags
 
-_SUM_TOLERANCE = 0.02  # proportions in files are rounded: thirds of two digits sum to .99
-_EXACT = 1e-6
 _MANY_NUMBERS = 100
 _MAX_NAME = 1000
 
@@ -94,8 +93,8 @@ def read_targets(
     positive = np.asarray((Y >= 0).all(axis=1))
     fits = {
         "indicators": np.isin(Y, (0.0, 1.0)).all(axis=1),
-        "proportions": empty | (positive & (np.abs(sums - 1.0) <= _SUM_TOLERANCE)),
-        "percentages": empty | (positive & (np.abs(sums / 100 - 1.0) <= _SUM_TOLERANCE)),
+        "proportions": empty | (positive & (np.abs(sums - 1.0) <= SUM_TOLERANCE)),
+        "percentages": empty | (positive & (np.abs(sums / 100 - 1.0) <= SUM_TOLERANCE)),
     }
     kind = max(fits, key=lambda one: int((fits[one] & ~empty).sum()))
     if not fits[kind].all():
@@ -109,7 +108,7 @@ def read_targets(
         notes.append("the targets are percentages, and divided by 100")
         Y, sums = Y / 100, sums / 100
     sums = np.where(empty, 1.0, sums)
-    rounded = int((np.abs(sums - 1.0) > _EXACT).sum())
+    rounded = int((np.abs(sums - 1.0) > EXACT_SUM).sum())
     if rounded:
         notes.append(
             f"the proportions of {rounded} of {len(Y)} samples do not sum to one exactly "

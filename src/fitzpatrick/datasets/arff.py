@@ -10,7 +10,7 @@ feature. Strings are read as the words of CSV files are.
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,10 +87,42 @@ def read_arff(
         DataError: with the line, for whatever is not in the format.
     """
     place = Place(path, options)
+    notes: list[str] = []
+
+    def layout_of(attributes: list[Attribute], relation: str) -> _Layout:
+        return _layout(attributes, relation, targets, columns, ignore, place)
+
+    layout, values = _read(path, notes, layout_of)
+    check_target_cells(values.n_read, len(layout.labels), path)
+    labels = _labels(values, layout, place, plain=plain)
+    return _table(values, layout, labels, columns, notes, place, plain=plain)
+
+
+def read_arff_cells(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Attributes as words, by name; a missing value is empty."""
+
+    def layout(attributes: list[Attribute], _: str) -> _Layout:
+        position = _positions(attributes, path)
+        _check_known(names, position, path)
+        return _Layout((), tuple(position[name] for name in names))
+
+    chosen, values = _read(path, [], layout)
+    found = {}
+    for i in chosen.features:
+        cells = values.cells(i)
+        texts = as_texts(cells)
+        words = [*texts.values, ""]  # the last: missing
+        found[values.attributes[i].name] = [words[code] for code in texts.codes.tolist()]
+    return found
+
+
+def _read(
+    path: Path, notes: list[str], layout_of: Callable[[list[Attribute], str], "_Layout"]
+) -> tuple["_Layout", "_Values"]:
+    """The values of a file; what is read is decided once attributes and relation are known."""
     attributes: list[Attribute] = []
     relation = ""
     rows: _Rows | None = None
-    notes: list[str] = []
     for number, line in read_lines(path, notes):
         text = line.strip()
         if not text or text.startswith("%"):
@@ -107,17 +139,14 @@ def read_arff(
                 if len(attributes) > MAX_FEATURES:
                     raise DataError(f"more than {MAX_FEATURES} attributes", path, number)
             case "@data":
-                layout = _layout(attributes, relation, targets, columns, ignore, place)
+                layout = layout_of(attributes, relation)
                 rows = _Rows(attributes, layout, path)
             case _:
                 problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
                 raise DataError(problem, path, number)
     if rows is None or not rows.lines:
         raise DataError("no sample in the file", path)
-    check_target_cells(len(rows.lines), len(layout.labels), path)
-    values = _Values(attributes, rows)
-    labels = _labels(values, layout, place, plain=plain)
-    return _table(values, layout, labels, columns, notes, place, plain=plain)
+    return layout, _Values(attributes, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +166,13 @@ def _layout(
     place: Place,
 ) -> _Layout:
     path, options = place.path, place.options
-    position: dict[str, int] = {}
-    for i, attribute in enumerate(attributes):
-        if attribute.name in position:
-            raise DataError(f"attribute {attribute.name!r} is declared twice", path, attribute.line)
-        position[attribute.name] = i
+    position = _positions(attributes, path)
     targets = labels_beside(path) if targets is None else targets
     if targets is not None:  # Mulan's XML files may escape what they need not
         targets = [one if one in position else unescape(one) for one in targets]
     check_names(targets or (), ignore, path)
     features = None if columns is None else [column.name for column in columns.used]
-    for name in (*(targets or ()), *(features or (*ignore, *options.named))):
-        if name not in position:
-            problem = f"no attribute is called {name!r}; the attributes are {listed(position)}"
-            raise DataError(problem, path)
+    _check_known((*(targets or ()), *(features or (*ignore, *options.named))), position, path)
     if targets is None:
         labels = _meka_labels(relation, len(attributes), path)
     else:
@@ -171,6 +193,23 @@ def _layout(
             advice = f"--ignore {_infer.option(attribute.name)} leaves it out"
             raise DataError(f"{problem}or a string", path, attribute.line, advice)
     return _Layout(tuple(labels), tuple(chosen))
+
+
+def _positions(attributes: list[Attribute], path: Path) -> dict[str, int]:
+    """Name → position; no name occurs twice."""
+    position: dict[str, int] = {}
+    for i, attribute in enumerate(attributes):
+        if attribute.name in position:
+            raise DataError(f"attribute {attribute.name!r} is declared twice", path, attribute.line)
+        position[attribute.name] = i
+    return position
+
+
+def _check_known(names: Sequence[str], position: Mapping[str, int], path: Path) -> None:
+    for name in names:
+        if name not in position:
+            problem = f"no attribute is called {name!r}; the attributes are {listed(position)}"
+            raise DataError(problem, path)
 
 
 def _meka_labels(relation: str, width: int, path: Path) -> list[int]:
@@ -204,7 +243,7 @@ class _Rows:
             if attributes[i].type == NOMINAL
         }
         self.strings: dict[int, dict[str, float]] = {
-            i: {} for i in self._used if attributes[i].type == STRING
+            i: {} for i in self._used if attributes[i].type not in (NOMINAL, NUMERIC)
         }
         self.indices, self.values, self.starts = array("q"), array("d"), array("q", [0])
         self.lines = array("q")
@@ -426,7 +465,7 @@ def _learn(values: _Values, i: int, place: Place) -> Column:
             return _infer.learn_number(name, numbers, options, PLAIN, Unit())
         return Number(name, values.median(i) if allows else None)
     cells = values.cells(i)
-    texts = as_texts(cells) if isinstance(cells, np.ndarray) else cells
+    texts = as_texts(cells)
     if attribute.type == NOMINAL and forced in (None, "number", "category"):
         return _nominal(attribute, texts, place, marks=missing and options.missing == "impute")
     sketch = Sketch("text", frozenset({""}))

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy import sparse
 
-from ._numbers import NO_YES, PLAIN, NumberFormat
+from ._numbers import MISSING_WORDS, NO_YES, PLAIN, NumberFormat
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
@@ -232,7 +232,7 @@ class Category(Column):
         return (*names, f"{self.name} (missing)") if self.marks_missing else names
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         missing = texts.is_missing
         if missing.any():
             if not self.allows_missing:
@@ -265,7 +265,7 @@ class Ordinal(_Filled):
     values: tuple[str, ...] = ()
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
         problem = f"is none of the values of the training file: {listed(self.values)}"
         numbers = texts.numbers(position.get, problem)
@@ -292,7 +292,7 @@ class Tags(Column):
         return tuple(f"{self.name}={value}" for value in self.values)
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = cells if isinstance(cells, Texts) else as_texts(cells)
+        texts = as_texts(cells)
         position = {value: i for i, value in enumerate(self.values)}
         tags = [split_tags(value, self.separator) for value in texts.values]
         unseen = [tuple(tag for tag in one if tag not in position) for one in tags]
@@ -414,13 +414,30 @@ class Columns:
         return columns
 
 
-def as_texts(numbers: np.ndarray) -> Texts:
-    """Numbers as words, in their shortest form."""
+def as_texts(numbers: Cells) -> Texts:
+    """Numbers as words, in their shortest form; words as they are."""
+    if isinstance(numbers, Texts):
+        return numbers
     present = ~np.isnan(numbers)
     values, codes = np.unique(numbers[present], return_inverse=True)
     all_codes = np.full(numbers.shape, -1, dtype=np.int64)
     all_codes[present] = codes
     return Texts(all_codes, [repr(value).removesuffix(".0") for value in values.tolist()])
+
+
+def as_cells(column: Any, missing_values: Sequence[str] = ()) -> Cells:
+    """The cells of a column in memory: numbers and booleans, or words."""
+    values = np.asarray(column)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    words: dict[str, int] = {}
+    codes = np.full(values.shape, -1, dtype=np.int64)
+    missing = MISSING_WORDS.union(missing_values)
+    for i, value in enumerate(values.tolist()):
+        text = "" if value is None or value != value else str(value).strip()
+        if text not in missing:
+            codes[i] = words.setdefault(text, len(words))
+    return Texts(codes, list(words))
 
 
 def split_tags(text: str, separator: str) -> tuple[str, ...]:

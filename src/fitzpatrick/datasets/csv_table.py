@@ -110,6 +110,18 @@ def read_csv(
     )
 
 
+def read_csv_cells(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns as they are, by name."""
+    file = CsvFile.open(path)
+    names = list(map(plain_name, names))
+    _check_known(names, file)
+    cells: dict[str, list[str]] = {name: [] for name in names}
+    for chunk in file.chunks(names):
+        for name, column in zip(names, chunk.columns, strict=True):
+            cells[name] += column
+    return cells
+
+
 class _Reader:
     """The columns of a file while they are read."""
 
@@ -265,14 +277,18 @@ def _feature_names(
     """Names of the columns that may become features; raises for names that no column has."""
     check_names(targets, ignore, file.path)
     wanted = [column.name for column in columns.used] if columns is not None else options.named
-    names = set(file.names)
-    for name in (*targets, *wanted, *(ignore if columns is None else ())):
-        if name not in names:
-            problem = f"no column is called {name!r}; the columns are {listed(file.names)}"
-            raise DataError(problem, file.path, file.header_line)
+    _check_known((*targets, *wanted, *(ignore if columns is None else ())), file)
     left_out = {*targets, *ignore}
     found = [name for name in file.names if name not in left_out]
     if columns is None and not found:
         problem = "every column is a target or ignored; there is no feature"
         raise DataError(problem, file.path, file.header_line)
     return found
+
+
+def _check_known(names: Sequence[str], file: CsvFile) -> None:
+    known = set(file.names)
+    for name in names:
+        if name not in known:
+            problem = f"no column is called {name!r}; the columns are {listed(file.names)}"
+            raise DataError(problem, file.path, file.header_line)

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ._csv_dialect import column_names
 from ._errors import DataError
 from ._mulan import expand_targets
-from ._table import Table, check_target_cells, listed
+from ._table import Matrix, Table, check_target_cells, listed
 from ._text import plain_suffix
-from .arff import read_arff
-from .columns import Boolean, Columns, Number
-from .csv_table import read_csv
+from .arff import read_arff, read_arff_cells
+from .columns import Boolean, CellError, Columns, Number, Tally, as_cells, join_features
+from .csv_table import read_csv, read_csv_cells
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
@@ -110,26 +111,72 @@ def read_inputs(
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
-
-    Raises:
-        DataError: without advice on options, which are those of the training file.
     """
     kind = format or format_of(path)
-    try:
-        match kind:
-            case "libsvm":
-                _refuse_words(columns, path)
-                table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
-                Y = np.zeros((table.X.shape[0], 0))
-                return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
-            case "arff":
-                return read_arff(path, (), columns)
-            case "csv":
-                return read_csv(path, None, columns)
-            case other:
-                raise _unknown(other, path)
-    except DataError as error:
-        raise error.without_advice() from None
+    match kind:
+        case "libsvm":
+            _refuse_words(columns, path)
+            table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+            Y = np.zeros((table.X.shape[0], 0))
+            return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
+        case "arff":
+            return read_arff(path, (), columns)
+        case "csv":
+            return read_csv(path, None, columns)
+        case other:
+            raise _unknown(other, path)
+
+
+def read_cells(
+    path: Path,
+    names: Sequence[str],
+    format: str | None = None,  # noqa: A002  (the option is called --format)
+) -> dict[str, list[str]]:
+    """Columns of a file as they are, in the rows that :func:`read_inputs` reads.
+
+    Args:
+        path: a CSV or ARFF file.
+        names: of the columns.
+        format: as in :func:`read_table`.
+    """
+    match format or format_of(path):
+        case "csv":
+            return read_csv_cells(path, names)
+        case "arff":
+            return read_arff_cells(path, names)
+        case "libsvm":
+            raise DataError("LIBSVM files have no named columns to keep", path)
+        case other:
+            raise _unknown(other, path)
+
+
+def frame_features(frame: Any, columns: Columns) -> Matrix:
+    """The features of a data frame, by the recipe of the training file.
+
+    Args:
+        frame: from pandas or polars, or a mapping from names to columns; others are not looked at.
+        columns: the recipe, :attr:`Table.columns`.
+
+    Raises:
+        ValueError: for a column that is not there, or a cell that does not go with the recipe.
+
+    Example:
+        >>> columns = Columns((Number("width", fill=2.0), Boolean("sold", fill=0.0)))
+        >>> frame_features({"sold": ["yes", "no"], "width": [1.5, None]}, columns)
+        array([[1.5, 1. ],
+               [2. , 0. ]])
+    """
+    blocks = []
+    for column in columns.used:
+        try:
+            cells = as_cells(frame[column.name], columns.missing_values)
+            blocks.append(column.encode(cells, Tally()))
+        except KeyError:
+            known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
+            raise ValueError(f"no column is called {column.name!r}; there are {known}") from None
+        except CellError as error:
+            raise ValueError(f"column {column.name!r}, row {error.row + 1}: {error}") from None
+    return join_features(blocks, blocks[0].shape[0])
 
 
 def _columns_of(table: Table) -> Columns:

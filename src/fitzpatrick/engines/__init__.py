@@ -14,8 +14,10 @@ Example:
 """
 
 from ._bind import bind, bind_trusted
+from ._bind_like import bind_like
 from ._bound import BoundLoss, CoreLoss, HessianOperator
 from ._edge import bind_pair, hessian_product, value_and_gradient
+from ._link import link, link_rows
 from ._row_blocks import RowBlocks
 from ._targets import DenseTargets, Labels
 from .table import find_kernel
@@ -28,9 +30,12 @@ __all__ = [
     "Labels",
     "RowBlocks",
     "bind",
+    "bind_like",
     "bind_pair",
     "bind_trusted",
     "find_kernel",
     "hessian_product",
+    "link",
+    "link_rows",
     "value_and_gradient",
 ]

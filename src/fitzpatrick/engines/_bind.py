@@ -19,7 +19,7 @@ from ..regularizers import Regularizer
 from ._blocks import Scratch, resolve_threads
 from ._bound import BoundLoss, CoreLoss
 from ._row_blocks import RowBlocks
-from ._row_kernel import CoreKernel, RowKernel
+from ._row_kernel import CoreKernel
 from ._targets import Labels, TargetForm, as_targets
 from .table import find_kernel, load_kernel
 
@@ -32,20 +32,6 @@ _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 # From this many scores on the compiled rows are worth loading Numba, which takes about a second,
 # and a few more the first time after an installation.
 MIN_COMPILED_SIZE = 1 << 19
-
-
-def _choose_kernel(
-    loss: "Loss", targets: TargetForm, engine: Engine | None = None
-) -> RowKernel | None:
-    """Who computes a loss row by row on targets of this form; None leaves it to the core."""
-    omega = loss.regularizer
-    name = _find_compiled(omega, targets, engine)
-    if not omega.is_row_wise:
-        return None
-    name = name or find_kernel("numpy", omega)
-    make = CoreKernel if name is None else load_kernel(name)
-    kernel: RowKernel = make(loss, targets)
-    return kernel
 
 
 @functools.cache
@@ -69,24 +55,28 @@ def _numba_compiles() -> bool:
     return _numba() is not None and not _numba().config.DISABLE_JIT
 
 
-def _find_compiled(omega: Regularizer, targets: TargetForm, engine: Engine | None) -> str | None:
-    """The compiled kernel to be used, if any; raises where one was asked for in vain."""
+def kernel_name(
+    omega: Regularizer, shape: tuple[int, int], engine: Engine | None = None
+) -> str | None:
+    """Who computes the rows of Ω at this size; None leaves them to the core.
+
+    Raises where an engine was asked for in vain.
+    """
     if engine not in ("numba", "numpy", None):
         raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
-    n, k = targets.shape
-    if engine == "numpy" or (engine is None and n * k < MIN_COMPILED_SIZE):
-        return None
-    kernel = find_kernel("numba", omega)
+    plain, compiled = find_kernel("numpy", omega), find_kernel("numba", omega)
+    if engine == "numpy" or (engine is None and shape[0] * shape[1] < MIN_COMPILED_SIZE):
+        return plain
     if engine is None:
-        return kernel if kernel is not None and _numba_compiles() else None
-    if kernel is None:
+        return compiled if compiled is not None and _numba_compiles() else plain
+    if compiled is None:
         raise ValueError(f"there is no compiled loss for {omega}; leave the choice to engine=None")
     if not _numba_compiles():
         raise ImportError(
             "engine='numba' needs the package numba, with its compiler enabled; "
             "install fitzpatrick[numba], or leave the choice to engine=None"
         )
-    return kernel
+    return compiled
 
 
 def bind(
@@ -176,5 +166,8 @@ def bind_trusted(
 
     On the simplex every row has a positive entry.
     """
-    kernel = _choose_kernel(loss, targets, engine)
-    return None if kernel is None else RowBlocks(kernel, resolve_threads(n_threads))
+    name = kernel_name(loss.regularizer, targets.shape, engine)
+    if not loss.regularizer.is_row_wise:
+        return None
+    make = CoreKernel if name is None else load_kernel(name)
+    return RowBlocks(make(loss, targets), resolve_threads(n_threads))

@@ -24,7 +24,7 @@ import numpy as np
 from ._blocks import FloatArray, Scratch
 
 # Below this z, ω is too small to matter beside 1, and p = e^s whatever y is.
-_LOWEST_Z = -40.0
+LOWEST_Z = -40.0
 # Above this z, e^z is too large for float32.
 _HIGHEST_Z = 80.0
 # Targets below these behave like these, to an absolute error of that size.
@@ -149,12 +149,12 @@ def _prepare(
         np.log(y32, out=z32)
         np.subtract(z32, t32, out=z32)
     np.add(z32, layout.spread(start), out=z32)
-    if z32.min(initial=np.inf) < _LOWEST_Z:
+    if z32.min(initial=np.inf) < LOWEST_Z:
         # the y that would have this z gives the same p
-        raised = np.exp(t - layout.spread((start - _LOWEST_Z).astype(t.dtype)))
-        y = np.where(z32 < _LOWEST_Z, np.maximum(raised, _MIN_Y[y.dtype]), y)
+        raised = np.exp(t - layout.spread((start - LOWEST_Z).astype(t.dtype)))
+        y = np.where(z32 < LOWEST_Z, np.maximum(raised, _MIN_Y[y.dtype]), y)
         np.copyto(y32, y, casting="same_kind")
-        np.maximum(z32, np.float32(_LOWEST_Z), out=z32)
+        np.maximum(z32, np.float32(LOWEST_Z), out=z32)
     return y, y32, z32
 
 
@@ -254,6 +254,19 @@ def _move(omega: FloatArray, step: FloatArray, u: FloatArray, v: FloatArray, w: 
     np.multiply(w, u, out=w)
     np.add(w, _ONE, out=w)
     np.multiply(omega, w, out=omega)
+
+
+def solve_omega(z: FloatArray, scratch: Scratch) -> FloatArray:
+    """ω(z) in the precision of z, to absolute digits below 1, for −40 ≤ z ≤ 1e15."""
+    rough = scratch.stack("omega", 5, z.shape, np.float32)
+    z32, omega32 = rough[:2]
+    np.copyto(z32, z, casting="same_kind")
+    _first_omega(z32, omega32, *rough[2:4])
+    _refine(z32, omega32, *rough[2:])
+    omega, u, v, w = scratch.stack("exact omega", 4, z.shape, z.dtype)
+    np.copyto(omega, omega32)
+    _refine(z, omega, u, v, w)
+    return np.asarray(omega)
 
 
 def wright_omega(z: FloatArray) -> FloatArray:

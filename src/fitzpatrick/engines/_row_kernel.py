@@ -74,7 +74,7 @@ def write_slope(loss: "Loss", y: Support | FloatArray, p: FloatArray) -> None:
 
 
 # The core makes some twenty arrays of the size of its input.
-_PIECE_BYTES = 1 << 17
+PIECE_BYTES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class CoreKernel(RowKernel):
         self, rows: slice, theta: FloatArray, scratch: Scratch
     ) -> Iterator[tuple[slice, Solution]]:
         """Pieces of the block, counted from its start, and their solutions."""
-        for piece in pieces(rows, theta.shape[1], theta.itemsize, _PIECE_BYTES):
+        for piece in pieces(rows, theta.shape[1], theta.itemsize, PIECE_BYTES):
             inside = slice(piece.start - rows.start, piece.stop - rows.start)
             if isinstance(self.targets, Labels):
                 yield inside, self.loss.solve_labels(self.targets.labels[piece], theta[inside])

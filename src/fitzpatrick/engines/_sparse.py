@@ -146,7 +146,7 @@ class SparseKernel(RowKernel):
         parts = [_columns(z, others), _columns(x, own, bend)]
         tau = newton(parts, active.least - active.top, self.formula)
         q = tau.entries(z, others)
-        np.maximum(q, 0, out=q)
+        np.clip(q, 0, np.inf, out=q)
         p = self.formula.spread(q)
         out.fill(0)
         others.scatter(out, p)
@@ -170,7 +170,7 @@ class SparseKernel(RowKernel):
             own.scatter(full, -np.inf)
             parts.append(_columns(x, own, bend))
         tau = newton(parts, lower, self.formula)
-        np.maximum(tau.rows(full, q), 0, out=q)
+        np.clip(tau.rows(full, q), 0, np.inf, out=q)
         own.scatter(q, 0)
         self.formula.spread(q, out)
         return tau, row_dot(q, out)

@@ -56,7 +56,7 @@ class SparseFormula(ABC):
             bend: what :meth:`bend` makes of their targets; None where c y = 0.
         """
         del bend
-        np.maximum(s, 0, out=s)
+        np.clip(s, 0, np.inf, out=s)
         return None
 
     def bend(self, y: FloatArray) -> FloatArray | None:
@@ -117,7 +117,7 @@ class Entmax15(SparseFormula):
 
     def above(self, s: FloatArray, bend: FloatArray | None) -> FloatArray | None:
         if bend is None:
-            np.maximum(s, 0, out=s)
+            np.clip(s, 0, np.inf, out=s)
             return None
         root = s * s
         root += bend

@@ -30,8 +30,10 @@ class Entry:
         )
 
 
-# On a CPU a kernel is "module:function" within this package, a function of the loss and its
-# targets. On a GPU it is the name that the Triton kernels know Ω by.
+_CLIPPED = "clipped:{omega.domain.bounds[0]}:{omega.domain.bounds[1]}"
+
+# On a CPU a kernel is "module:maker" within this package, which makes it of the loss and its
+# targets. On a GPU it is the name that the Triton kernels know Ω by, with its parameter.
 KERNELS: dict[str, list[Entry]] = {
     "numpy": [
         Entry(Negentropy, Simplex, "_logistic:bind_logistic"),
@@ -39,6 +41,11 @@ KERNELS: dict[str, list[Entry]] = {
         Entry(Tsallis, Simplex, "_logistic:bind_logistic", {"alpha": 1.0}),
         Entry(Tsallis, Simplex, "_sparse:bind_sparsemax", {"alpha": 2.0}),
         Entry(Tsallis, Simplex, "_sparse:bind_entmax15", {"alpha": 1.5}),
+        Entry(Negentropy, Orthant, "_entries:CountKernel"),
+        Entry(Bernoulli, Box, "_entries:CoinKernel"),
+        Entry(SquaredNorm, Reals, "_entries:ClippedKernel"),
+        Entry(SquaredNorm, Orthant, "_entries:ClippedKernel"),
+        Entry(SquaredNorm, Box, "_entries:ClippedKernel"),
     ],
     "numba": [
         Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic"),
@@ -55,7 +62,15 @@ KERNELS: dict[str, list[Entry]] = {
     "triton": [
         Entry(Negentropy, Simplex, "logistic"),
         Entry(SquaredNorm, Simplex, "sparsemax"),
+        Entry(Tsallis, Simplex, "logistic", {"alpha": 1.0}),
+        Entry(Tsallis, Simplex, "sparsemax", {"alpha": 2.0}),
         Entry(Tsallis, Simplex, "entmax15", {"alpha": 1.5}),
+        Entry(Tsallis, Simplex, "tsallis:{omega.alpha!r}"),
+        Entry(Negentropy, Orthant, "poisson"),
+        Entry(Bernoulli, Box, "sigmoid"),
+        Entry(SquaredNorm, Reals, _CLIPPED),
+        Entry(SquaredNorm, Orthant, _CLIPPED),
+        Entry(SquaredNorm, Box, _CLIPPED),
     ],
 }
 
@@ -65,9 +80,10 @@ def find_kernel(engine: str, omega: Regularizer) -> str | None:
 
     Example:
         >>> find_kernel("triton", Tsallis(1.5)), find_kernel("triton", Tsallis(1.3))
-        ('entmax15', None)
+        ('entmax15', 'tsallis:1.3')
     """
-    return next((entry.kernel for entry in KERNELS[engine] if entry.serves(omega)), None)
+    found = next((entry.kernel for entry in KERNELS[engine] if entry.serves(omega)), None)
+    return None if found is None else found.format(omega=omega)
 
 
 def load_kernel(name: str) -> Any:

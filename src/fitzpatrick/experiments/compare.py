@@ -1,7 +1,7 @@
 """Which loss for your own file: the same protocol on a held-out part, and an answer in words."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,17 @@ from .records import final_models
 from .report import Section, is_of_other_data, render
 from .results import fit_lines, to_csv
 from .runner import RunOptions, run_experiment
-from .summary import LEVEL, MIN_TEST_SAMPLES, LossSummary, difference, evaluate
-from .tables import heading, interval_text, results_table
-from .text import number, wrapped
+from .summary import (
+    LEVEL,
+    MIN_TEST_SAMPLES,
+    Difference,
+    Evaluation,
+    LossSummary,
+    difference,
+    evaluate,
+)
+from .tables import comparison_heading, comparison_table, interval_text
+from .text import edge_of_grid, number, wrapped
 
 SIMPLEX_LOSSES = tuple(
     name
@@ -28,6 +36,7 @@ SIMPLEX_LOSSES = tuple(
     if omega.domain.has_labels and omega.has_curvature
     for name in ends(family)
 )
+LABEL_LOSSES = ends("sigmoid")  # for labels that may occur together
 MIN_SAMPLES = 16
 MIN_RELATIVE_DIFFERENCE = 0.01  # of the error; smaller ones are not reported
 MIN_SPLITS = 10  # fewer are said to be few
@@ -92,42 +101,46 @@ def _stem(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to fit, why in a few sentences, and the evidence point by point."""
+    """What to fit, why in a few sentences, and the evidence point by point.
+
+    Attributes:
+        loss: the one with the lowest test error.
+        alpha: for it.
+        tied: losses that are not clearly worse.
+        answer: a few sentences.
+        points: the evidence.
+    """
 
     loss: paper.LossChoice
     alpha: float
+    tied: tuple[paper.LossChoice, ...]
     answer: str
     points: list[str]
 
 
-def recommend(summaries: list[LossSummary]) -> Recommendation:
+def recommend(evaluation: Evaluation) -> Recommendation:
     """The loss with the lowest test error, and the α with its least mean dev error."""
-    ranked = sorted(summaries, key=lambda summary: summary.error)
-    best, others = ranked[0], ranked[1:]
+    best, *others = sorted(evaluation.summaries, key=lambda summary: summary.error)
     splits, n_test = best.errors.size, best.n_test
-    at = int(np.argmin(best.dev_curve))
+    at = int(np.nanargmin(best.dev_curve))
     alpha = best.grid[at]
     found = {other.loss: difference(best, other) for other in others}
-    worse = [
-        name
-        for name, one in found.items()
-        if one.better
-        and n_test >= MIN_TEST_SAMPLES
-        and abs(one.mean) >= MIN_RELATIVE_DIFFERENCE * best.error
-    ]
-    tied = [name for name in found if name not in worse]
+    worse = [loss for loss, one in found.items() if _is_worse(one, best)]
+    tied = tuple(loss for loss in found if loss not in worse)
     samples = f"{n_test} test sample{'s' * (n_test > 1)}"
     error = number(best.error)
     if splits > 1:
         error += f" (mean over {splits} dev splits, each with the α that it chose)"
-    if others and not worse:
-        answer = f"No loss stands out on {samples}: take any. "
+    if tied:
+        answer = f"{best.loss}, or {_either(tied)}: no difference could be shown on {samples}. "
         answer += f"{best.loss} has the lowest test error, {error}."
     else:
-        answer = f"Use {best.loss}: test error {error}"
-        answer += f", the lowest of {len(ranked)}." if others else "."
+        answer = f"{best.loss}: test error {error}"
+        answer += f", the lowest of {len(others) + 1}." if others else "."
     answer += f" Fit it with α = {alpha:g}, which has the least {'mean ' * (splits > 1)}dev error."
-    points = [f"better than {name}: {interval_text(found[name])}" for name in worse]
+    points = [f"better than {loss}: {interval_text(found[loss])}" for loss in worse]
+    if evaluation.baseline is not None and n_test >= MIN_TEST_SAMPLES:
+        points.append(_beside_baseline(best, evaluation.baseline))
     if worse:
         over = f"{splits} dev splits and {samples}" if splits > 1 else f"{samples}, not over splits"
         points.append(
@@ -137,19 +150,49 @@ def recommend(summaries: list[LossSummary]) -> Recommendation:
     if others and n_test < MIN_TEST_SAMPLES:
         points.append(f"too few test samples for a verdict; it takes {MIN_TEST_SAMPLES} or more")
     elif tied:
-        names = ", ".join(map(str, tied))
         points.append(
-            f"no clear difference, or less than {MIN_RELATIVE_DIFFERENCE:.0%} of its error: {names}"
+            f"differences below {MIN_RELATIVE_DIFFERENCE:.0%} of the error count as none, however "
+            "certain they are"
         )
     if others and splits < MIN_SPLITS:
         few = f"{splits} dev splits are few" if splits > 1 else "one dev split says little"
         points.append(f"{few}: see whether --seeds 20 agrees")
     if at in (0, len(best.grid) - 1):
-        end = "weakest" if at else "strongest"
-        points.append(f"α = {alpha:g} is the {end} penalty that was tried")
+        points.append(edge_of_grid(alpha, is_weakest=at > 0))
+    stopped = [end for summary in evaluation.summaries for end in summary.ends]
+    if stopped:
+        span = f"{min(stopped):g}" if min(stopped) == max(stopped) else ""
+        span = span or f"{max(stopped):g} to {min(stopped):g}"
+        points.append(
+            f"the paths stopped at α = {span}, where the dev error had clearly risen; "
+            "--whole-grid goes on to the weakest penalty"
+        )
     if best.zeros > MIN_ZEROS:
         points.append(f"{best.zeros:.0%} of its predicted proportions are exactly zero")
-    return Recommendation(best.loss, alpha, answer, points)
+    return Recommendation(best.loss, alpha, tied, answer, points)
+
+
+def _is_worse(one: Difference, best: LossSummary) -> bool:
+    """Whether the second loss of a difference is clearly worse, and not by a trifle."""
+    return (
+        one.better is not None
+        and best.n_test >= MIN_TEST_SAMPLES
+        and abs(one.mean) >= MIN_RELATIVE_DIFFERENCE * best.error
+    )
+
+
+def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
+    one = difference(best, baseline)
+    what = "the baseline, which predicts the mean of the training targets for every sample"
+    if _is_worse(one, best):
+        return f"better than {what}: {interval_text(one)}"
+    return f"not clearly better than {what}: the features may say little about the targets"
+
+
+def _either(losses: Sequence[paper.LossChoice]) -> str:
+    """a, b or c."""
+    *first, last = map(str, losses)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def compare(
@@ -157,36 +200,55 @@ def compare(
     kind: str,
     notes: tuple[str, ...],
     options: RunOptions,
+    fit_command: Callable[[Recommendation], str],
     say: Callable[[str], None],
-) -> Recommendation:
-    """Run, print the table and the recommendation, and write both and the report."""
-    head = heading(options.protocol, options.seeds)
+) -> None:
+    """Run, print the table and the recommendation, and write both and the report.
+
+    Args:
+        experiment: the data.
+        kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
+        notes: on the file.
+        options: what is run.
+        fit_command: the command line that fits what is recommended.
+        say: gets the results.
+    """
+    protocol, has_classes = options.protocol, kind == "labels"
+    head = comparison_heading(protocol, options.seeds, has_classes=has_classes)
     say(head)
     records = run_experiment(experiment, options)
-    evaluation = evaluate(final_models(records))
-    advice = recommend(evaluation.summaries)
-    blocks = [results_table(experiment.name, evaluation, None)]
+    evaluation = evaluate(
+        final_models(records), protocol.alphas, (experiment.Y_test, experiment.Y.mean(axis=0))
+    )
+    advice = recommend(evaluation)
+    best = (advice.loss, *advice.tied)
+    blocks = [comparison_table(experiment.name, evaluation, best, has_classes=has_classes)]
+    if not all(summary.loss.has_classes for summary in evaluation.summaries):
+        sigmoid = "sigmoid losses predict each label by itself; here their predictions are divided "
+        notes = (*notes, f"{sigmoid}by their sum, to be compared with proportions")
     if notes:
         blocks.append("\n".join(line for note in notes for line in wrapped(f"note: {note}")))
     bullets = [line for point in advice.points for line in wrapped(f"- {point}")]
     blocks.append("\n".join([*textwrap.wrap(advice.answer, 79), *bullets]))
     text = "\n\n".join(blocks)
     say(f"\n{text}\n")
-    protocol = options.protocol
     settings = {
         "targets": kind,
         "samples": f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test",
         **paper.describe(protocol),
         "dev splits": options.seeds,
     }
-    section = Section(experiment.name, evaluation, None, settings, experiment.digests, notes)
+    section = Section(
+        experiment.name, evaluation, None, settings, experiment.digests, notes, best, has_classes
+    )
+    command = fit_command(advice)
     page = render(
         f"Which loss for {experiment.name}?",
         advice.answer,
         [section],
         {},
         points=advice.points,
-        command=options.command,
+        commands=(options.command, command),
     )
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
     contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
@@ -197,4 +259,4 @@ def compare(
         path = Path(f"{stem}{suffix}")
         write_atomically(path, content)
         say(f"wrote {path}")
-    return advice
+    say(f"next: {command}")

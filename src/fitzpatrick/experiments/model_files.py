@@ -8,13 +8,14 @@ is not exactly as :func:`save` writes it is refused with the reason.
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from scipy import sparse
 
-from ..datasets import Columns, DataError
+from ..datasets import Columns, DataError, frame_features, read_inputs
 from ..datasets._files import write_atomically
-from ..datasets._table import MAX_FEATURES
+from ..datasets._table import MAX_FEATURES, Matrix
 from ..linear_model import FittedModel, ProportionRegressor, Status
 from .model_archive import OldFormatError, open_archive, pack
 from .model_description import Description, from_text, to_text
@@ -22,6 +23,16 @@ from .model_description import Description, from_text, to_text
 MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
 _COEF, _INTERCEPT = "coef", "intercept"
 _SHOWN = 200
+
+
+class ScoreOverflowError(ValueError):
+    """Scores that are not finite, and the first row of them, counted from 0."""
+
+    problem = "the scores overflow: the features or the coefficients of the model are too large"
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"row {row}: {self.problem}")
+        self.row = row
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +53,35 @@ class SavedModel:
     target_names: tuple[str, ...]
     kind: str
     cv_score: float | None = None
+
+    def predict(self, data: Any) -> np.ndarray:
+        """Predictions, one row per sample and one column per name in ``target_names``.
+
+        Args:
+            data: the path of a file; a data frame, or a mapping, with the columns of the training
+                file by name; or an array of features as the estimator takes them.
+
+        Raises:
+            DataError: for a file that does not go with the model.
+            ValueError: for other data that do not.
+            ScoreOverflowError: where the product of features and coefficients is not finite.
+        """
+        if isinstance(data, str | Path):
+            X = read_inputs(Path(data), self.columns).X
+        elif isinstance(data, np.ndarray) or sparse.issparse(data):
+            X = data
+        else:
+            X = frame_features(data, self.columns)
+        return self.predict_features(X)
+
+    def predict_features(self, X: Matrix) -> np.ndarray:
+        """The same for features."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            predictions = np.asarray(self.estimator.predict(X))
+        if not np.isfinite(predictions).all():
+            row = int((~np.isfinite(predictions)).any(axis=1).argmax())
+            raise ScoreOverflowError(row)
+        return predictions
 
 
 def save(model: SavedModel, path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import csv
 import io
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +13,29 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from .. import metrics
 from ..datasets import Columns, DataError, Table
+from ..datasets._table import Matrix
 from ..linear_model import (
     DEFAULT_ALPHAS,
     FittedModel,
     ProportionRegressor,
-    ProportionRegressorCV,
+    check_features,
     constant_columns,
+    fit_path,
+    has_risen,
 )
 from ..losses import get_loss
+from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .progress import Bar, progress
+from .progress import elapsed, progress
+from .protocol import SEARCH_TOL, LossChoice
+from .text import edge_of_grid
 
+TOL = 1e-8
 FOLDS = 5
 
-Estimator = ProportionRegressor | ProportionRegressorCV
+Rows = tuple[Matrix, np.ndarray]  # features and targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +52,34 @@ def has_classes(loss: str) -> bool:
     return get_loss(loss).regularizer.domain.has_labels
 
 
+def read_for_fit(read: Callable[..., Table], loss: str) -> Table:
+    """The table that a loss is fitted to: labels, or numbers as they are.
+
+    Args:
+        read: the reader, which takes ``plain``.
+        loss: its name.
+    """
+    domain = get_loss(loss).regularizer.domain
+    if domain.has_labels:
+        return read()
+    if domain.contains(np.ones(1)) and not domain.contains(np.full(1, 2.0)):
+        try:
+            table = read()  # a column may hold tags
+        except DataError:  # probabilities of several labels, which need not sum to one
+            return read(plain=True)
+        if table.kind == "indicators":
+            return table
+    return read(plain=True)
+
+
 def fit(
     table: Table,
     file: Path,
     loss: str,
     alpha: float | None,
     *,
+    alphas: Sequence[float] = DEFAULT_ALPHAS[::-1],
+    whole_grid: bool = False,
     tightness: float | None = None,
     intercept: bool,
     standardize: bool,
@@ -66,6 +94,8 @@ def fit(
         file: where they are from.
         loss: its name.
         alpha: strength of the penalty, or None.
+        alphas: what cross-validation chooses from, falling.
+        whole_grid: whether it fits them all, even where weaker ones have become clearly worse.
         tightness: replaces that of a Fitzpatrick loss.
         intercept: whether to learn one.
         standardize: whether the model sees standardized features.
@@ -75,6 +105,7 @@ def fit(
         Y = label_proportions(table.Y)
     else:
         Y = np.asarray(table.Y, dtype=np.float64)
+        _check_targets(Y, table, loss, file)
     notes = list(table.notes)
     width = table.X.shape[1]
     if width * Y.shape[1] > MAX_COEFFICIENTS:
@@ -83,7 +114,8 @@ def fit(
             "coefficients",
             file,
         )
-    constant = constant_columns(table.X, zero_only=not (intercept or standardize))
+    is_centered = intercept or standardize
+    constant = constant_columns(table.X, zero_only=not is_centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
         raise DataError("every feature is constant", file)
@@ -92,30 +124,35 @@ def fit(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
             "predict expects them)"
         )
+    X = table.X[:, kept]
     options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
-    if alpha is None:
-        folds = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0)
-        tightnesses = None if tightness is None else [tightness]
-        estimator: Estimator = ProportionRegressorCV(
-            loss, tightnesses=tightnesses, cv=folds, **options
-        )
-    else:
-        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
+    choice = LossChoice.of(loss, tightness)
+    cv_error = None
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_features(X)
+        if alpha is None:
+            curve, unconverged = _cross_validate(
+                X, Y, choice, alphas, file.name, options, whole_grid=whole_grid
+            )
+            if unconverged:
+                notes.append(f"{unconverged} fits of the cross-validation did not converge")
+            cv_error = min(curve)
+            alpha = float(alphas[curve.index(cv_error)])
+            if alpha in (min(alphas), max(alphas)):
+                notes.append(edge_of_grid(alpha, is_weakest=alpha == min(alphas)))
+            if len(curve) < len(alphas):
+                notes.append(
+                    f"the search stopped at α = {alphas[len(curve) - 1]:g}, where the error had "
+                    "clearly risen; --whole-grid goes on to the weakest penalty"
+                )
+        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
+        with warnings.catch_warnings(record=True) as caught, elapsed(f"{file.name}: fitting"):
             warnings.simplefilter("always", ConvergenceWarning)
-            _fit(estimator, table.X[:, kept], Y, file.name)
+            estimator.fit(X, Y)
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     notes += [_first_sentence(warning) for warning in caught]
-    cv_score = None
-    if isinstance(estimator, ProportionRegressor):
-        alpha = float(estimator.alpha)
-    else:
-        alpha, cv_score = float(estimator.alpha_), estimator.best_score_
-        if alpha in (min(DEFAULT_ALPHAS), max(DEFAULT_ALPHAS)):
-            end = "weakest" if alpha == min(DEFAULT_ALPHAS) else "strongest"
-            notes.append(f"α = {alpha:g} is the {end} penalty that was tried")
     coef = np.zeros((Y.shape[1], width))
     coef[:, kept] = estimator.coef_
     fitted = FittedModel(
@@ -132,32 +169,102 @@ def fit(
         table.columns or Columns.plain(table.feature_names),
         table.target_names,
         table.kind,
-        cv_score,
+        None if cv_error is None else -cv_error,
     )
     return FileFit(model, len(Y), tuple(notes))
 
 
-def _fit(estimator: Estimator, X: Any, Y: np.ndarray, title: str) -> None:
-    """Fit; the progress of a cross-validation is shown."""
-    if isinstance(estimator, ProportionRegressor):
-        estimator.fit(X, Y)
+def _cross_validate(
+    X: Matrix,
+    Y: np.ndarray,
+    choice: LossChoice,
+    alphas: Sequence[float],
+    title: str,
+    options: dict[str, Any],
+    *,
+    whole_grid: bool,
+) -> tuple[list[float], int]:
+    """Mean squared error over the folds for each alpha, as far as every fold has gone.
+
+    And the number of fits that did not converge.
+    """
+    folds = list(KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X))
+    curves: list[list[float]] = []
+    unconverged = 0
+    with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
+        for rows in folds:
+            fitted, held_out = ((X[part], Y[part]) for part in rows)
+            report(len(curves) * len(alphas))
+            curves.append([])
+            unconverged += _fit_fold(
+                fitted,
+                held_out,
+                choice,
+                alphas,
+                options,
+                curves[-1],
+                lambda: report((len(curves) - 1) * len(alphas) + len(curves[-1])),
+                whole_grid=whole_grid,
+            )
+        report(len(folds) * len(alphas))
+    length = min(map(len, curves))
+    return [float(np.mean([curve[i] for curve in curves])) for i in range(length)], unconverged
+
+
+def _fit_fold(
+    fitted: Rows,
+    held_out: Rows,
+    choice: LossChoice,
+    alphas: Sequence[float],
+    options: dict[str, Any],
+    errors: list[float],
+    after_fit: Callable[[], None],
+    *,
+    whole_grid: bool,
+) -> int:
+    """Append the errors on the rows held out, until they have clearly risen.
+
+    Returns:
+        The number of fits that did not converge.
+    """
+    X, Y = fitted
+    constant = constant_columns(X, zero_only=not any(options.values()))
+    kept = np.delete(np.arange(X.shape[1]), constant)
+    if kept.size == 0:
+        raise ValueError(f"every feature is constant on the {len(Y)} samples of a fold")
+
+    def score(model: FittedModel) -> None:
+        scores = np.asarray(held_out[0][:, kept] @ model.coef.T) + model.intercept
+        errors.append(squared_error(held_out[1], choice.loss.link(scores)))
+        after_fit()
+
+    path = fit_path(
+        X[:, kept],
+        Y,
+        choice.loss,
+        alphas,
+        tol=TOL if whole_grid else SEARCH_TOL,
+        callback=score,
+        stop=lambda _: not whole_grid and has_risen(errors),
+        **options,
+    )
+    return sum(not model.status.converged for model in path.models)
+
+
+def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
+    """Raise for the first target that the loss does not take, with its line."""
+    domain = get_loss(loss).regularizer.domain
+    inside = np.asarray(domain.contains(Y))
+    if inside.all():
         return
-    with progress(title, estimator.cv.n_splits * len(estimator.alphas)) as report:
-        report(0)
-        estimator.set_params(scoring=_reporting(report)).fit(X, Y)
-
-
-def _reporting(report: Bar) -> Callable[..., float]:
-    """The scorer of the cross-validation, which says how often it was asked."""
-    scorer = metrics.get_scorer("squared_error")
-    fits = count(1)
-
-    def score(*args: Any, **kwargs: Any) -> float:
-        value = float(scorer(*args, **kwargs))
-        report(next(fits))
-        return value
-
-    return score
+    row = int((~inside).argmax())
+    what = re.sub(
+        r"\bentry (\d+)",
+        lambda match: f"target {table.target_names[int(match[1])]!r}",
+        domain.violation(Y[row]),
+    )
+    line = int(table.lines[row]) if table.lines.size else None
+    raise DataError(f"{what}, the range of the loss {loss!r}", file, line)
 
 
 def _first_sentence(warning: warnings.WarningMessage) -> str:
@@ -165,20 +272,35 @@ def _first_sentence(warning: warnings.WarningMessage) -> str:
     return str(warning.message).partition(": ")[2].partition(". ")[0]
 
 
-def predictions_csv(model: SavedModel, X: Any) -> str:
+def predictions_csv(
+    model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """A header with the targets' names and one line per sample, in the order of X.
 
     Models of class labels have a last column, the class of the largest proportion.
+
+    Args:
+        model: what predicts.
+        X: the features.
+        kept: columns to put first, by name.
     """
-    predictions = np.asarray(model.estimator.predict(X))
-    header, rows = list(model.target_names), [[f"{p:.9g}" for p in row] for row in predictions]
+    kept = kept or {}
+    predictions = model.predict_features(X)
+    header = [_other_name(name, kept) for name in model.target_names]
+    rows = [[f"{p:.9g}" for p in row] for row in predictions]
     if model.kind == "labels":
-        column = "class"
-        while column in header:
-            column += "_"
-        header.append(column)
+        header.append(_other_name("class", (*header, *kept)))
         for row, best in zip(rows, predictions.argmax(axis=1), strict=True):
             row.append(model.target_names[best])
+    columns = list(zip(*kept.values(), strict=True)) if kept else [()] * len(rows)
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*kept, *header])
+    writer.writerows([*first, *row] for first, row in zip(columns, rows, strict=True))
     return buffer.getvalue()
+
+
+def _other_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

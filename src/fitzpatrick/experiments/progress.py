@@ -1,6 +1,7 @@
 """Progress of a run: a bar with the time left on a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,25 @@ def progress(title: str, total: int, stream: TextIO | None = None) -> Iterator[B
             yield bar
     else:
         yield _Lines(title, total, stream)
+
+
+@contextmanager
+def elapsed(what: str, stream: TextIO | None = None) -> Iterator[None]:
+    """Say every quarter of a minute that something is being done, and for how long."""
+    stream = stream or sys.stderr
+    begin, ended = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(_LINE_SECONDS):
+            print(f"{what}, {_duration(time.monotonic() - begin)} so far", file=stream, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

@@ -7,8 +7,12 @@ part set aside as dev. For each α on a grid the linear model
 
 is fitted to standardized features, without an intercept in the paper, from the strongest penalty to
 the weakest. The α with the least dev error is chosen, and its model is tested; with ``refit``, the
-model of that α fitted to train and dev together, which walks the same grid, is tested instead. The
-test error is the squared error summed over classes and averaged over samples.
+model of that α fitted to train and dev together is tested instead. The test error is the squared
+error summed over classes and averaged over samples.
+
+Without ``whole_grid``, a path ends once its dev error has clearly risen
+(:func:`fitzpatrick.linear_model.has_risen`), models are refitted for the chosen α alone, and the
+fits that only serve to choose α end at a larger gradient.
 """
 
 import functools
@@ -32,7 +36,9 @@ SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
 # a change of the protocol or of the records' fields makes older records unusable
-_FORMAT = 2
+_FORMAT = 3
+
+SEARCH_TOL = 1e-4  # relative gradient norm of fits that only serve to choose α
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Protocol:
             chosen on dev.
         tol: relative gradient norm at which a fit ends.
         max_iter: the most iterations of a fit.
+        whole_grid: whether every α is fitted, as in the paper, with ``refit`` on both row sets.
         device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
 
@@ -59,6 +66,7 @@ class Protocol:
     refit: bool = False
     tol: float = 1e-8
     max_iter: int = 1000
+    whole_grid: bool = True
     device: str | None = None
 
     def __post_init__(self) -> None:
@@ -74,13 +82,29 @@ class Protocol:
         """Whether features are shifted to mean 0, which makes constant ones zero."""
         return self.intercept or self.scaling == "standardize"
 
-    def key(self, fingerprint: str) -> str:
-        """A short name for these settings on these data.
+    def key_fields(self) -> dict[str, Any]:
+        """The settings that make a difference to a single fit.
 
-        ``refit`` is no part of it: it asks for more fits, and leaves the others as they are.
+        On the whole grid ``refit`` asks for more fits, and leaves the others as they are.
         """
-        content = {**asdict(self), "data": fingerprint, "format": _FORMAT}
-        del content["refit"]
+        fields = asdict(self)
+        if self.whole_grid:
+            del fields["refit"]
+        return fields
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether an interrupted path goes on where it stopped; short ones begin again."""
+        return self.whole_grid
+
+    def tol_of(self, path: "FitPath") -> float:
+        """Relative gradient norm at which the fits of a path end."""
+        only_chooses = self.refit and not self.whole_grid and path.seed is not None
+        return max(self.tol, SEARCH_TOL) if only_chooses else self.tol
+
+    def key(self, fingerprint: str) -> str:
+        """A short name for these settings on these data."""
+        content = {**self.key_fields(), "data": fingerprint, "format": _FORMAT}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -246,6 +270,24 @@ class LossChoice:
         return get_loss(self.name, self.tightness)
 
     @property
+    def has_classes(self) -> bool:
+        """Whether its predictions are proportions; else they are one number for each target."""
+        return self.loss.regularizer.domain.has_labels
+
+    def targets(self, Y: np.ndarray) -> np.ndarray:
+        """What it is fitted to: proportions, or the indicators that they were made of."""
+        return Y if self.has_classes else (Y > 0).astype(Y.dtype)
+
+    def proportions(self, scores: np.ndarray) -> np.ndarray:
+        """Its predictions, divided by their sum where they need not sum to one."""
+        predictions = np.asarray(self.loss.link(scores))
+        if self.has_classes:
+            return predictions
+        sums = predictions.sum(axis=1, keepdims=True)
+        even = np.full_like(predictions, 1 / predictions.shape[1])
+        return np.asarray(np.divide(predictions, sums, out=even, where=sums > 0))
+
+    @property
     def slug(self) -> str:
         """Its part of a folder's name."""
         return self.name if self.tightness is None else f"{self.name}-tightness{self.tightness!r}"
@@ -274,15 +316,20 @@ def at_tightnesses(
 
 @dataclass(frozen=True)
 class FitPath:
-    """One path of fits over the grid: a loss on the rows of a seed, or on train and dev (None)."""
+    """One path of fits over the grid: a loss on the rows of a seed, or on train and dev (None).
+
+    With an alpha it is a single fit.
+    """
 
     loss: LossChoice
     seed: int | None
+    alpha: float | None = None
 
     @property
     def name(self) -> str:
         """Its folder among the records."""
-        return f"{self.loss.slug}-{'whole' if self.seed is None else f'seed{self.seed}'}"
+        rows = "whole" if self.seed is None else f"seed{self.seed}"
+        return f"{self.loss.slug}-{rows}" + (f"-alpha{self.alpha!r}" if self.alpha else "")
 
 
 def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitPath]:
@@ -297,7 +344,8 @@ def describe(protocol: Protocol) -> dict[str, Any]:
         "intercept": "unpenalized" if protocol.intercept else "none, as in the paper",
         "features": "standardized" if protocol.scaling == "standardize" else "as given",
         "final model": "fitted to train and dev" if protocol.refit else "fitted to train alone",
-        "α grid": ", ".join(f"{alpha:g}" for alpha in protocol.alphas),
+        "α grid": ", ".join(f"{alpha:g}" for alpha in protocol.alphas)
+        + ("" if protocol.whole_grid else ", until the dev error has clearly risen"),
         "precision": protocol.dtype,
         "tolerance": f"{protocol.tol:g} of the gradient norm at zero",
         "iterations at most": protocol.max_iter,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from .. import __version__
 from . import svg
+from .protocol import LossChoice
 from .summary import LEVEL, RESAMPLES, Evaluation
-from .tables import DIFFERENCE, interval_text, resampled
+from .tables import DIFFERENCE, interval_text, log_loss_text, resampled, spread
 from .text import number
 
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
@@ -69,6 +70,9 @@ class Section:
         settings: what it was run with, in words.
         checksums: of the data.
         notes: sentences to put under the heading.
+        best: losses to mark, the one with the lowest error and those that are not clearly worse;
+            None marks the better ones of each family.
+        has_classes: whether accuracy and log loss are shown.
     """
 
     title: str
@@ -77,6 +81,8 @@ class Section:
     settings: dict[str, object]
     checksums: dict[str, str]
     notes: tuple[str, ...] = ()
+    best: tuple[LossChoice, ...] | None = None
+    has_classes: bool = False
 
 
 def render(
@@ -86,7 +92,7 @@ def render(
     failures: dict[str, str],
     *,
     points: Sequence[str] = (),
-    command: str = "",
+    commands: Sequence[str] = (),
 ) -> str:
     """The page.
 
@@ -96,13 +102,12 @@ def render(
         sections: one per data set.
         failures: data sets that could not be run, with the reason.
         points: a list below the lead.
-        command: the line that made it.
+        commands: the line that made it, and those to go on with.
     """
     body = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
     if points:
         body.append(f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points)}</ul>")
-    if command:
-        body.append(f"<pre>{escape(command)}</pre>")
+    body += [f"<pre>{escape(command)}</pre>" for command in commands if command]
     body += [_section(section) for section in sections]
     if failures:
         rows = "".join(
@@ -138,32 +143,46 @@ def _section(section: Section) -> str:
 
 def _results(section: Section) -> str:
     evaluation, paper = section.evaluation, section.paper or {}
-    head = ["loss", "test error", *(["paper"] if paper else []), DIFFERENCE]
-    head += ["± splits", "α chosen", "zeros", "s per path", "not converged"]
+    head = ["loss", "test error", *(["paper"] if paper else [])]
+    head += ["accuracy", "log loss"] * section.has_classes
+    head += [DIFFERENCE, "± splits", "α chosen", "zeros", "s per path", "not converged"]
+    marked = evaluation.better if section.best is None else section.best
     rows = []
-    for summary in evaluation.summaries:
+    for summary in [*evaluation.summaries, evaluation.baseline]:
+        if summary is None:
+            continue
         found = evaluation.differences.get(summary.loss)
         cells = [escape(str(summary.loss)), number(summary.error)]
         if paper:
             published = paper.get(str(summary.loss))
             cells.append("–" if published is None else number(published, 3))
-        cells += [
-            escape(interval_text(found)) if found else "",
-            number(summary.spread) if summary.errors.size > 1 else "–",
-            ", ".join(f"{alpha:g}" for alpha in sorted(set(summary.alphas))),
-            f"{summary.zeros:.0%}",
-            f"{summary.seconds:.2g}",
-            f"{summary.unconverged} of {summary.fits}",
-        ]
-        mark = ' class="better"' if summary.loss in evaluation.better else ""
+        if section.has_classes:
+            cells += [f"{summary.accuracy:.1%}", log_loss_text(summary)]
+        cells += [escape(interval_text(found)) if found else "", spread(summary)]
+        if summary.fits:
+            cells += [
+                ", ".join(f"{alpha:g}" for alpha in sorted(set(summary.alphas))),
+                f"{summary.zeros:.0%}",
+                f"{summary.seconds:.2g}",
+                f"{summary.unconverged} of {summary.fits}",
+            ]
+        mark = ' class="better"' if summary.loss in marked else ""
         rows.append(f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     header = "".join(f"<th>{cell}</th>" for cell in head)
+    resampling = (
+        f"paired bootstrap over {resampled(evaluation.summaries[0].errors.size)}, "
+        f"{RESAMPLES} resamples"
+    )
+    bold = (
+        "better than the Fenchel-Young loss with the same link, or that loss itself; the "
+        f"{LEVEL:.0%} interval of the difference excludes 0 ({resampling})."
+        if section.best is None
+        else f"the lowest error, and every loss that is not clearly worse ({resampling})."
+    )
     return (
         f'<div class="scroll"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
-        f'<p class="soft">Squared error summed over classes, averaged over test samples. Bold: '
-        "better than the Fenchel-Young loss with the same link, or that loss itself; the "
-        f"{LEVEL:.0%} interval of the difference excludes 0 (paired bootstrap over "
-        f"{resampled(evaluation.summaries[0].errors.size)}, {RESAMPLES} resamples).</p>"
+        '<p class="soft">Squared error summed over classes, averaged over test samples. '
+        f"Bold: {bold}</p>"
     )
 
 
@@ -197,7 +216,7 @@ def _plots(section: Section) -> str:
             " %",
         ),
         svg.bar_plot(
-            f"Training time of {len(alphas)} fits",
+            "Training time of a path",
             [(str(s.loss), s.seconds) for s in summaries],
             "seconds",
             " s",

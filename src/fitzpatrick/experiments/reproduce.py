@@ -18,8 +18,17 @@ from .text import number, wrapped
 Say = Callable[[str], None]
 
 
-def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
+def reproduce(
+    names: Sequence[str], options: RunOptions, say: Say, warn: Say, split: int | None = None
+) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
+
+    Args:
+        names: of the data sets.
+        options: what is run.
+        say: gets the results.
+        warn: gets a line for each data set that could not be run.
+        split: seed for data sets that come as one file.
 
     Returns:
         The number of data sets that could be run; the others are named with the reason.
@@ -37,13 +46,13 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
                 download_progress(name) as report_download,
             ):
                 warnings.simplefilter("always", DatasetMismatchWarning)
-                data = load_dataset(name, progress=report_download)
+                data = load_dataset(name, split=split, progress=report_download)
             experiment = paper.Experiment.of_dataset(data)
             paper.check(experiment, options.protocol, options.seeds)
         except (DataError, UnavailableError) as error:
             failures[name] = str(error)
             blocks.append("\n".join(wrapped(f"{name} was not run: {error}")))
-            say(f"\n{blocks[-1]}")
+            warn(f"{name} was not run: {error}")
             continue
         records = run_experiment(experiment, options)
         evaluation = evaluate(final_models(records))
@@ -61,7 +70,7 @@ def reproduce(names: Sequence[str], options: RunOptions, say: Say) -> int:
         )
     if sections:
         lead = f"{_LEAD} {_distance(sections)}"
-        page = render(_TITLE, lead, sections, failures, command=options.command)
+        page = render(_TITLE, lead, sections, failures, commands=[options.command])
         contents = {
             "table.txt": "\n\n".join(blocks) + "\n",
             "fits.csv": to_csv(fits),

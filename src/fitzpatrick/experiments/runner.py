@@ -17,13 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets._table import Matrix
-from ..linear_model import FittedModel, describe_device, fit_path
-from ..losses import Loss
+from ..linear_model import FittedModel, fit_path
 from ..metrics import squared_error, squared_errors
+from .devices import describe_device, on_device
 from .errors import WorkerError
 from .progress import progress
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
-from .records import Record, Store, all_records
+from .records import Record, Store, all_records, choose
+from .scores import accuracy, log_loss
 
 _POLL_SECONDS = 0.5
 
@@ -54,11 +55,25 @@ class RunOptions:
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
     """The records of every path of an experiment; those that are there are not fitted again."""
-    store = Store.of(options.output / "records", experiment, options.protocol)
-    wanted = paths(options.losses, options.seeds, refit=options.protocol.refit)
-    with progress(experiment.name, len(wanted) * len(options.protocol.alphas)) as report:
-        run(experiment, store, wanted, options.n_jobs, report)
-    return all_records(store, wanted)
+    protocol = options.protocol
+    store = Store.of(options.output / "records", experiment, protocol)
+
+    def finish(wanted: list[FitPath], what: str) -> dict[FitPath, list[Record]]:
+        total = sum(len(store.grid(path)) for path in wanted)
+        with progress(f"{experiment.name}{what}", total) as report:
+            run(experiment, store, wanted, options.n_jobs, report)
+        return all_records(store, wanted)
+
+    if protocol.whole_grid:
+        return finish(paths(options.losses, options.seeds, refit=protocol.refit), "")
+    records = finish(paths(options.losses, options.seeds, refit=False), ": choosing α")
+    if protocol.refit:
+        chosen = {path.loss: set[float]() for path in records}
+        for path, grid in records.items():
+            chosen[path.loss].add(choose(grid).alpha)
+        final = [FitPath(loss, None, alpha) for loss in chosen for alpha in sorted(chosen[loss])]
+        records |= finish(final, ": fitting train and dev with the α chosen")
+    return records
 
 
 def run(
@@ -71,15 +86,27 @@ def run(
         store: where the records are and go.
         wanted: what to fit.
         n_jobs: how many paths to fit at a time, each in a process and on one thread.
-        report: called with the number of finished fits, now and then.
+        report: called with the number of fits that are finished or not needed, now and then.
     """
-    open_paths = [path for path in wanted if not store.is_complete(path)]
-    report(store.count(wanted))
+    # reading them all now, a damaged record is found before hours of fits
+    finished = {path: store.finished(path) for path in wanted}
+    open_paths = [path for path in wanted if not store.has_ended(path, finished[path])]
+    ended = [path for path in wanted if path not in open_paths]
+    not_needed = sum(len(store.grid(path)) - len(finished[path]) for path in ended)
+
+    def report_now(path: FitPath | None = None) -> None:
+        nonlocal not_needed
+        if path is not None:
+            not_needed += len(store.grid(path)) - store.count([path])
+        report(store.count(wanted) + not_needed)
+
+    report_now()
     if not open_paths:
         return
     if n_jobs == 1:
         for path in open_paths:
-            run_path(experiment, store, path, after_fit=lambda: report(store.count(wanted)))
+            run_path(experiment, store, path, after_fit=report_now)
+            report_now(path)
         return
     # spawned workers carry over no threads or locks, and know when their parent is gone
     context = multiprocessing.get_context("spawn")
@@ -89,12 +116,14 @@ def run(
     ) as pool:
         try:
             with _no_interrupt():  # until every worker can end without a traceback
-                pending: set[Future[None]] = {pool.submit(_work, path) for path in open_paths}
+                path_of = {pool.submit(_work, path): path for path in open_paths}
+            pending: set[Future[None]] = set(path_of)
             while pending:
                 done, pending = wait(pending, _POLL_SECONDS, FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                report(store.count(wanted))
+                    report_now(path_of[future])
+                report_now()
         except BrokenProcessPool:
             raise WorkerError(
                 "a worker process was killed, perhaps for lack of memory; the same command goes on "
@@ -154,50 +183,51 @@ def _work(path: FitPath) -> None:
 
 def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
     """Fit one loss on one seed's rows over the grid, from the strongest penalty not on record."""
-    protocol = store.protocol
-    finished = len(store.finished(path))
-    if finished == len(protocol.alphas):
+    protocol, alphas = store.protocol, store.grid(path)
+    records = store.finished(path)
+    if store.has_ended(path, records):
         return
-    state = store.state(path, finished - 1) if finished else None
-    if finished and state is None:
-        finished = 0  # without the state the path is fitted again; it gives the same records
-    store.discard_states(path, finished - 1)
+    state = store.state(path, len(records) - 1) if records else None
+    if state is None:
+        records = []  # without the state the path is fitted again; it gives the same records
+    store.discard_states(path, len(records) - 1)
     rows = split(experiment, protocol, path.seed)
     device = describe_device(protocol.device)
-    index = finished
     begin = time.perf_counter()
 
     def keep(model: FittedModel) -> None:
-        nonlocal index, begin
+        nonlocal begin
         seconds = time.perf_counter() - begin
-        record = _evaluate(model, rows, path.loss.loss, seconds, device)
-        store.add(path, index, record, {"coef": model.coef, "intercept": model.intercept})
+        record = _evaluate(model, rows, path.loss, seconds, device)
+        store.add(path, len(records), record, (model.coef, model.intercept))
+        records.append(record)
         after_fit()
-        index += 1
         begin = time.perf_counter()
 
     fit_path(
-        rows.X,
-        rows.Y,
+        on_device(rows.X, protocol.device),
+        path.loss.targets(rows.Y),
         path.loss.loss,
-        protocol.alphas[finished:],
+        alphas[len(records) :],
         fit_intercept=protocol.intercept,
         standardize=protocol.scaling == "standardize",
-        device=protocol.device,
-        tol=protocol.tol,
+        tol=protocol.tol_of(path),
         max_iter=protocol.max_iter,
         n_threads=1,
-        start=None if state is None else (state["coef"], state["intercept"]),
-        resumable=True,
+        start=state,
+        resumable=protocol.is_resumable,
         callback=keep,
+        stop=lambda _: store.has_ended(path, records),
     )
 
 
-def _evaluate(model: FittedModel, rows: Rows, loss: Loss, seconds: float, device: str) -> Record:
+def _evaluate(
+    model: FittedModel, rows: Rows, loss: LossChoice, seconds: float, device: str
+) -> Record:
     """The record of a fit: its errors on dev and test."""
 
     def predict(X: Matrix) -> np.ndarray:
-        return np.asarray(loss.link(np.asarray(X @ model.coef.T) + model.intercept))
+        return loss.proportions(np.asarray(X @ model.coef.T) + model.intercept)
 
     prediction = predict(rows.X_test)
     dev_error = math.nan
@@ -207,6 +237,8 @@ def _evaluate(model: FittedModel, rows: Rows, loss: Loss, seconds: float, device
         alpha=model.alpha,
         dev_error=dev_error,
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
+        accuracy=accuracy(rows.Y_test, prediction),
+        log_loss=log_loss(rows.Y_test, prediction),
         zeros=float((prediction == 0).mean()),
         objective=model.objective,
         gradient_norm=model.gradient_norm,

@@ -1,13 +1,17 @@
 """From records to numbers: chosen models, their errors, and whether a difference means anything."""
 
 import functools
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from ..metrics import squared_errors
 from .protocol import FitPath, LossChoice
 from .records import PathRecords
+from .scores import accuracy, log_loss
 
 RESAMPLES = 4000
 LEVEL = 0.95
@@ -16,9 +20,13 @@ _SEED = 20240
 _BLOCK_CELLS = 2_000_000
 
 
+# predicts the mean of the targets that are learned from: a name in the tables, and no loss
+BASELINE = LossChoice("baseline")
+
+
 @dataclass(frozen=True, eq=False)
 class LossSummary:
-    """One loss on one experiment.
+    """One loss on one experiment, or the baseline.
 
     Attributes:
         loss: which.
@@ -26,10 +34,14 @@ class LossSummary:
         errors: test error of the chosen model, one per seed.
         n_test: number of test samples.
         resampled_errors: the mean test error in each bootstrap resample.
-        dev_curve: dev error at each alpha of the grid, averaged over the seeds.
+        accuracy: of the largest proportion, averaged over the seeds.
+        log_loss: averaged over the seeds; infinite where a class that occurs was ruled out.
+        dev_curve: dev error at each alpha of the grid, averaged over the seeds; NaN from where the
+            first of their paths has ended.
         grid: the alphas.
+        ends: where the path of each seed has ended, if it was before the grid did.
         zeros: share of exact zeros in the chosen models' predictions.
-        seconds: time of one whole path, averaged over the seeds.
+        seconds: time of one path, averaged over the seeds.
         unconverged: fits that did not reach the tolerance, over all seeds, tested ones included.
         fits: number of fits.
     """
@@ -39,12 +51,15 @@ class LossSummary:
     errors: np.ndarray
     n_test: int
     resampled_errors: np.ndarray
-    dev_curve: np.ndarray
-    grid: tuple[float, ...]
-    zeros: float
-    seconds: float
-    unconverged: int
-    fits: int
+    accuracy: float = math.nan
+    log_loss: float = math.nan
+    dev_curve: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    grid: tuple[float, ...] = ()
+    ends: tuple[float, ...] = ()
+    zeros: float = 0.0
+    seconds: float = 0.0
+    unconverged: int = 0
+    fits: int = 0
 
     @property
     def error(self) -> float:
@@ -90,22 +105,20 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The losses of one experiment, and how they compare."""
+    """The losses of one experiment, how they compare, and the baseline where there is one."""
 
     summaries: list[LossSummary]
+    baseline: LossSummary | None = None
 
     @functools.cached_property
     def differences(self) -> dict[LossChoice, Difference]:
         """Each loss of positive tightness minus the Fenchel-Young loss of its regularizer."""
-        plain = {
-            summary.loss.loss.regularizer: summary
-            for summary in self.summaries
-            if summary.loss.loss.tightness == 0
-        }
+        losses = [(one, one.loss.loss) for one in self.summaries]
+        plain = {loss.regularizer: one for one, loss in losses if loss.tightness == 0}
         return {
-            summary.loss: difference(summary, plain[summary.loss.loss.regularizer])
-            for summary in self.summaries
-            if summary.loss.loss.tightness > 0 and summary.loss.loss.regularizer in plain
+            one.loss: difference(one, plain[loss.regularizer])
+            for one, loss in losses
+            if loss.tightness > 0 and loss.regularizer in plain
         }
 
     @functools.cached_property
@@ -118,32 +131,72 @@ class Evaluation:
         return {loss for loss in found if loss is not None and loss not in beaten}
 
 
-def evaluate(records: dict[FitPath, PathRecords]) -> Evaluation:
-    """One summary per loss, in the order of the paths; all share one bootstrap."""
+def evaluate(
+    records: dict[FitPath, PathRecords],
+    grid: Sequence[float] | None = None,
+    baseline: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Evaluation:
+    """One summary per loss, in the order of the paths; all share one bootstrap.
+
+    Args:
+        records: the fits.
+        grid: the alphas, of which a path may have fitted the first ones only.
+        baseline: test targets, and the row that is predicted for all of them.
+    """
     by_loss: dict[LossChoice, list[PathRecords]] = {}
     for path, one in records.items():
         by_loss.setdefault(path.loss, []).append(one)
-    errors = np.asarray([[one.final.test_errors for one in found] for found in by_loss.values()])
-    summaries = []
-    for (loss, found), resampled in zip(by_loss.items(), resampled_means(errors), strict=True):
-        grids, chosen = [one.grid for one in found], [one.final for one in found]
-        fitted = [fit for one in found for fit in one.fits]
-        summaries.append(
-            LossSummary(
-                loss=loss,
-                alphas=tuple(record.alpha for record in chosen),
-                errors=np.asarray([record.test_error for record in chosen]),
-                n_test=errors.shape[2],
-                resampled_errors=resampled,
-                dev_curve=np.mean([[fit.dev_error for fit in grid] for grid in grids], axis=0),
-                grid=tuple(fit.alpha for fit in grids[0]),
-                zeros=float(np.mean([record.zeros for record in chosen])),
-                seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
-                unconverged=sum(not fit.converged for fit in fitted),
-                fits=len(fitted),
-            )
-        )
-    return Evaluation(summaries)
+    errors = [[one.final.test_errors for one in found] for found in by_loss.values()]
+    if baseline is not None:
+        Y, row = baseline
+        errors.append([squared_errors(Y, np.broadcast_to(row, Y.shape))] * len(errors[0]))
+    resampled = resampled_means(np.asarray(errors))
+    alphas = tuple(grid or (fit.alpha for fit in next(iter(records.values())).grid))
+    summaries = [
+        _summary(loss, found, means, alphas)
+        for (loss, found), means in zip(by_loss.items(), resampled, strict=False)
+    ]
+    if baseline is None:
+        return Evaluation(summaries)
+    predictions = np.broadcast_to(row, Y.shape)
+    return Evaluation(
+        summaries,
+        LossSummary(
+            BASELINE,
+            (),
+            np.asarray([one.mean() for one in errors[-1]]),
+            Y.shape[0],
+            resampled[-1],
+            accuracy(Y, predictions),
+            log_loss(Y, predictions),
+        ),
+    )
+
+
+def _summary(
+    loss: LossChoice, found: list[PathRecords], resampled: np.ndarray, alphas: tuple[float, ...]
+) -> LossSummary:
+    grids, chosen = [one.grid for one in found], [one.final for one in found]
+    fitted = [fit for one in found for fit in one.fits]
+    curves = np.full((len(grids), len(alphas)), np.nan)
+    for curve, grid in zip(curves, grids, strict=True):
+        curve[: len(grid)] = [fit.dev_error for fit in grid]
+    return LossSummary(
+        loss=loss,
+        alphas=tuple(record.alpha for record in chosen),
+        errors=np.asarray([record.test_error for record in chosen]),
+        n_test=chosen[0].test_errors.size,
+        resampled_errors=resampled,
+        accuracy=float(np.mean([record.accuracy for record in chosen])),
+        log_loss=float(np.mean([record.log_loss for record in chosen])),
+        dev_curve=curves.mean(axis=0),
+        grid=alphas,
+        ends=tuple(grid[-1].alpha for grid in grids if len(grid) < len(alphas)),
+        zeros=float(np.mean([record.zeros for record in chosen])),
+        seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
+        unconverged=sum(not fit.converged for fit in fitted),
+        fits=len(fitted),
+    )
 
 
 def difference(first: LossSummary, second: LossSummary) -> Difference:

@@ -97,8 +97,8 @@ def line_plot(
     left, right, top = 70, 22, 12 + 20 * len(series)
     width, height = WIDTH - left - right, top + _PLOT + _BOTTOM
     logs = np.log10(np.asarray(x, dtype=float))
-    least = [float(line.values.min()) for line in series]
-    highest = max(float(line.values.max()) for line in series)
+    least = [float(np.nanmin(line.values)) for line in series]
+    highest = max(float(np.nanmax(line.values)) for line in series)
     cut = max(MAX_RATIO * min(least), 1.1 * max(least))
     low, high = min(least), min(highest, cut)
     span = (high - low) or 1.0
@@ -129,11 +129,15 @@ def line_plot(
     # an inner svg cuts off what leaves its area
     parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">')
     for i, line in enumerate(series):
-        places = [(to_x(a), to_y(float(b))) for a, b in zip(logs, line.values, strict=True)]
+        present = np.isfinite(line.values)  # a path may end before the axis does
+        places = [
+            (to_x(a), to_y(float(b)))
+            for a, b in zip(logs[present], line.values[present], strict=True)
+        ]
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<polyline class="{_stroke(line)}" points="{points}"/>')
         parts += [_marker(_marker_of(i), a, b, f"fill s{line.hue % HUES}") for a, b in places]
-        a, b = places[int(line.values.argmin())]
+        a, b = places[int(line.values[present].argmin())]
         parts.append(f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="8"/>')
     parts.append("</svg>")
     for i, line in enumerate(series):

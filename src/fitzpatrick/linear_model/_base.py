@@ -2,30 +2,42 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._set_output import ADAPTERS_MANAGER
 from sklearn.utils.validation import check_is_fitted
 
 from .. import engines
-from .._array import Array
+from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from .._weights import check_weights
 from ..losses import Loss
 from ._binary import BinaryLoss
 from ._checks import (
     CONSTRAINTS,
-    check_not_constant,
     check_own_features,
+    check_same_place,
     check_settings,
+    check_total_weight,
     unchanged_on_failure,
 )
 from ._design import Design, make_design
-from ._problem import FitSettings, FittedModel, Problem
+from ._problem import FittedModel, Problem
+from ._settings import FitParameters, FitSettings
 from ._threads import limited_blas
+from ._vectors import cast
 from .solvers import Status
+
+
+def take_rows(X: Array, rows: Array) -> Array:
+    """Some rows of features."""
+    if is_foreign(X):
+        return namespace(X).take(X, as_library(rows, X), axis=0)
+    return X[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +45,8 @@ class Data:
     """Checked inputs of a fit.
 
     Args:
-        X: features, dense or sparse.
-        targets: (n, k) dense or CSR, or integer labels (n,).
+        X: features, dense, of any array library, or sparse.
+        targets: (n, k) in NumPy or CSR, or integer labels (n,).
         n_classes: k.
         weights: None for ones.
         binary: whether two classes share one row of coefficients.
@@ -54,7 +66,8 @@ class Data:
     def take(self, rows: Array) -> "Data":
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
-        return Data(self.X[rows], self.targets[rows], self.n_classes, weights, self.binary)
+        X = take_rows(self.X, rows)
+        return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
 
     def without_zero_weights(self) -> "Data":
         """The samples that count."""
@@ -75,17 +88,23 @@ class Data:
 
     def problem(self, settings: FitSettings, design: Design) -> Problem:
         """The loss bound to the targets."""
-        loss = engines.bind(
-            settings.loss, self.targets, self.n_classes, self.X.dtype, settings.n_threads
+        loss = engines.bind_like(
+            settings.loss, self.targets, self.n_classes, design.like, settings.n_threads
         )
         bound = BinaryLoss(loss) if self.binary else loss
         return Problem(design, bound, self.n_scores, self.weights, settings)
 
 
-class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver."""
+@dataclass(eq=False, repr=False)
+class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver.
+
+    The parameters are fields: scikit-learn reads them off the constructor that these make.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+
+    loss: str | Loss = "fitzpatrick_logistic"
 
     @abstractmethod
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
@@ -102,8 +121,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
         X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
-        if settings.standardize:
-            check_not_constant(X, data.weights)
+        check_total_weight(data.weights)
         return data
 
     def _fit_final(
@@ -116,7 +134,7 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
         """Fit, set the fitted attributes, and warn where the fit did not converge."""
         data = data.without_zero_weights()
         model = data.problem(settings, data.design(settings)).fit(alpha, start)
-        self._set_model(model, settings.loss, data.X.dtype)
+        self._set_model(model, settings.loss, data.X)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
@@ -124,12 +142,14 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
                 stacklevel=5,
             )
 
-    def _set_model(self, model: FittedModel, loss: Loss, dtype: Any) -> None:
-        """Set the attributes of a fit."""
-        self.loss_ = self.loss
+    def _set_model(self, model: FittedModel, loss: Loss, X: Array) -> None:
+        """Set the attributes of a fit, with coefficients where X is and in its dtype."""
+        like = X.data if sparse.issparse(X) else X
+        self.loss_: Any = self.loss
         self.tightness_ = loss.tightness
-        self.coef_ = model.coef.astype(dtype)
-        self.intercept_ = model.intercept.astype(dtype)
+        self.coef_, self.intercept_ = (
+            cast(as_library(array, like), like.dtype) for array in (model.coef, model.intercept)
+        )
         self.objective_ = model.objective
         self.gradient_norm_ = model.gradient_norm
         self.n_iter_ = model.n_iter
@@ -150,47 +170,56 @@ class LinearModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has
             stacklevel=stacklevel,
         )
 
-    def _scores(self, X: Any) -> Array:
-        """θ, with one column per row of coef_."""
+    def _scores(self, X: Any, method: str) -> Array:
+        """θ, with one column per row of coef_, for the public method of that name."""
         check_is_fitted(self)
         X = check_own_features(self, X, reset=False)
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        if is_foreign(X) or is_foreign(self.coef_):
+            check_same_place(X, self.coef_, f"{type(self).__name__}.{method}()")
+        return X @ self.coef_.T + self.intercept_
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
+
+        The columns are named by the columns of y that a regressor was fitted with, and by the
+        classes of a classifier. Predictions of one number or one class per sample stay arrays.
+
+        Args:
+            transform: ``"pandas"``, ``"polars"``, or ``"default"`` for NumPy arrays; None changes
+                nothing.
+        """
+        outputs = ("default", "pandas", "polars")
+        if transform not in (*outputs, None):
+            raise ValueError(f"transform must be None or one of {outputs}, got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # which clone() copies
+        return self
+
+    def _in_container(self, prediction: Array, X: Any, names: Any) -> Any:
+        """An array (n, k), or the data frame that :meth:`set_output` asks for."""
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output == "default":
+            return prediction
+        adapter, names = ADAPTERS_MANAGER.adapters[output], to_numpy(names)
+        if output == "polars":
+            names = names.astype(str)  # which alone may be names there
+        return adapter.create_container(to_numpy(prediction), X, names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = True
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class SinglePenalty(LinearModel):
     """The parameters of an estimator with one alpha and one tightness."""
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        tightness: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.tightness = tightness
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    _: KW_ONLY
+    tightness: float | None = None
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features X (n, d), dense or sparse.
@@ -214,9 +243,10 @@ class SinglePenalty(LinearModel):
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
-        if self.coef_.shape != shape:
+        if (fitted := tuple(self.coef_.shape)) != shape:
             raise ValueError(
-                f"warm_start=True continues from coefficients of shape {self.coef_.shape}, and "
+                f"warm_start=True continues from coefficients of shape {fitted}, and "
                 f"these data need {shape}; set warm_start=False to begin anew"
             )
-        return self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
+        coef, intercept = to_numpy(self.coef_), to_numpy(self.intercept_)
+        return coef.astype(np.float64), intercept.astype(np.float64)

@@ -4,17 +4,14 @@ Losses on the simplex do not change when a constant is added to all scores of a 
 is lost; the penalty then falls on one row of coefficients, as in logistic regression.
 """
 
-import numpy as np
-
-from .._array import Array
+from .._array import Array, namespace
 from ..engines import BoundLoss, HessianOperator
 
 
 def with_zero_score(score: Array) -> Array:
     """θ = (0, s), shape (n, 2), for scores of shape (n, 1)."""
-    theta = np.zeros((score.shape[0], 2), dtype=score.dtype, order="F")
-    theta[:, 1:] = score
-    return theta
+    xp = namespace(score)
+    return xp.concat([xp.zeros_like(score.T), score.T], axis=0).T  # with contiguous columns
 
 
 class BinaryHessian(HessianOperator):
@@ -24,13 +21,12 @@ class BinaryHessian(HessianOperator):
         self._pair = pair
         self.d = self.total = None
         if pair.d is not None and pair.total is not None:
-            safe = np.where(pair.total > 0, pair.total, 1)
+            xp = namespace(pair.total)
+            safe = xp.where(pair.total > 0, pair.total, xp.ones_like(pair.total))
             self.d = (pair.d[:, 0] * pair.d[:, 1] / safe)[:, None]
 
     def __call__(self, v: Array, out: Array | None = None) -> Array:
-        if self.d is not None:
-            return np.multiply(self.d, v, out=out)
-        product = self._pair(with_zero_score(v))[:, 1:]
+        product = self._pair(with_zero_score(v))[:, 1:] if self.d is None else self.d * v
         if out is None:
             return product
         out[...] = product
@@ -48,7 +44,7 @@ class BinaryLoss(BoundLoss):
         """(0, s) in a buffer that serves every call, and a buffer of the same shape."""
         if self._buffers is None:
             scores = with_zero_score(theta)
-            self._buffers = scores, np.empty_like(scores)
+            self._buffers = scores, namespace(scores).empty_like(scores)
         self._buffers[0][:, 1:] = theta
         return self._buffers
 
@@ -61,9 +57,10 @@ class BinaryLoss(BoundLoss):
     def value_and_gradient(
         self, theta: Array, out: tuple[Array, Array] | None = None
     ) -> tuple[Array, Array]:
-        values, gradient = out or (np.empty(len(theta), theta.dtype), np.empty_like(theta))
+        xp = namespace(theta)
+        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
         scores, both = self._scores(theta)
-        self._pair.value_and_gradient(scores, (values, both))
+        values, both = self._pair.value_and_gradient(scores, (values, both))
         gradient[...] = both[:, 1:]
         return values, gradient
 

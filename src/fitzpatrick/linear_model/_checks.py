@@ -1,25 +1,27 @@
-"""Checks at the edge of the estimators: parameters, features, targets."""
+"""Checks at the edge of the estimators: parameters, features, weights."""
 
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
+import array_api_compat
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from .._array import Array
+from .._array import Array, dtype_name, is_foreign, is_torch, namespace
 from ..losses import Loss, get_loss
-from ..sets._base import membership_tolerance
 from ._continuation import SOLVERS
-from ._design import constant_columns
-from ._problem import FitSettings
+from ._settings import FitSettings
 
 MAX_GRID_SIZE = 1000
+MAX_TOTAL_WEIGHT = 1e100  # sums of squares of gradients stay far from overflow
 
 # What scikit-learn checks by itself, parameter by parameter; each estimator has some of them.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -35,6 +37,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": [Interval(Integral, 0, None, closed="left")],
     "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": [Integral, None],
+    "callback": [callable, None],
 }
 
 
@@ -53,16 +56,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 def check_settings(estimator: Any, tightness: float | None = None) -> FitSettings:
     """The parameters that all estimators share."""
     estimator._validate_params()
-    settings = FitSettings(
-        loss=get_loss(estimator.loss, tightness),
-        fit_intercept=bool(estimator.fit_intercept),
-        standardize=bool(estimator.standardize),
-        solver=estimator.solver,
-        tol=float(estimator.tol),
-        max_iter=int(estimator.max_iter),
-        verbose=int(estimator.verbose),
-        n_threads=estimator.n_threads,
-    )
+    given = {field.name: getattr(estimator, field.name) for field in fields(FitSettings)}
+    settings = FitSettings(**{**given, "loss": get_loss(estimator.loss, tightness)})
     check_solver(settings.solver, settings.loss)
     return settings
 
@@ -102,32 +97,98 @@ def check_grid(values: Any, name: str) -> Array:
     return grid
 
 
-_FEATURE_OPTIONS: dict[str, Any] = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "order": "C",
-}
-
-
 def check_features(X: Any, dtype: Any = None) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
+
+    Arrays of other libraries stay where they are, but for lazy ones (JAX, Dask): those become
+    NumPy arrays.
 
     Args:
         X: features (n, d).
         dtype: float32 or float64; by default that of X, and float64 for other numbers.
     """
-    options = _FEATURE_OPTIONS if dtype is None else {**_FEATURE_OPTIONS, "dtype": dtype}
-    X = _merge_duplicates(check_array(X, input_name="X", **options))
+    if is_foreign(X) and array_api_compat.is_lazy_array(X):
+        X = np.asarray(X)
+    if is_foreign(X):
+        X = _check_foreign(X, dtype)
+    else:
+        dtypes = (np.float64, np.float32) if dtype is None else dtype
+        X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
+        X = _merge_duplicates(X)
     _check_squares(X)
     return X
 
 
+def _check_foreign(X: Array, dtype: Any) -> Array:
+    """The checks of scikit-learn for an array of another library, whatever its configuration."""
+    X = X.detach() if is_torch(X) else X
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
+    if dtype is None:
+        dtype = X.dtype if dtype_name(X) in ("float32", "float64") else xp.float64
+    else:
+        dtype = getattr(xp, np.dtype(dtype).name)
+    X = xp.astype(X, dtype, copy=False)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity")
+    return X
+
+
 def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """The same for an estimator, which remembers the number and the names of its features."""
-    X = _merge_duplicates(validate_data(estimator, X, reset=reset, **_FEATURE_OPTIONS))
+    """The same for an estimator, which remembers the number and the names of its features.
+
+    Arrays of other libraries stay what they are if scikit-learn's ``array_api_dispatch`` is on.
+    """
+    X = X.detach() if is_torch(X) else X
+    xp, _ = get_namespace(X)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=("csr", "csc"),
+        dtype=(xp.float64, xp.float32),
+        order="C",
+    )
+    if is_foreign(X):
+        _check_eager(X)
+    X = _merge_duplicates(X)
     if reset:
         _check_squares(X)
     return X
+
+
+def check_same_place(X: Array, coef: Array, method: str) -> None:
+    """Raise unless features to predict from are of the library and on the device of the fit."""
+    places = [(type(array), array_api_compat.device(array)) for array in (X, coef)]
+    if places[0] != places[1]:
+        given, fitted = (f"{kind.__module__}.{kind.__name__} on {at}" for kind, at in places)
+        raise ValueError(
+            f"X of {method} must use the same namespace and the same device as that of fit(): it "
+            f"is {given}, and the model was fitted to {fitted}; convert X, or fit again"
+        )
+
+
+def _check_eager(X: Array) -> None:
+    """Raise for arrays that are computed later, as JAX's may be, or cannot be changed in place."""
+    if array_api_compat.is_lazy_array(X):
+        raise TypeError(
+            f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
+            "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or CuPy"
+        )
+
+
+def check_total_weight(weights: Array | None) -> None:
+    """Raise where sums of squares of weighted gradients could overflow."""
+    if weights is None:
+        return
+    largest = float(weights.max())
+    if largest > MAX_TOTAL_WEIGHT / len(weights):
+        raise ValueError(
+            f"a sample has the weight {largest:.3g}, and sums of squares overflow; divide the "
+            "weights of all samples and alpha by the same number, which leaves the coefficients as "
+            "they are"
+        )
 
 
 def _merge_duplicates(X: Array) -> Array:
@@ -140,82 +201,10 @@ def _merge_duplicates(X: Array) -> Array:
 def _check_squares(X: Array) -> None:
     """Raise where sums of squares of features would overflow."""
     entries = X.data if sparse.issparse(X) else X
-    largest = max(-float(entries.min(initial=0)), float(entries.max(initial=0)))
-    if largest > math.sqrt(np.finfo(X.dtype).max / max(X.size, 1)):
+    xp, size = namespace(entries), math.prod(entries.shape)
+    largest = max(-float(xp.min(entries)), float(xp.max(entries))) if size else 0.0
+    if largest > math.sqrt(xp.finfo(entries.dtype).max / max(size, 1)):
         raise ValueError(
             f"X holds an entry of size {largest:.3g}, and sums of squares overflow {X.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
         )
-
-
-def check_not_constant(X: Array, weights: Array | None) -> None:
-    """Raise for columns that ``standardize`` cannot scale."""
-    columns = constant_columns(X, weights)
-    if columns.size:
-        some = ", ".join(map(str, columns[:5])) + (", …" if columns.size > 5 else "")
-        raise ValueError(
-            f"standardize=True divides by standard deviations, and {columns.size} of the "
-            f"{X.shape[1]} columns of X are constant (columns {some}); drop them, for instance "
-            "with sklearn.feature_selection.VarianceThreshold(), or set standardize=False"
-        )
-
-
-def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
-    """Targets (n, k), or (n,) off the simplex, in float64: dense or CSR.
-
-    Whether they are in the domain of the loss is checked where they are bound to it.
-    """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    y = check_array(
-        y,
-        accept_sparse="csr",
-        dtype="numeric",
-        ensure_2d=False,
-        ensure_all_finite=False,
-        input_name="y",
-    )
-    check_consistent_length(X, y)
-    on_simplex = loss.regularizer.domain.has_labels
-    if y.ndim == 1 and on_simplex:
-        raise ValueError(
-            f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
-            "class labels use FitzpatrickClassifier"
-        )
-    if sparse.issparse(y):
-        y = sparse.csr_array(y)
-    _check_finite(y)
-    return _sum_to_one(y) if on_simplex else y.astype(np.float64, copy=False)
-
-
-def _check_finite(y: Array) -> None:
-    """Raise with the place of the first NaN or infinity."""
-    if np.isfinite(y.data if sparse.issparse(y) else y).all():
-        return
-    entries = sparse.coo_array(y if y.ndim == 2 else y[:, None])
-    at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-    value = "NaN" if np.isnan(entries.data[at]) else "infinity"
-    raise ValueError(
-        f"Input y contains {value} in row {entries.row[at]}, column {entries.col[at]}; drop the "
-        "row or give it a target"
-    )
-
-
-def _sum_to_one(y: Array) -> Array:
-    """Proportions in float64, without what rounding to their own dtype has done to their sums.
-
-    Along an intercept for all classes the objective is flat only if they sum to one. Rows that do
-    not, up to rounding, are left for the loss to name.
-    """
-    rounded = y.data if sparse.issparse(y) else y
-    slack = membership_tolerance(rounded if y.dtype.kind == "f" else np.empty(0))
-    exact = y.astype(np.float64, copy=False)
-    totals = exact.sum(axis=1)
-    if (totals == 1).all():
-        return exact
-    if (np.abs(totals - 1) > slack).any():
-        return y
-    if not sparse.issparse(exact):
-        return np.asarray(exact / totals[:, None])
-    per_entry = np.repeat(totals, np.diff(exact.indptr))
-    return sparse.csr_array((exact.data / per_entry, exact.indices, exact.indptr), shape=y.shape)

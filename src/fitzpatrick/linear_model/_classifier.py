@@ -1,22 +1,25 @@
 """Classification with a loss on the simplex."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from .._array import Array
+from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
+from ._targets import check_labels
 
 
+@dataclass(eq=False, repr=False)
 class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
+
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         if not loss.regularizer.domain.has_labels:
@@ -24,16 +27,18 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
             )
-        y = self._check_labels(y, X)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        n_classes = len(self.classes_)
+        classes, labels = np.unique(check_labels(y, X), return_inverse=True)
+        n_classes = len(classes)
         if n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
-                f"{self.classes_[0]!r}"
+                f"{classes[0]!r}"
             )
+        # numbers go with features of another library; words stay in NumPy, as predictions do
+        goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
+        self.classes_ = as_library(classes, X) if goes_with_X else classes
         if self.class_weight is not None:
-            by_class = self._class_weights(labels, weights)[labels]
+            by_class = self._class_weights(labels, classes, weights)[labels]
             weights = by_class if weights is None else by_class * weights
             if not weights.any():
                 raise ValueError(
@@ -42,24 +47,13 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
                 )
         return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
-    def _check_labels(self, y: Any, X: Array) -> Array:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        check_consistent_length(X, y)
-        return y
-
-    def _class_weights(self, labels: Array, weights: Array | None) -> Array:
+    def _class_weights(self, labels: Array, classes: Array, weights: Array | None) -> Array:
         """One weight per class; ``"balanced"`` gives all classes the same total weight."""
         if self.class_weight == "balanced":
             totals = np.bincount(labels, weights=weights)
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        by_class = compute_class_weight(self.class_weight, classes=classes, y=classes)
         if not (np.isfinite(by_class) & (by_class >= 0)).all():
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0, got {self.class_weight!r}"
@@ -67,8 +61,8 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return by_class
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = self._check_labels(y, X)
-        unknown = np.setdiff1d(y, self.classes_)
+        y = check_labels(y, X)
+        unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(
                 f"y holds classes that are not in the samples of the fit: {unknown[:5].tolist()}"
@@ -76,31 +70,42 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return y
 
     def _as_given(self, targets: Array) -> Array:
-        return self.classes_[targets]
+        return to_numpy(self.classes_)[targets]
 
     def decision_function(self, X: Any) -> Array:
         """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
-        scores = self._scores(X)
+        scores = self._scores(X, "decision_function")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, for each sample."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        scores = self._scores(X, "predict")
+        xp = namespace(scores)
+        if scores.shape[1] == 1:
+            best = xp.astype(scores[:, 0] > 0, xp.int64)
+        else:
+            best = xp.argmax(scores, axis=1)
+        if is_foreign(self.classes_):
+            return xp.take(self.classes_, best)
+        return self.classes_[to_numpy(best)]
 
     def predict_proba(self, X: Any) -> Array:
         """The link of the scores, shape (n, k): zeros where the loss has a sparse link."""
-        scores = self._scores(X)
+        return self._in_container(self._probabilities(X, "predict_proba"), X, self.classes_)
+
+    def _probabilities(self, X: Any, method: str) -> Array:
+        scores = self._scores(X, method)
         theta = with_zero_score(scores) if scores.shape[1] == 1 else scores
         return get_loss(self.loss_).link(theta)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
+        probabilities = self._probabilities(X, "predict_log_proba")
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return self._in_container(namespace(probabilities).log(probabilities), X, self.classes_)
 
 
+@dataclass(eq=False, repr=False)
 class FitzpatrickClassifier(SinglePenalty, ClassModel):
     r"""Linear classifier with a Fitzpatrick or Fenchel-Young loss on the simplex.
 
@@ -119,7 +124,8 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             the loss's own. The best one depends on the data; search it as you search alpha.
         fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
         standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
-            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given.
+            stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given. Constant
+            features have coefficient 0.
         class_weight: weights of the classes as a dict, which multiply those of the samples, or
             ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
@@ -134,6 +140,9 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             and classes were; the optimum is the same.
         verbose: print the progress every so many iterations; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
+        callback: called with an :class:`~fitzpatrick.linear_model.Iteration` after each iteration
+            of the solver and at its start: its number, the objective, the gradient norm, the
+            seconds so far. An error that it raises ends the fit, and the estimator stays as it was.
 
     Attributes:
         classes_: the labels, sorted, shape (k,).
@@ -156,34 +165,3 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
         >>> model.predict_proba(X[:1]).round(3)
         array([[1., 0., 0.]])
     """
-
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alpha: float = 1.0,
-        *,
-        tightness: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            alpha,
-            tightness=tightness,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            verbose=verbose,
-            n_threads=n_threads,
-        )
-        self.class_weight = class_weight

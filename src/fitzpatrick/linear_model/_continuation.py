@@ -5,19 +5,17 @@ of stronger penalties lead there: each one starts near the next, and few kinks a
 """
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._array import Array
 from ._objective import Objective, Point
+from ._settings import FitSettings
 from ._vectors import norm
 from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
-
-if TYPE_CHECKING:
-    from ._problem import FitSettings
 
 Solver = Callable[[Objective, Point, Stopping, Report], Result]
 SOLVERS: dict[str, Solver] = {"newton-cg": newton_cg, "lbfgs": lbfgs}
@@ -31,14 +29,15 @@ class Continuation:
     Args:
         objective: of any alpha.
         stopping: of any alpha.
-        settings: the loss, the solver, and how much to print.
+        settings: the loss, the solver, and whom to tell of iterations.
     """
 
-    def __init__(self, objective: Objective, stopping: Stopping, settings: "FitSettings") -> None:
+    def __init__(self, objective: Objective, stopping: Stopping, settings: FitSettings) -> None:
         self._objective = objective
         self._stopping = stopping
         self._use_newton = settings.solver != "lbfgs" and settings.loss.regularizer.has_curvature
-        self._report = Report(settings.verbose)
+        self._settings = settings
+        self._began = 0.0
         self._extrapolation = Extrapolation(objective)
 
     def minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
@@ -49,15 +48,16 @@ class Continuation:
             origin: where to start.
             from_zero: whether the origin is zero, for want of a better one.
         """
+        self._began = time.perf_counter()
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
         leads = from_zero and alpha > 0 and self._objective.has_kinks
         result = self._solve(newton_cg, alpha, origin, avoids_kinks=leads)
         if result.status is Status.STALLED and leads:
-            self._report.note("Newton steps stalled; stronger penalties lead to this one")
+            self._note("Newton steps stalled; stronger penalties lead to this one")
             result = self._by_stronger_penalties(alpha, origin, result.n_iter)
         if result.status is Status.STALLED:
-            self._report.note("Newton steps stalled; L-BFGS takes over")
+            self._note("Newton steps stalled; L-BFGS takes over")
             result = self._solve(lbfgs, alpha, result.point, result.n_iter)
             if result.status is Status.CONVERGED:
                 result = replace(result, status=Status.SWITCHED)
@@ -90,9 +90,15 @@ class Continuation:
         rest = max(0, self._stopping.max_iter - n_iter)
         stopping = replace(self._stopping, alpha=alpha, max_iter=rest, avoids_kinks=avoids_kinks)
         objective = self._objective.with_alpha(alpha)
-        result = solver(objective, self._start(objective, origin), stopping, self._report)
+        settings = self._settings
+        report = Report(alpha, self._began, n_iter, settings.callback, settings.verbose)
+        result = solver(objective, self._start(objective, origin), stopping, report)
         self._extrapolation.learn(result.point)
         return replace(result, n_iter=n_iter + result.n_iter)
+
+    def _note(self, sentence: str) -> None:
+        if self._settings.verbose:
+            print(sentence)
 
     def _start(self, objective: Objective, origin: Point) -> Point:
         """Where the minimum is expected, unless f is higher there than at the origin."""

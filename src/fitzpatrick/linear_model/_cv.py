@@ -3,7 +3,7 @@
 import copy
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,14 +13,14 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from .. import metrics
-from .._array import Array
+from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel
+from ._base import Data, LinearModel, take_rows
 from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
-from ._problem import FitSettings
 from ._regressor import ProportionModel
+from ._settings import FitSettings
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
 
@@ -34,41 +34,18 @@ class HeldOut:
     weights: Array | None
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidated(LinearModel):
     """Fit a path of penalties on the training part of each fold, score it on the other part."""
 
     _default_scoring: ClassVar[str]
 
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        tightnesses: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.alphas = alphas
-        self.tightnesses = tightnesses
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.n_threads = n_threads
-        self.n_jobs = n_jobs
+    alphas: Any = DEFAULT_ALPHAS
+    _: KW_ONLY
+    tightnesses: Any = None
+    cv: Any = None
+    scoring: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, dev: Any = None
@@ -108,6 +85,9 @@ class CrossValidated(LinearModel):
         chosen = self._choose(scores, losses)
         self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
         self._fit_final(data, replace(settings, loss=chosen), self.alpha_)
+        if is_foreign(data.X):
+            for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
+                setattr(self, name, as_library(getattr(self, name), data.X))
         unfinished = sum(count for _, count in results)
         if unfinished:
             self._warn(
@@ -116,6 +96,7 @@ class CrossValidated(LinearModel):
 
     def _check_tightnesses(self, loss: Loss) -> list[Loss]:
         """The loss at every tightness to choose from."""
+        self.__dict__.pop("tightnesses_", None)  # of an earlier fit
         if self.tightnesses is None:
             return [loss]
         self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
@@ -127,7 +108,9 @@ class CrossValidated(LinearModel):
         """The two parts of each fold, made one at a time."""
         y = self._as_given(data.targets)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
-        folds = list(splitter.split(data.X, y, groups))
+        folds = list(
+            splitter.split(np.empty((len(y), 0)) if is_foreign(data.X) else data.X, y, groups)
+        )
         if not folds:
             raise ValueError(f"cv={self.cv!r} makes no folds; give a number of folds or a splitter")
         for i, (train, held_out) in enumerate(folds):
@@ -137,7 +120,7 @@ class CrossValidated(LinearModel):
             (
                 data.take(train),
                 HeldOut(
-                    data.X[held_out],
+                    take_rows(data.X, held_out),
                     self._as_given(data.targets[held_out]),
                     None if weights is None else weights[held_out],
                 ),
@@ -216,8 +199,12 @@ def _score_paths(
     For each loss the alphas are fitted from strong to weak; all losses share one design.
     """
     y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
-    weighted = held_out.weights is not None and _takes_weights(scorer)
-    extra = {"sample_weight": held_out.weights} if weighted else {}
+    weights = held_out.weights
+    if is_foreign(held_out.X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
+        y = as_library(y, held_out.X)
+        weights = None if weights is None else as_library(weights, held_out.X)
+    weighted = weights is not None and _takes_weights(scorer)
+    extra = {"sample_weight": weights} if weighted else {}
     order = np.argsort(-alphas)
     scores = np.empty((len(alphas), len(losses)))
     unfinished = 0
@@ -228,12 +215,13 @@ def _score_paths(
     for j, loss in enumerate(losses):
         problem = data.problem(replace(settings, loss=loss), design)
         for i, fitted in zip(order, problem.path(alphas[order]), strict=True):
-            probe._set_model(fitted, loss, data.X.dtype)
+            probe._set_model(fitted, loss, data.X)
             scores[i, j] = scorer(probe, held_out.X, y, **extra)
             unfinished += not fitted.status.converged
     return scores, unfinished
 
 
+@dataclass(eq=False, repr=False)
 class ProportionRegressorCV(CrossValidated, ProportionModel):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
@@ -254,7 +242,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default minus the squared error summed over
             classes.
-        verbose: print the progress of every fit; 0 is silent.
+        verbose, callback: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the
+            folds, then that of the chosen pair. With ``n_jobs``, the former are in other processes.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
 
@@ -282,25 +271,22 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     _default_scoring = "squared_error"
 
 
+@dataclass(eq=False, repr=False)
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    For each fold and tightness a path of models is fitted from the strongest penalty to the
-    weakest, each started at the one before; the pair with the best mean score is fitted to all
-    samples.
+    It does so as :class:`ProportionRegressorCV` does.
 
     Args:
         loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
-        alphas, tightnesses, verbose, n_threads, n_jobs: as in :class:`ProportionRegressorCV`.
+        alphas, tightnesses, verbose, callback, n_threads, n_jobs: as in
+            :class:`ProportionRegressorCV`.
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
             samples, for all folds. Scores do not count it.
-        cv: a number of folds, any scikit-learn splitter, an iterable of pairs of indices, or None
-            for five folds. Folds by number are stratified by class and not shuffled. A fixed dev
-            set goes to :meth:`fit`, or here as a ``PredefinedSplit``.
-        scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
-            scikit-learn's; higher is better. By default the accuracy. The former compare
+        cv: as in :class:`ProportionRegressorCV`; folds by number are stratified by class.
+        scoring: as in :class:`ProportionRegressorCV`, by default the accuracy; our metrics compare
             probabilities with one-hot rows.
 
     Attributes:
@@ -319,38 +305,3 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     """
 
     _default_scoring = "accuracy"
-
-    def __init__(
-        self,
-        loss: str | Loss = "fitzpatrick_logistic",
-        alphas: Any = DEFAULT_ALPHAS,
-        *,
-        tightnesses: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-        n_threads: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            alphas,
-            tightnesses=tightnesses,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            cv=cv,
-            scoring=scoring,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            verbose=verbose,
-            n_threads=n_threads,
-            n_jobs=n_jobs,
-        )
-        self.class_weight = class_weight

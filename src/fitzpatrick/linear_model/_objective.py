@@ -14,12 +14,13 @@ from typing import Literal, Self
 
 import numpy as np
 
-from .._array import Array, namespace
+from .._array import Array, eps, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
+from ._blocks import block_cost, block_inverse
 from ._design import Design
 from ._preconditioner import Blocks, Map, Memory, Spectral
+from ._vectors import cast, inner, norm
 from ._vectors import copy as copied
-from ._vectors import inner, norm
 
 # Classes up to which the curvature of all rows is computed in full: from the slopes of the entries
 # where the Hessian has them, else by one Hessian product for each class.
@@ -48,12 +49,18 @@ class _Workspace:
     """Arrays of the shape of the scores, and what is known from the latest work with them."""
 
     def __init__(self, design: Design, n_scores: int, order: Literal["C", "F"]) -> None:
-        shape = (design.n_samples, n_scores)
+        n, like = design.n_samples, design.like
         self.theta, self.residual, self.tangent = (
-            design.place(np.empty(shape, dtype=design.dtype, order=order)) for _ in range(3)
+            _empty((n, n_scores), like, order) for _ in range(3)
         )
-        self.values = design.place(np.empty(design.n_samples, dtype=design.dtype))
+        self.values = _empty((n,), like, order)
         self.parameters: Array | None = None  # whose scores theta holds
+
+
+def _empty(shape: tuple[int, ...], like: Array, order: Literal["C", "F"]) -> Array:
+    if is_numpy(like):
+        return np.empty(shape, dtype=like.dtype, order=order)
+    return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
 
 
 class Objective:
@@ -85,9 +92,9 @@ class Objective:
         self.alpha = alpha
         self.n_scores = n_scores
         self._weights = None if weights is None else design.place(weights)
-        self._column = (
-            None if weights is None else design.place(weights[:, None].astype(design.dtype))
-        )
+        self._column = None
+        if self._weights is not None:
+            self._column = cast(self._weights[:, None], design.like.dtype)
         # products with few columns are faster if these are contiguous
         self._order: Literal["C", "F"] = "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
         self._workspace = _Workspace(design, n_scores, self._order)
@@ -137,8 +144,8 @@ class Objective:
         if self._column is not None:
             residual *= self._column
         gradient = self.design.adjoint(residual)
-        penalized = parameters[: self.design.n_penalized]
-        gradient[: self.design.n_penalized] += self.alpha * penalized
+        penalized = parameters[: self.design.n_penalized, :]
+        gradient[: self.design.n_penalized, :] += self.alpha * penalized
         value = total + self.alpha / 2 * inner(penalized, penalized)
         return Point(parameters, value, gradient, self.alpha)
 
@@ -147,9 +154,9 @@ class Objective:
         more = self.alpha - point.alpha
         if more == 0:
             return point
-        penalized = point.parameters[: self.design.n_penalized]
+        penalized = point.parameters[: self.design.n_penalized, :]
         gradient = copied(point.gradient)
-        gradient[: self.design.n_penalized] += more * penalized
+        gradient[: self.design.n_penalized, :] += more * penalized
         value = point.value + more / 2 * inner(penalized, penalized)
         return Point(point.parameters, value, gradient, self.alpha)
 
@@ -172,12 +179,13 @@ class Objective:
             if self._column is not None:
                 tangent *= self._column
             out = self.design.adjoint(tangent)
-            out[:d] += self.alpha * direction[:d]
+            out[:d, :] += self.alpha * direction[:d, :]
             self._memory.add(direction, out, self.alpha)
             return out
 
         self._learn(hessian)
-        if self._blocks.products > self.design.block_cost and hessian.d is not None:
+        cost = block_cost(self.design.matrix, self.n_scores)
+        if self._blocks.products > cost and hessian.d is not None:
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(hessian), self.alpha)
         return product, self._inverse()
@@ -209,7 +217,7 @@ class Objective:
     @property
     def _negligible(self) -> float:
         """Curvature relative to the largest, below which it may be rounding errors."""
-        return math.sqrt(np.finfo(self.design.dtype).eps)
+        return math.sqrt(eps(self.design.like))
 
     def _inverse(self) -> Map:
         base = self._blocks.inverse
@@ -230,23 +238,24 @@ class Objective:
         # Directions without curvature are as in the spectral M₀; where there are kinks, curvature
         # may be beyond the next one, so that M would call steps short that are not.
         spectral = self._spectral[0]
+        xp = namespace(spectral.curvature)
         if self.has_kinks:
-            least = KINK_CURVATURE_SHARE * float(spectral.curvature.mean())
+            least = KINK_CURVATURE_SHARE * float(xp.mean(spectral.curvature))
         else:
-            least = self._negligible * float(spectral.curvature.max())
+            least = self._negligible * float(xp.max(spectral.curvature))
         ridge = spectral.spectrum * least
         ridge[:d] += self.alpha
-        inverse = self.design.block_inverse(curvature, ridge)
+        inverse = block_inverse(self.design.matrix, curvature, ridge)
         if inverse is None or hessian.total is None:
             return inverse
         common = self.design.place(np.full((self.design.n_parameters, 1), self.total_weight))
         if self.alpha > 0:
-            common[:d] = self.alpha
+            common[:d, :] = self.alpha
 
         def apply(residual: Array) -> Array:
-            mean = residual.mean(axis=1)[:, None]
+            mean = xp.mean(residual, axis=1, keepdims=True)
             z = inverse(residual - mean)
-            return z - z.mean(axis=1)[:, None] + mean / common
+            return z - xp.mean(z, axis=1, keepdims=True) + mean / common
 
         return apply
 
@@ -268,7 +277,7 @@ class Objective:
         d: Array = hessian.d
         full = np.diag(self._sum(d))
         if hessian.total is not None:
-            full -= self.design.fetch(d.T @ (d * self._share(hessian.total)))
+            full -= to_numpy(d.T @ (d * self._share(hessian.total)))
         return full
 
     def _diagonal(self, hessian: HessianOperator) -> Array:
@@ -302,24 +311,24 @@ class Objective:
         tangent[...] = self._signs
         product = hessian(tangent, tangent)
         product *= self._signs
-        return float(max(self._sum(product).mean(), 0.0))
+        return max(float(self._sum(product).mean()), 0.0)
 
     @functools.cached_property
     def _signs(self) -> Array:
         shape = self._workspace.tangent.shape
         signs = np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8)
-        return self.design.place(2 * signs - 1)
+        return cast(self.design.place(2 * signs - 1), self.design.like.dtype)
 
     def _sum(self, values: Array) -> Array:
-        """Weighted sum over the samples."""
-        if self._weights is not None:
-            return self.design.fetch(self._weights @ values)
+        """Weighted sum over the samples, in NumPy."""
         xp = namespace(values)
-        return self.design.fetch(xp.sum(values, axis=0, dtype=xp.float64))
+        if self._weights is not None:
+            return to_numpy(self._weights @ cast(values, xp.float64))
+        return to_numpy(xp.sum(values, axis=0, dtype=xp.float64))
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
         self._learn(self._row_hessians(point))
-        mean = self.design.fetch(self._spectral[0].curvature).mean(keepdims=True)
+        mean = to_numpy(self._spectral[0].curvature).mean(keepdims=True)
         spectral = Spectral(self.design.spectrum, self.design.n_penalized, mean)
         return 1 / np.sqrt(spectral.diagonal(self.alpha))

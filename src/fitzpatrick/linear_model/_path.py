@@ -1,18 +1,43 @@
-"""Models of several penalties by one call, with NumPy or on a PyTorch device."""
+"""Models of several penalties by one call, wherever the features are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._array import Array
 from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
-from ._checks import check_features, check_grid, check_not_constant, check_solver
-from ._problem import Callback, Coefficients, FitSettings, FittedModel
+from ._checks import check_features, check_grid, check_solver, check_total_weight
+from ._problem import Coefficients, FittedModel, ModelCallback
+from ._settings import FitSettings
+from ._targets import check_numbers, check_proportions
+
+CLEAR_RISE = 0.05  # above the least error so far
+SMALL_RISE = 0.005  # above a least error that lies ...
+MAX_WITHOUT_GAIN = 2  # ... so many penalties back
+
+
+def has_risen(errors: Sequence[float]) -> bool:
+    """Whether held-out errors, from strong to weak penalties, have clearly turned upward.
+
+    They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
+    penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
+    have not. Meant for ``stop`` of :func:`fit_path`.
+
+    Args:
+        errors: in the order of the penalties so far, one or more, not negative.
+
+    Example:
+        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
+        (False, True, False)
+    """
+    best = int(np.argmin(errors))
+    steps = len(errors) - 1 - best
+    rise = SMALL_RISE if steps >= MAX_WITHOUT_GAIN else CLEAR_RISE
+    return steps > 0 and errors[-1] > (1 + rise) * errors[best]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +72,6 @@ def fit_path(
     fit_intercept: bool = True,
     standardize: bool = False,
     sample_weight: Any = None,
-    device: str | None = None,
     solver: str = "auto",
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -55,14 +79,16 @@ def fit_path(
     n_threads: int | None = None,
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: Callback | None = None,
+    callback: ModelCallback | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
     Each fit starts where those before it suggest; paths from strong to weak penalties are fastest.
 
     Args:
-        X: features (n, d), dense or sparse; on a device they become dense.
+        X: features (n, d), dense or sparse. Arrays of other libraries, such as PyTorch tensors on a
+            GPU, stay where they are, and everything large is computed there.
         Y: targets (n, k) in the domain of the loss, dense or sparse, or integer labels (n,).
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
         alphas: strengths of the penalty, in the order in which they are fitted.
@@ -70,7 +96,6 @@ def fit_path(
         fit_intercept: whether to learn b.
         standardize: whether the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,).
-        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
         solver: as in :class:`ProportionRegressor`.
         tol: as in :class:`ProportionRegressor`.
         max_iter: as in :class:`ProportionRegressor`.
@@ -81,6 +106,8 @@ def fit_path(
             was interrupted can then be resumed from these by ``start``, bit for bit as if nothing
             had happened; it takes a few more iterations.
         callback: called with each model as soon as it is fitted.
+        stop: asked about each model after that; the path ends with the first one for which it
+            returns True. :func:`has_risen` is a rule for errors on held-out rows.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -90,43 +117,38 @@ def fit_path(
         ((2, 3, 4), [True, True])
     """
     settings = FitSettings(
-        get_loss(loss, tightness), fit_intercept, standardize, solver, tol, max_iter, 0, n_threads
+        get_loss(loss, tightness),
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        n_threads=n_threads,
     )
     check_solver(solver, settings.loss)
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    if standardize:
-        check_not_constant(X, weights)
-    if not sparse.issparse(Y):
-        Y = np.asarray(Y)
+    check_total_weight(weights)
+    Y = check_numbers(Y)
+    if Y.ndim == 2:
+        Y = check_proportions(Y, settings.loss, X)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
     data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
-    if device is None:
-        problem = data.problem(settings, data.design(settings))
-    else:
-        from ._device import device_problem
-
-        problem = device_problem(data, settings, device)
+    problem = data.problem(settings, data.design(settings))
     grid = check_grid(alphas, "alphas")
-    return LinearPath(tuple(problem.path(grid, start, callback, resumable=resumable)))
+    models: list[FittedModel] = []
 
+    def finish(model: FittedModel) -> None:
+        models.append(model)
+        if callback is not None:
+            callback(model)
 
-def describe_device(device: str | None) -> str:
-    """What computes a :func:`fit_path` with that ``device``, in words.
+    def until_stopped() -> Iterator[float]:
+        for alpha in grid:
+            if stop is None or not models or not stop(models[-1]):
+                yield alpha
+            else:
+                return
 
-    Raises:
-        ImportError: if PyTorch is not installed.
-        ValueError: if PyTorch cannot compute on the device here.
-
-    Example:
-        >>> describe_device(None)
-        'NumPy'
-    """
-    if device is None:
-        return "NumPy"
-    import torch
-
-    from ._device import find_device
-
-    found = find_device(device)
-    return torch.cuda.get_device_name(found) if found.type == "cuda" else f"PyTorch {found}"
+    problem.path(until_stopped(), start, finish, resumable=resumable)
+    return LinearPath(tuple(models))

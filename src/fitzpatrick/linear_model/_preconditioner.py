@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._array import Array, namespace
-from ._vectors import inner
+from ._vectors import flat, inner, reshape
 
 Map = Callable[[Array], Array]
 
@@ -41,11 +41,10 @@ class Spectral:
     def diagonal(self, alpha: float) -> Array:
         """spectrum × curvature + alpha, shape (p, k), kept above zero."""
         diagonal = self.spectrum[:, None] * self.curvature
-        diagonal[: self.n_penalized] += alpha
-        largest = float(diagonal.max())
-        if largest <= 0:
-            return diagonal + 1.0
-        return namespace(diagonal).clip(diagonal, min=MIN_DIAGONAL * largest)
+        diagonal[: self.n_penalized, :] += alpha
+        xp = namespace(diagonal)
+        largest = float(xp.max(diagonal))
+        return diagonal + 1.0 if largest <= 0 else xp.clip(diagonal, min=MIN_DIAGONAL * largest)
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M₀⁻¹ R."""
@@ -112,11 +111,11 @@ class Memory:
         inverse = xp.linalg.inv(triangle)
 
         def apply(residual: Array) -> Array:
-            flat = residual.reshape(-1)
-            a = inverse @ (s @ flat)
-            z = base((flat - a @ y).reshape(residual.shape)).reshape(-1)
-            z += (inverse.T @ (diagonal * a - y @ z)) @ s
-            return z.reshape(residual.shape)
+            row = flat(residual)
+            a = inverse @ (s @ row)
+            z = flat(base(reshape(row - a @ y, residual.shape)))
+            z = z + (inverse.T @ (diagonal * a - y @ z)) @ s
+            return reshape(z, residual.shape)
 
         return apply
 
@@ -124,9 +123,7 @@ class Memory:
         """S and Y at alpha, one pair a row, the oldest first."""
         directions, products, alphas = zip(*self._pairs, strict=True)
         xp = namespace(*directions)
-        s, y = (
-            xp.stack([array.reshape(-1) for array in arrays]) for arrays in (directions, products)
-        )
+        s, y = (xp.stack([flat(array) for array in arrays]) for arrays in (directions, products))
         end = self._n_penalized * directions[0].shape[1]
         y[:, :end] += self._place(alpha - np.asarray(alphas))[:, None] * s[:, :end]
         return s, y

@@ -5,14 +5,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from .._array import Array
+from .._array import Array, eps
 from ..engines import BoundLoss
-from ..losses import Loss
 from ._continuation import Continuation
 from ._design import Design
 from ._objective import Objective, Point
+from ._settings import FitSettings
 from ._threads import blas_threads, limited_blas
 from .solvers import Result, Status, Stopping
 
@@ -20,20 +18,6 @@ from .solvers import Result, Status, Stopping
 PATIENCE, PATIENCE_AT_KINKS = 20, 200
 
 Coefficients = tuple[Array, Array]  # and intercepts
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What the estimators' parameters of the same names ask for."""
-
-    loss: Loss
-    fit_intercept: bool = True
-    standardize: bool = False
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int = 1000
-    verbose: int = 0
-    n_threads: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +43,7 @@ class FittedModel:
     status: Status
 
 
-Callback = Callable[[FittedModel], None]
+ModelCallback = Callable[[FittedModel], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +64,7 @@ class Problem:
         self,
         alphas: Iterable[float],
         start: Coefficients | None = None,
-        callback: Callback | None = None,
+        callback: ModelCallback | None = None,
         *,
         resumable: bool = False,
     ) -> list[FittedModel]:
@@ -132,14 +116,14 @@ class Problem:
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
-        design, eps = self.design, float(np.finfo(self.design.dtype).eps)
+        design, precision = self.design, eps(self.design.like)
         return Stopping(
             tol=self.settings.tol,
             reference=self.at_zero.gradient_norm,
             # of a sum over the samples of features times numbers of at most 1
-            noise=eps * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
+            noise=precision * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
             max_iter=self.settings.max_iter,
-            eps=eps,
+            eps=precision,
             patience=PATIENCE_AT_KINKS if self.objective.has_kinks else PATIENCE,
         )
 

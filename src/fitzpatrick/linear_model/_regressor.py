@@ -1,22 +1,27 @@
 """Regression on proportions and on other targets in the domain of a loss."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _get_feature_names
 
 from .. import engines
 from .._array import Array
 from ..losses import Loss, get_loss, loss_names
 from ._base import Data, LinearModel, SinglePenalty
-from ._checks import check_proportions
 from ._problem import FittedModel
+from ._targets import check_proportions
 
 
+@dataclass(eq=False, repr=False)
 class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets and predictions (n, k) in the domain of the loss."""
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
+        self._target_names = _get_feature_names(y)
         y = check_proportions(y, loss, X)
         self._is_single = y.ndim == 1
         if self._is_single:
@@ -33,13 +38,23 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 
     def predict_scores(self, X: Any) -> Array:
         """Scores θ = X Wᵀ + b, shape (n, k)."""
-        return self._scores(X)
+        return self._scores(X, "predict_scores")
 
     def predict(self, X: Any) -> Array:
         """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
-        scores = self._scores(X)
+        scores = self._scores(X, "predict")
         prediction = get_loss(self.loss_).link(scores)
-        return prediction[:, 0] if self._is_single else prediction
+        if self._is_single:
+            return prediction[:, 0]
+        names = np.asarray([f"y{j}" for j in range(prediction.shape[1])])
+        return self._in_container(prediction, X, getattr(self, "target_names_in_", names))
+
+    @property
+    def target_names_in_(self) -> Array:
+        """The names of the columns of y in the fit; not there unless y was a data frame."""
+        if self._target_names is None:
+            raise AttributeError("y had no names of columns in the fit")
+        return self._target_names
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R² of the predictions, averaged over the classes."""
@@ -57,6 +72,7 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class ProportionRegressor(SinglePenalty, ProportionModel):
     r"""Linear model x ↦ ŷ(Wx + b) for targets that are proportions.
 
@@ -69,26 +85,19 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
             targets live: rows on the simplex for ``logistic``, ``sparsemax``, ``entmax15`` and
             their Fitzpatrick losses, the unit cube for ``sigmoid`` and ``sparse_sigmoid``,
-            non-negative numbers for ``poisson``, all numbers for ``squared``.
-        alpha: strength of the penalty, at least 0. Without any, classes that features separate
-            perfectly have no best coefficients: the fit ends at some large ones.
-        tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
-            its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
-            the loss's own. The best one depends on the data; search it as you search alpha.
-        fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose, n_threads: as in
-            :class:`FitzpatrickClassifier`.
+            non-negative numbers for ``poisson``, all numbers for ``squared``. Rows on the simplex
+            that sum to one within 0.02, as rounded shares do, are divided by their sums, with a
+            warning if one is off by more than 1e-6.
+        alpha: strength of the penalty, at least 0.
+        tightness, fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose,
+            n_threads, callback: as in :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
-        loss_: the loss of the fit, which predictions use.
-        tightness_: its tightness.
-        objective_: the objective at the end.
-        gradient_norm_: norm of its gradient there, as ``tol`` sees it.
-        n_iter_: iterations of the solver.
-        status_: how the solver ended; ``status_.value`` is a sentence.
-        n_features_in_: d.
-        feature_names_in_: names of the features, if X had any.
+        loss_, tightness_, objective_, gradient_norm_, n_iter_, status_, n_features_in_,
+            feature_names_in_: as in :class:`FitzpatrickClassifier`.
+        target_names_in_: names of the columns of y, if it was a data frame.
 
     Example:
         >>> import numpy as np
@@ -110,7 +119,7 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
             parameters: further ones of the constructor, such as ``tightness``.
         """
         regressor = cls(loss, model.alpha, **parameters)
-        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef.dtype)
-        regressor._is_single = False
+        regressor._set_model(model, get_loss(loss, regressor.tightness), model.coef)
+        regressor._is_single, regressor._target_names = False, None
         regressor.n_features_in_ = model.coef.shape[1]
         return regressor

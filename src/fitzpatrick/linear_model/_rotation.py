@@ -1,9 +1,8 @@
-"""Principal directions of dense features, in which their Gram matrix is diagonal."""
+"""The principal directions of dense features, in which their Gram matrix is diagonal."""
 
-import numpy as np
-
-from .._array import Array
+from .._array import Array, as_library, eps, namespace
 from ._threads import limited_blas
+from ._vectors import cast
 
 # Hessian products that a rotation may cost at most, by counts of arithmetic operations.
 MAX_ROTATION_COST = 150
@@ -25,16 +24,18 @@ def principal_directions(features: Array, weights: Array | None) -> Array:
 
     With fewer samples than features, r is at most the number of samples.
     """
+    xp = namespace(features)
     n_samples, n_features = features.shape
     weighted = features
     if weights is not None:
-        weighted = features * np.sqrt(weights).astype(features.dtype)[:, None]
+        roots = xp.sqrt(as_library(weights, features))
+        weighted = features * cast(roots, features.dtype)[:, None]
     if n_samples >= n_features:
-        gram = (weighted.T @ weighted).astype(np.float64, copy=False)
+        gram = cast(weighted.T @ weighted, xp.float64)
         with limited_blas(1):  # faster for small matrices, and large ones are not rotated
-            return np.asarray(np.linalg.eigh(gram).eigenvectors)
+            return xp.linalg.eigh(gram)[1]
     with limited_blas(1):
-        q, r = np.linalg.qr(weighted.T.astype(np.float64, copy=False))
-        u, s, _ = np.linalg.svd(r)
-    rank = int((s > s.max(initial=0) * n_features * np.finfo(features.dtype).eps).sum())
-    return np.asarray(q @ u[:, : max(rank, 1)])
+        q, r = xp.linalg.qr(cast(weighted.T, xp.float64))
+        u, s, _ = xp.linalg.svd(r)
+    rank = int(xp.sum(xp.astype(s > xp.max(s) * n_features * eps(features), xp.int64)))
+    return q @ u[:, : max(rank, 1)]

@@ -1,15 +1,17 @@
 """Arrays of parameters as the solvers see them, wherever they are kept: inner products and such."""
 
+from typing import Any
+
 import numpy as np
 
-from .._array import Array, is_numpy, namespace
+from .._array import Array, is_numpy, is_torch, namespace
 
 
 def inner(a: Array, b: Array) -> float:
     """⟨a, b⟩ over all entries."""
     if is_numpy(a):
         return float(np.vdot(a, b))
-    return float(namespace(a, b).vecdot(a.reshape(-1), b.reshape(-1)))
+    return float(namespace(a, b).vecdot(flat(a), flat(b)))
 
 
 def norm(a: Array) -> float:
@@ -19,6 +21,29 @@ def norm(a: Array) -> float:
     return float(namespace(a).linalg.vector_norm(a))
 
 
+def reshape(a: Array, shape: tuple[int, ...]) -> Array:
+    """The same entries in another shape."""
+    return a.reshape(shape) if is_numpy(a) or is_torch(a) else namespace(a).reshape(a, shape)
+
+
+def flat(a: Array) -> Array:
+    """All entries in one row."""
+    return reshape(a, (-1,))
+
+
+def cast(a: Array, dtype: Any) -> Array:
+    """The same numbers in another dtype; a copy only where it differs."""
+    return a if a.dtype == dtype else namespace(a).astype(a, dtype)
+
+
 def copy(a: Array) -> Array:
     """A copy, in the same order."""
     return namespace(a).asarray(a, copy=True)
+
+
+def matmul(a: Array, b: Array, out: Array) -> Array:
+    """A B, in ``out``."""
+    if is_numpy(out) or is_torch(out):
+        return namespace(out).matmul(a, b, out=out)
+    out[...] = a @ b  # the standard has no ``out``
+    return out

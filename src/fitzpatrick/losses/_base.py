@@ -132,9 +132,10 @@ class Loss:
         bound, theta, restore = engines.bind_pair(self, y, theta, n_threads)
         return restore(bound.y_star(theta))
 
-    def link(self, theta: Array) -> Array:
+    @quiet
+    def link(self, theta: Array, *, n_threads: int | None = None) -> Array:
         """The predictions ŷ(θ) that belong to the scores, shape (n, k); the same for every c."""
-        return self.regularizer.link(theta)
+        return engines.link(Loss(self.regularizer, 0.0), theta, n_threads)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ With the tightness c, a = c (1 − y), b = c y and p = σ(u), the maximizer solv
 
 increasing in u. The loss is that of the entropy at y and p, and at 1 − y and 1 − p:
 the quadratic form :math:`(p - y)^2 / (p(1 - p))` for c = 1. For a hard label one exponential is
-absent and the root is a Wright omega function.
+absent, and the root is that of a Wright omega function.
 """
 
 import math
@@ -14,9 +14,13 @@ from dataclasses import dataclass
 
 from .._array import Array, namespace, precision_bits
 from ..sets import Box, ConvexSet
-from ..special import sigmoid, softplus, wright_omega
+from ..special import sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer
-from .negentropy import entropy_terms, kl_terms, omega_steps
+from .negentropy import entropy_terms, kl_terms
+
+# Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed
+# in a search.
+_STEPS = {53: 5, 24: 3}
 
 
 def _odds_product(p: Array, q: Array, y: Array, tightness: float) -> tuple[Array, Array]:
@@ -37,35 +41,36 @@ class CoinKernel(Elementwise):
     tightness: float
 
     def _logit(self, s: Array) -> Array:
-        """The root u, by Newton's method from the side where it is monotone.
+        """The root u, by Halley's method from the least of three upper bounds.
 
-        With δ = ½ log(a/b) the left-hand side is an odd function of u + δ, up to a constant.
-        Reflecting y and s where its value is negative leaves u + δ ≥ 0, where it is convex, and
-        Newton's method decreases to the root from any upper bound.
+        With δ = ½ log(a/b) the left-hand side is v + 2 √(ab) sinh v at v = u + δ, up to a constant:
+        an odd function, which is reflected to where it is positive. There sinh v ≥ v, leaving out
+        v, and leaving out u, unless it is negative, bound u from above.
         """
         if self.tightness == 0:
             return s
-        xp, c = namespace(s), self.tightness
-        y, zero = self.y, xp.zeros_like(s)
-        shift = (xp.log1p(-y) - xp.log(y)) / 2
-        reflect = (y == 1) | (s - c * (1 - 2 * y) + shift < 0)  # y = 1 has δ = −∞, even at s = +∞
-        a = c * xp.where(reflect, y, 1 - y)
-        b = c * xp.where(reflect, 1 - y, y)
-        level = xp.where(reflect, -s, s) - (a - b)
-        shift = xp.where(reflect, -shift, shift)
-        m = xp.sqrt(a * b)
-        log_a = math.log(c) + xp.log(xp.where(reflect, y, 1 - y))
-        # b e^−u <= m gives one bound, u = log(ω/a), and sinh v >= v the other
-        z = level + m + log_a
-        omega = wright_omega(z)
-        u = xp.where(z < 0, level + m - omega, xp.log(omega) - log_a)
-        linear = (level + shift) / (1 + 2 * m) - shift
-        u = xp.where((b > 0) & (linear < u), linear, u)
-        for _ in range(omega_steps(precision_bits(s), c)):
-            rise = a * xp.exp(u)
-            fall = xp.where(b > 0, b * xp.exp(-u), zero)
-            step = (u + rise - fall - level) / (1 + rise + fall)
-            u = u - xp.where(xp.isfinite(step), step, zero)  # an infinite score stays infinite
+        xp, c, y = namespace(s), self.tightness, self.y
+        zero = xp.zeros_like(s)
+        tiny = float(xp.finfo(s.dtype).smallest_normal)
+        log_heads, log_tails = (xp.log(xp.clip(side, tiny)) for side in (y, 1 - y))
+        level = s - c * (1 - 2 * y)
+        shift = (log_tails - log_heads) / 2
+        reflect = level + shift < 0
+        a, b = c * xp.where(reflect, y, 1 - y), c * xp.where(reflect, 1 - y, y)
+        level, shift = xp.where(reflect, -level, level), xp.where(reflect, -shift, shift)
+        log_a = math.log(c) + xp.where(reflect, log_heads, log_tails)
+        log_b = math.log(c) + xp.where(reflect, log_tails, log_heads)
+        height, root = level + shift, 2 * xp.sqrt(a * b)
+        without_v = xp.log(xp.clip((height + xp.hypot(height, root)) / 2, tiny)) - log_a
+        without_u = xp.clip(xp.log(xp.clip(level + b, tiny)) - log_a, 0.0)
+        u = xp.minimum(xp.minimum(height / (1 + root) - shift, without_v), without_u)
+        for _ in range(_STEPS[precision_bits(s)]):
+            rise = xp.where(a > 0, xp.exp(u + log_a), zero)
+            fall = xp.where(b > 0, xp.exp(log_b - u), zero)
+            excess, slope = u + rise - fall - level, 1 + rise + fall
+            step = excess / slope
+            step = step / xp.clip(1 - step * (rise - fall) / (2 * slope), 0.25)
+            u = u - xp.where(xp.isfinite(step), step, zero)  # ±∞ stays what it is
         return xp.where(reflect, -u, u)
 
     def point(self, s: Array) -> tuple[Array, Array]:
@@ -135,6 +140,9 @@ class Bernoulli(SeparableRegularizer):
     def potential_curvature(self, z: Array, v: Array) -> Array:
         xp = namespace(z)
         return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / (z * (1 - z))), axis=-1)
+
+    def solve_link(self, theta: Array) -> Array:
+        return sigmoid(theta)
 
     def solve_conjugate(self, theta: Array) -> Array:
         return namespace(theta).sum(softplus(theta), axis=-1)

@@ -89,7 +89,8 @@ class TwiceDifferentiable(Regularizer):
         function: y ↦ Ω(y), shape (…).
         gradient: y ↦ ∇Ω(y), shape (…, k).
         hessian: y ↦ ∇²Ω(y), shape (…, k, k), positive definite.
-        domain: where Ω is defined; iterates stay inside.
+        domain: where Ω is defined, a set with an interior; iterates stay inside. For the simplex,
+            write a :class:`SeparableRegularizer`.
         start: value of all entries of a point at which Ω is smooth, for the iteration to begin at.
 
     Example:
@@ -110,6 +111,14 @@ class TwiceDifferentiable(Regularizer):
     hessian: Callable[[Array], Array]
     domain: ConvexSet = Reals()
     start: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.domain.has_interior:
+            raise ValueError(
+                f"TwiceDifferentiable solves ∇Ω(p) = θ in the interior of its domain, and "
+                f"{self.domain!r} has none; write Ω as a SeparableRegularizer, which has a "
+                "multiplier for the sum of a row (docs/add_a_regularizer.md)"
+            )
 
     @property
     def has_kinks(self) -> bool:

@@ -33,10 +33,13 @@ class ConvexSet(ABC):
 
     Attributes:
         has_labels: whether the vertices are classes, so that an integer stands for a point.
+        has_interior: whether all small changes of some point stay in the set; not so where sums of
+            coordinates are fixed.
         is_product: whether each coordinate is constrained by itself.
     """
 
     has_labels: ClassVar[bool] = False
+    has_interior: ClassVar[bool] = True
     is_product: ClassVar[bool] = False
 
     @property

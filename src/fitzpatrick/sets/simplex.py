@@ -37,6 +37,7 @@ class Simplex(ConvexSet):
     """
 
     has_labels: ClassVar[bool] = True
+    has_interior: ClassVar[bool] = False
 
     @property
     def coordinates(self) -> ProductSet:

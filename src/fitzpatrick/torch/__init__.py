@@ -20,8 +20,10 @@ except ImportError as error:
         "pip install 'fitzpatrick[torch]'"
     ) from error
 
-from . import functional, modules
-from .modules import *  # noqa: F403 - all that its __all__ names
+from . import activations, functional, modules
+from .activations import *  # noqa: F403 - all that its __all__ names
+from .modules import *  # noqa: F403
 
 __all__ = ["functional"]
+__all__ += activations.__all__
 __all__ += modules.__all__

@@ -14,7 +14,9 @@ from ..sets import ConvexSet
 
 __all__ = [
     "as_class_index",
+    "check_alphas",
     "check_labels",
+    "check_one_forward_level",
     "check_options",
     "check_rows",
     "check_scores",
@@ -22,6 +24,7 @@ __all__ = [
     "check_weight",
     "class_dim",
     "columns_along",
+    "expand_mask",
     "is_plain",
     "looks_at_values",
     "output_dtype",
@@ -121,6 +124,36 @@ def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
     return dim % input.ndim
 
 
+def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
+    """Raise unless ``alpha`` is a floating-point tensor beside ``input``, between 1 and 2.
+
+    Its values are looked at on a CPU; on a GPU one out of range makes its rows NaN.
+    """
+    check_weight(alpha, input, "alpha")
+    if looks_at_values(None, alpha) and not bool(((alpha >= 1) & (alpha <= 2)).all()):
+        wrong = alpha[~((alpha >= 1) & (alpha <= 2))].flatten()[0].item()
+        raise ValueError(f"alpha must be between 1 and 2, got {wrong}")
+
+
+def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
+    """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
+    found = getattr(mask, "dtype", type(mask).__name__)
+    if found != torch.bool:
+        raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
+    if mask.device != input.device:
+        raise ValueError(
+            f"input is on {input.device} and mask on {mask.device}; "
+            "move the mask with mask.to(input.device)"
+        )
+    try:
+        return mask.expand(input.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"mask of shape {tuple(mask.shape)} cannot be broadcast to input of shape "
+            f"{tuple(input.shape)}"
+        ) from error
+
+
 def is_plain(*tensors: Tensor) -> bool:
     """Whether all that happens to the tensors is what Python sees: no subclass, transform or mode.
 
@@ -137,6 +170,19 @@ def is_plain(*tensors: Tensor) -> bool:
         and torch._C._get_tracing_state() is None
         and forward_ad._current_level < 0
     )
+
+
+def check_one_forward_level() -> None:
+    """Raise where forward mode runs inside of forward mode.
+
+    PyTorch does not differentiate the ``jvp`` of a Function: the outer derivative would be zero.
+    """
+    levels = torch._C._functorch.get_interpreter_stack() or []
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+        raise NotImplementedError(
+            "the losses and links do not support forward mode inside of forward mode; "
+            "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
 
 
 def looks_at_values(validate: bool | None, x: Tensor) -> bool:

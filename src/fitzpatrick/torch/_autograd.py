@@ -25,15 +25,14 @@ from torch.autograd import Function
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ..regularizers import SeparableRegularizer
-from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _operators as operators
 from . import _reference as reference
-from ._arguments import is_plain, rows_along
+from ._arguments import check_one_forward_level, is_plain, rows_along
 from ._compiled import compute_few_labels
-from ._engine import engine_module
+from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
 
-__all__ = ["LossCall", "entmax_rows", "few_labels", "link_rows", "loss_rows"]
+__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows", "training_entries"]
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -85,19 +84,6 @@ def _no_third_derivative() -> NoReturn:
     )
 
 
-def _check_one_forward_level() -> None:
-    """Raise where forward mode runs inside of forward mode.
-
-    PyTorch does not differentiate the ``jvp`` of a Function: the outer derivative would be zero.
-    """
-    levels = torch._C._functorch.get_interpreter_stack() or []
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
-        raise NotImplementedError(
-            "the losses and links do not support forward mode inside of forward mode; "
-            "use torch.func.hessian, or jacrev inside of jacfwd"
-        )
-
-
 def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows) -> Gradients:
     """The derivatives in the scores and in the scale, as far as somebody asks for them."""
     inputs = _saved_inputs(ctx)
@@ -116,7 +102,7 @@ def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows
 
 def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: Rows) -> Tensor:
     """The derivative along directions of the scores and of the scale, in which it is linear."""
-    _check_one_forward_level()
+    check_one_forward_level()
     theta_dot, target_dot, scale_dot = tangents[:3]
     if target_dot is not None:
         _no_target_derivative()
@@ -187,9 +173,9 @@ def _hessian_product(
     theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
-    omega, tightness, _, *rest = others
+    omega, tightness, _, ignore_index, symbolic_tightness = others
     theta, scale = _apply(_NoFurtherDerivative, theta), _apply(_NoFurtherDerivative, scale)
-    others = omega, tightness, "reference", *rest
+    others = omega, tightness, ignore_index, symbolic_tightness
     out: Tensor = _apply(_HessianProduct, theta, target, scale, v, *others)
     return out
 
@@ -209,7 +195,7 @@ class _HessianProduct(_RowFunction):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Any, _: Any, scale_dot: Any, v_dot: Any, *__: Any) -> Tensor:
-        _check_one_forward_level()
+        check_one_forward_level()
         if theta_dot is not None or scale_dot is not None:
             _no_third_derivative()
         theta, target, scale, _v, *others = _saved_inputs(ctx)
@@ -317,6 +303,92 @@ def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> 
     return out
 
 
+class _TrainingEntries(Function):
+    """Entry-wise losses, or their sum, by one kernel; the gradient comes with a sum."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        theta: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        pos_weight: Tensor | None,
+        divisor: int,
+        call: Any,
+        by_rows: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        ctx.save_for_backward(theta, target, *(w for w in (weight, pos_weight) if w is not None))
+        ctx.has_weights = weight is not None, pos_weight is not None
+        ctx.divisor, ctx.call, ctx.by_rows = divisor, call, by_rows
+        values, gradient = engine_module("triton").entry_loss(
+            theta, target, weight, pos_weight, divisor, call
+        )
+        ctx.gradient = gradient if call.with_gradient else None
+        out: Tensor = values.sum() if call.is_summed else values
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
+        rows, ctx.gradient = ctx.gradient, None
+        engine = engine_module("triton")
+        theta, target, *weights = ctx.saved_tensors
+        nothing = (None,) * 6
+        if torch.is_grad_enabled() or not is_plain(upstream):
+            with torch.enable_grad():
+                loss = ctx.by_rows(theta)
+            (rows,) = torch.autograd.grad(
+                loss, theta, upstream.to(loss.dtype), create_graph=torch.is_grad_enabled()
+            )
+            return rows, *nothing
+        if rows is not None:
+            engine.scale_rows_(rows.reshape(-1, rows.shape[-1] if rows.ndim else 1), upstream)
+            return rows, *nothing
+        given = iter(weights)
+        weight, pos_weight = (next(given) if has else None for has in ctx.has_weights)
+        weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
+        call = ctx.call._replace(is_summed=False, with_value=False, with_gradient=True)
+        _, rows = engine.entry_loss(theta, target, weight, pos_weight, ctx.divisor, call)
+        return rows, *nothing
+
+
+def training_entries(
+    theta: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    call: LossCall,
+    reduction: str,
+    by_rows: Callable[[Tensor], Tensor],
+) -> Tensor | None:
+    """Entry-wise losses of plain tensors in one pass; None where that is for others to do.
+
+    That is: compilers, transforms, and weights that are learned. ``by_rows`` is the loss in another
+    way, which can be differentiated again.
+    """
+    weights = [w for w in (weight, pos_weight) if w is not None]
+    if torch.compiler.is_compiling() or not is_plain(theta, target, *weights):
+        return None
+    if torch.is_grad_enabled() and any(w.requires_grad for w in weights):
+        return None
+    is_summed = reduction != "none"
+    needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    # in float16 a gradient that waits for the loss scale would underflow
+    is_fused = needs_grad and is_summed and theta.dtype != torch.float16
+    engine = engine_module("triton")
+    asked = engine.EntryCall(
+        kernel_of(call.omega), call.tightness, is_summed, with_gradient=is_fused
+    )
+    divisor = theta.numel() if reduction == "mean" else 1
+    inputs = theta, target, weight, pos_weight, divisor, asked
+    out: Tensor
+    if needs_grad:
+        out = _apply(_TrainingEntries, *inputs, by_rows)
+    else:
+        values, _ = engine.entry_loss(*inputs)
+        out = values.sum() if is_summed else values
+    return out
+
+
 def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     """Save what the Jacobian of a link is made of: on the simplex, the predictions alone."""
     theta, ctx.omega = inputs
@@ -340,7 +412,7 @@ class _Link(Function):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor, _: Any) -> Tensor:
-        _check_one_forward_level()
+        check_one_forward_level()
         return _link_product(ctx, theta_dot)
 
 
@@ -378,62 +450,17 @@ def _link_product(ctx: Any, v: Tensor) -> Tensor:
     return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
 
 
-def _save_for_entmax(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-    kept = output, inputs[1]
-    ctx.save_for_backward(*kept)
-    ctx.save_for_forward(*kept)
-    ctx.set_materialize_grads(False)
-
-
-def _entmax_slopes(ctx: Any) -> tuple[Tensor, Tensor]:
-    """d and ∂p/∂α, which have no further derivatives here."""
-    p, alpha = (_apply(_NoFurtherDerivative, x) for x in ctx.saved_tensors)
-    p = p.to(alpha.dtype)
-    d, by_alpha = entmax_slope(p, alpha), entmax_alpha_slope(p, alpha)
-    return d, by_alpha
-
-
-class _Entmax(Function):
-    """α-entmax, row by row; differentiable in the scores and in the orders of the rows."""
-
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_for_entmax)
-    forward = staticmethod(operators.entmax)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        if upstream is None:
-            return None, None
-        d, by_alpha = _entmax_slopes(ctx)
-        v = upstream.to(d.dtype)
-        rows = _coupled_product(d, v).to(upstream.dtype)
-        return rows, (by_alpha * v).sum(-1, keepdim=True)
-
-    @staticmethod
-    def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None) -> Tensor:
-        _check_one_forward_level()
-        d, by_alpha = _entmax_slopes(ctx)
-        dtype = ctx.saved_tensors[0].dtype
-        out = torch.zeros_like(d)
-        if theta_dot is not None:
-            out = out + _coupled_product(d, theta_dot.to(d.dtype))
-        if alpha_dot is not None:
-            out = out + by_alpha * alpha_dot
-        return out.to(dtype)
-
-
 # The operators have their derivatives themselves, too, for whoever calls them by name.
 for _operator, _function in (
     (operators.value, _Value),
     (operators.gradient, _Gradient),
     (operators.hessian_product, _HessianProduct),
     (operators.link, _Link),
-    (operators.entmax, _Entmax),
 ):
     _operator.register_autograd(_function.backward, setup_context=_function.setup_context)
 
 
-# Compilers take these as they are and look at the operators inside, with their derivatives.
+# Compilers take these two as they are and look at the operators inside, with their derivatives.
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_rows(
     theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
@@ -449,13 +476,6 @@ def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
     return out
 
 
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
-def entmax_rows(theta: Tensor, alpha: Tensor) -> Tensor:
-    """α-entmax of each row, shape (n, k), with orders of shape (n, 1), once differentiable."""
-    out: Tensor = _apply(_Entmax, theta, alpha)
-    return out
-
-
 def loss_rows(
     theta: Tensor, target: Target, scale: Scale, call: LossCall, *, is_summed: bool
 ) -> Tensor:
@@ -467,7 +487,7 @@ def loss_rows(
     weights = scale if isinstance(scale, Tensor) else theta
     if torch.compiler.is_compiling() or not is_plain(theta, weights, *parts):
         return _any_loss_rows(theta, target, scale, call, is_summed)
-    if theta.ndim == 3 and not _takes_columns(theta, target, call.engine):
+    if theta.ndim == 3 and not _takes_columns(theta, target, call):
         theta = rows_along(theta, 1)
     if call.engine == "reference":
         target = _as_rows(target, theta)
@@ -500,11 +520,11 @@ def _any_loss_rows(
     return out.sum() if is_summed else out
 
 
-def _takes_columns(theta: Tensor, target: Target, engine: str) -> bool:
+def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
     """Whether an engine computes the columns of (outer, k, inner) scores where they are."""
-    if engine != "triton" or isinstance(target, Smoothed):
+    if call.engine != "triton" or isinstance(target, Smoothed) or not has_column_kernel(call.omega):
         return False
-    takes_columns: bool = engine_module(engine).takes_columns(*theta.shape[1:])
+    takes_columns: bool = engine_module(call.engine).takes_columns(*theta.shape[1:])
     return takes_columns
 
 

@@ -1,5 +1,6 @@
 """Which engine computes a loss: the core's formulas, or Triton kernels on a GPU."""
 
+import functools
 import importlib
 import os
 from importlib.util import find_spec
@@ -9,14 +10,22 @@ import torch
 from torch import Tensor
 
 from ..engines import find_kernel
+from ..engines.triton.specs import parse_kernel
 from ..losses import regularizers_by_name
 from ._handles import regularizer_of
 
-__all__ = ["check_engine", "choose_engine", "engine_module"]
+__all__ = [
+    "check_engine",
+    "choose_engine",
+    "engine_module",
+    "entmax_alpha",
+    "has_column_kernel",
+    "kernel_of",
+]
 
 _ENGINES = {
     "reference": "fitzpatrick.torch._reference",
-    "triton": "fitzpatrick.engines.triton.launch",
+    "triton": "fitzpatrick.torch._triton",
 }
 _HAS_TRITON = find_spec("triton") is not None
 _IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -38,34 +47,63 @@ def check_engine(engine: str | None) -> None:
 
 # a compiler takes the answer as it is, without a look at the table
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
-def _has_kernel(omega: str) -> bool:
-    """Whether there are Triton kernels for a regularizer."""
-    return find_kernel("triton", regularizer_of(omega)) is not None
+def _has_kernel(omega: str, has_labels: bool) -> bool:
+    """Whether there are Triton kernels for a regularizer, with class indices or other targets."""
+    kernel = find_kernel("triton", regularizer_of(omega))
+    if kernel is None or has_labels or regularizer_of(omega).is_entrywise:
+        return kernel is not None
+    return parse_kernel(kernel)[0].takes_rows
 
 
-def choose_engine(engine: str | None, theta: Tensor, omega: str) -> str:
+def has_column_kernel(omega: str) -> bool:
+    """Whether the Triton kernel of a regularizer takes scores of shape (outer, k, inner)."""
+    return parse_kernel(kernel_of(omega))[0].takes_columns
+
+
+@functools.lru_cache(maxsize=256)
+def kernel_of(omega: str) -> str:
+    """The name of the Triton kernel of a regularizer that has one."""
+    kernel = find_kernel("triton", regularizer_of(omega))
+    if kernel is None:
+        raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
+    return kernel
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def entmax_alpha(omega: str) -> float | None:
+    """α where a link is α-entmax for a number α; None where it is another one."""
+    kernel = find_kernel("triton", regularizer_of(omega))
+    if kernel is None or regularizer_of(omega).is_entrywise:
+        return None
+    spec, alpha = parse_kernel(kernel)
+    return alpha or spec.alpha
+
+
+def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: bool = True) -> str:
     """The engine asked for, or the fastest one that is there; raises where it is not there."""
     if engine is None:
-        return "triton" if theta.is_cuda and _HAS_TRITON and _has_kernel(omega) else "reference"
+        is_there = theta.is_cuda and _HAS_TRITON and _has_kernel(omega, has_labels)
+        return "triton" if is_there else "reference"
     check_engine(engine)
     if engine == "triton":
-        _check_triton(theta, omega)
+        _check_triton(theta, omega, has_labels)
     return engine
 
 
-def _check_triton(theta: Tensor, omega: str) -> None:
+def _check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
     if not _HAS_TRITON:
         raise ImportError(
             'engine="triton" needs the package triton, which is not installed; it comes with the '
             'CUDA builds of PyTorch. Use engine="reference", or None to choose automatically'
         )
-    if not _has_kernel(omega):
+    if not _has_kernel(omega, has_labels):
         names = ", ".join(
-            repr(o) for name, o in regularizers_by_name().items() if _has_kernel(name)
+            repr(o) for name, o in regularizers_by_name().items() if _has_kernel(name, has_labels)
         )
+        targets = "" if has_labels else " at proportions"
         raise ValueError(
-            f"there is no Triton kernel for the losses of {regularizer_of(omega)!r}; there is one "
-            f'for those of {names}. Use engine="reference"'
+            f"there is no Triton kernel for the losses of {regularizer_of(omega)!r}{targets}; "
+            f'there is one for those of {names}. Use engine="reference"'
         )
     if not (theta.is_cuda or _IS_INTERPRETED):
         raise ValueError(

@@ -1,112 +1,217 @@
-"""α-entmax with an order of the user's choice, or one for each row that is learned."""
+r"""α-entmax of tensors, from the soft argmax (α = 1) over entmax15 to sparsemax (α = 2).
 
+Everything here has its classes in axis 1: scores (n, k), or (outer, k, inner) on a GPU, where they
+are not copied. α is a number, or a tensor with one for each row; a mask says which entries are
+kept. The backward pass needs the predictions alone, and is a formula of PyTorch's own operators
+where it is itself differentiated.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.library import custom_op, register_vmap
 
-from .._validation import check_order
 from ..engines.triton.scale import working_dtype
-from ..regularizers import Tsallis
-from ._arguments import check_scores, check_weight, class_dim, looks_at_values, rows_along
-from ._autograd import entmax_rows
-from ._handles import handle_of
-from ._losses import class_loss, link
+from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
+from . import _reference as reference
+from ._arguments import check_one_forward_level, is_plain
 
-__all__ = ["entmax", "entmax_loss"]
+__all__ = ["EntmaxCall", "entmax_rows"]
 
-
-def entmax(input: Tensor, alpha: Tensor | float = 1.5, dim: int = -1) -> Tensor:  # noqa: A002
-    r"""α-entmax: the link of ``Tsallis(alpha)``, sparse for α > 1.
-
-    .. math:: \hat y(\theta) = \operatorname{argmax}_{y \in \triangle}\;
-              \langle y, \theta\rangle - \frac{1}{\alpha(\alpha - 1)} \sum_i (y_i^\alpha - y_i),
-
-    the soft argmax for α = 1 and :func:`sparsemax` for α = 2.
-
-    Args:
-        input: scores. Half precision is computed in float32.
-        alpha: a number from 1 to 2, or a tensor of such numbers that broadcasts to ``input``, with
-            one for all entries along ``dim``: an order of its own for each attention head, say.
-        dim: axis of the classes.
-
-    Returns:
-        A tensor like ``input``, differentiable once, in a tensor ``alpha``, too.
-
-    Example:
-        >>> import torch
-        >>> from fitzpatrick.torch import functional as F
-        >>> scores = torch.tensor([[1.0, 0.5, -3.0]]).repeat(2, 1)
-        >>> alpha = torch.tensor([[1.0], [1.5]], requires_grad=True)
-        >>> predictions = F.entmax(scores, alpha)
-        >>> [[round(p, 4) for p in row] for row in predictions.tolist()]
-        [[0.6154, 0.3733, 0.0113], [0.674, 0.326, 0.0]]
-        >>> predictions[:, 0].sum().backward()
-        >>> [[round(slope, 3) for slope in row] for row in alpha.grad.tolist()]
-        [[0.153], [0.124]]
-    """
-    if not isinstance(alpha, Tensor):
-        return link(handle_of(Tsallis(check_order(alpha))), input, dim)
-    check_scores(input)
-    check_weight(alpha, input, "alpha")
-    axis = class_dim(input, dim)
-    shape = (*input.shape[:axis], 1, *input.shape[axis + 1 :])
-    try:
-        orders = alpha.expand(shape)
-    except RuntimeError as error:
-        raise ValueError(
-            f"alpha of shape {tuple(alpha.shape)} does not broadcast to {shape}, one order for "
-            f"each row of input along dim={dim}"
-        ) from error
-    if looks_at_values(None, alpha):
-        outside = ~((alpha >= 1) & (alpha <= 2))
-        if bool(outside.any()):
-            raise ValueError(f"alpha must be between 1 and 2, got {float(alpha[outside][0])}")
-    if input.numel() == 0:
-        return input.clone()
-    moved = input.movedim(axis, -1)
-    column = rows_along(orders.to(working_dtype(input)), axis)
-    rows: Tensor = entmax_rows(rows_along(input, axis), column)
-    return rows.reshape(moved.shape).movedim(-1, axis)
+Gradients = tuple[Tensor | None, ...]
 
 
-def entmax_loss(
-    input: Tensor,  # noqa: A002
-    target: Tensor,
-    alpha: float = 1.5,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    tightness: float = 0.0,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
+class EntmaxCall(NamedTuple):
+    """What is asked for besides tensors: Ω by its handle and α, or neither where α is a tensor."""
+
+    omega: str
+    alpha: float
+    engine: str
+
+
+def _with_classes_last(x: Tensor) -> Tensor:
+    return x if x.ndim == 2 else x.movedim(1, -1)
+
+
+def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
+    """α in working precision, so that it broadcasts along the classes, which are last."""
+    if alpha is None:
+        return torch.full((), number, dtype=working_dtype(p), device=p.device)
+    return alpha.to(working_dtype(p)).reshape(*p.shape[:-1], 1)
+
+
+def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall) -> Tensor:
+    """The predictions, without a derivative; a mask has the shape of the scores."""
+    if call.engine == "triton":
+        from ..engines.triton.link_launch import link, row_mask
+
+        kept = None if mask is None else row_mask(mask, theta)
+        return link(theta, call.alpha if alpha is None else alpha, kept)
+    if mask is not None:
+        mask = mask.reshape(theta.shape)
+        theta = theta.masked_fill(~mask, -torch.inf)
+    if alpha is None:
+        p = reference.link(theta, call.omega)
+    else:
+        p = reference.entmax(theta, alpha[:, None])
+    if mask is None:
+        return p
+    return torch.where(mask.any(1, keepdim=True), p, torch.zeros_like(p))
+
+
+def _differentiable_product(
+    p: Tensor, v: Tensor, alpha: Tensor | None, number: float
+) -> tuple[Tensor, Tensor]:
+    """J v and the derivative along v in α, (n,), by formulas that can be differentiated."""
+    dtype = working_dtype(p)
+    entries, v = _with_classes_last(p.to(dtype)), _with_classes_last(v.to(dtype))
+    shaped = _shaped(alpha, number, entries)
+    d: Tensor = entmax_slope(entries, shaped)
+    weight = d.sum(-1, keepdim=True)
+    is_empty = weight == 0  # everything is masked
+    rest = v - (d * v).sum(-1, keepdim=True) / torch.where(is_empty, 1.0, weight)
+    by_theta = (d * rest).to(p.dtype)
+    if p.ndim == 3:
+        by_theta = by_theta.movedim(-1, 1)
+    by_alpha = v.new_zeros(())
+    if alpha is not None:
+        slopes: Tensor = entmax_alpha_slope(entries, shaped)
+        by_alpha = (torch.where(is_empty, 0.0, slopes) * v).sum(-1).reshape(-1)
+    return by_theta, by_alpha
+
+
+def _product(
+    p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall, with_alpha: bool
+) -> tuple[Tensor, Tensor]:
+    """The same by an engine, where nobody differentiates it."""
+    if call.engine == "triton":
+        from ..engines.triton.link_launch import link_gradient
+
+        return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
+    return _differentiable_product(p, v, alpha, call.alpha)
+
+
+def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
+    tensors = ctx.saved_tensors
+    p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+    by_theta = by_alpha = None
+    if upstream is not None:
+        with_alpha = alpha is not None and ctx.needs_input_grad[1]
+        if torch.is_grad_enabled() or not is_plain(upstream, p):
+            by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
+        else:
+            by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
+        by_alpha = by_alpha.to(alpha.dtype) if alpha is not None and with_alpha else None
+    return by_theta, by_alpha, None, None, None, None
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _, alpha, _, *call = inputs
+    kept = (output,) if alpha is None else (output, alpha)
+    ctx.call = EntmaxCall(*call)
+    ctx.save_for_backward(*kept)
+    ctx.save_for_forward(*kept)
+    ctx.set_materialize_grads(False)
+
+
+@custom_op("fitzpatrick::entmax", mutates_args=())
+def entmax(
+    theta: Tensor,
+    alpha: Tensor | None,
+    mask: Tensor | None,
+    omega: str,
+    number: float,
+    engine: str,
 ) -> Tensor:
-    """Loss of ``Tsallis(alpha)``, at class indices or proportions; its link is :func:`entmax`.
+    """The predictions of rows (n, k) as an operator, for compilers and transforms."""
+    return _solve(theta, alpha, mask, EntmaxCall(omega, number, engine))
 
-    Args:
-        input: scores.
-        target: class indices or proportions.
-        alpha: a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
-        weight: this and the other arguments are explained in :func:`fitzpatrick_logistic_loss`.
-        ignore_index: likewise.
-        reduction: likewise.
-        label_smoothing: likewise.
-        tightness: 0 for the Fenchel-Young loss, 1 for the Fitzpatrick loss.
-        dim: axis of the classes.
-        engine: as there.
-        validate: as there.
 
-    Example:
-        >>> import torch
-        >>> from fitzpatrick.torch import functional as F
-        >>> scores, target = torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])
-        >>> round(F.entmax_loss(scores, target, 1.3).item(), 4)
-        0.6294
-        >>> round(F.entmax_loss(scores, target, 1.3, tightness=1.0).item(), 4)
-        0.2867
+@entmax.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(theta, memory_format=torch.contiguous_format)
+
+
+entmax.register_autograd(_backward, setup_context=_setup)
+
+
+def _fold(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Tensor, int]:
+    """A batch of rows is more rows."""
+    size, theta, dim = info.batch_size, args[0], in_dims[0]
+    n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
+    rows = [
+        None
+        if x is None
+        else (x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)).flatten(0, 1)
+        for x, axis in zip(args[:3], in_dims[:3], strict=True)
+    ]
+    out = entmax(*rows, *args[3:])
+    return out.reshape(size, n, out.shape[1]), 0
+
+
+register_vmap(entmax, _fold)
+
+
+class _Entmax(Function):
+    """The operator, differentiable backward and forward, as often as one likes backward."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_setup)
+    forward = staticmethod(entmax)
+    backward = staticmethod(_backward)
+
+    @staticmethod
+    def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None, *_: Any) -> Tensor:
+        check_one_forward_level()
+        tensors = ctx.saved_tensors
+        p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+        out = torch.zeros_like(p)
+        if theta_dot is not None:
+            out = out + _differentiable_product(p, theta_dot, alpha, ctx.call.alpha)[0]
+        if alpha_dot is not None:
+            slopes = entmax_alpha_slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
+            out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
+        return out
+
+
+class _PlainEntmax(Function):
+    """The same for plain tensors, without PyTorch's dispatcher."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:
+        p = _solve(theta, alpha, mask, EntmaxCall(*call))
+        _setup(ctx, (theta, alpha, mask, *call), p)
+        return p
+
+    backward = staticmethod(_backward)
+
+
+# Compilers take this as it is and look at the operator inside, with its derivatives.
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _differentiable_entmax(*inputs: Any) -> Tensor:
+    out: Tensor = _Entmax.apply(*inputs)  # type: ignore[no-untyped-call]  # not annotated
+    return out
+
+
+def entmax_rows(
+    theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
+) -> Tensor:
+    """The predictions, with all derivatives in the scores and in α.
+
+    ``mask`` is expanded to the scores before they were made rows, with the classes last, or has
+    the shape (outer, k, inner).
     """
-    omega = handle_of(Tsallis(check_order(alpha)))
-    options = weight, ignore_index, reduction, label_smoothing
-    return class_loss(
-        omega, tightness, input, target, *options, dim=dim, engine=engine, validate=validate
+    plain = not torch.compiler.is_compiling() and is_plain(
+        theta, *(x for x in (alpha, mask) if x is not None)
     )
+    if not plain:
+        rows = None if mask is None else mask.reshape(theta.shape)
+        result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
+        return result
+    needs_grad = theta.requires_grad or (alpha is not None and alpha.requires_grad)
+    if not (needs_grad and torch.is_grad_enabled()):
+        return _solve(theta, alpha, mask, call)
+    out: Tensor = _PlainEntmax.apply(theta, alpha, mask, *call)  # type: ignore[no-untyped-call]
+    return out

@@ -15,12 +15,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .._validation import as_tightness
+from .._validation import as_tightness, check_order
 from ..engines.triton.scale import Scale, working_dtype
 from ..engines.triton.targets import Target, smooth
-from ..regularizers import Regularizer
+from ..regularizers import Regularizer, Tsallis
 from ._arguments import (
     as_class_index,
+    check_alphas,
     check_labels,
     check_options,
     check_rows,
@@ -29,16 +30,26 @@ from ._arguments import (
     check_weight,
     class_dim,
     columns_along,
+    expand_mask,
     is_plain,
     looks_at_values,
     output_dtype,
     rows_along,
 )
-from ._autograd import LossCall, few_labels, link_rows, loss_rows
-from ._engine import choose_engine
-from ._handles import regularizer_of
+from ._autograd import LossCall, few_labels, link_rows, loss_rows, training_entries
+from ._engine import choose_engine, engine_module, entmax_alpha
+from ._entmax import EntmaxCall, entmax_rows
+from ._handles import handle_of, regularizer_of
 
-__all__ = ["class_loss", "entry_loss", "link", "loss_of_kind", "row_loss", "supports_pos_weight"]
+__all__ = [
+    "class_loss",
+    "entmax",
+    "entry_loss",
+    "link",
+    "loss_of_kind",
+    "row_loss",
+    "supports_pos_weight",
+]
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
@@ -85,9 +96,12 @@ def _call(
     engine: str | None,
     input: Tensor,  # noqa: A002
     ignore_index: int = -1,
+    *,
+    has_labels: bool = False,
 ) -> LossCall:
     c = as_tightness(tightness)
-    return LossCall(omega, c, choose_engine(engine, input, omega), ignore_index)
+    engine = choose_engine(engine, input, omega, has_labels=has_labels)
+    return LossCall(omega, c, engine, ignore_index)
 
 
 def _reduce(
@@ -140,7 +154,8 @@ def class_loss(
     look = looks_at_values(validate, input)
     if weight is not None:
         _check_class_weight(weight, input, k, look and label_smoothing > 0)
-    call = _call(omega, tightness, engine, input, ignore_index)
+    has_labels = not target.is_floating_point() and label_smoothing == 0
+    call = _call(omega, tightness, engine, input, ignore_index, has_labels=has_labels)
     shape = _without(input.shape, axis)
     theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
     nan_of_no_rows = None
@@ -276,34 +291,54 @@ def entry_loss(
     _check(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     call = _call(omega, tightness, engine, input)
-    dtype = working_dtype(input)
     if looks_at_values(validate, input) and target.numel():
         vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
         check_rows(vectors, regularizer_of(omega).domain)
-    y = target.reshape(target.numel(), 1)
-    scale: Tensor | int = _divisor(y.shape[0], reduction)
+    if pos_weight is not None and not supports_pos_weight(regularizer_of(omega)):
+        raise TypeError(
+            "pos_weight is for targets between 0 and 1, this loss has the domain "
+            f"{regularizer_of(omega).domain!r}; use weight"
+        )
+    weight = None if weight is None else _spread(weight, input, "weight")
+    pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
+
+    def by_rows(theta: Tensor) -> Tensor:
+        rows = _entry_rows(theta, target, weight, pos_weight, _divisor(theta.numel(), reduction))
+        return _reduce(rows, call, reduction, input.shape, output_dtype(input))
+
+    if call.engine == "triton" and input.numel():
+        loss = training_entries(input, target, weight, pos_weight, call, reduction, by_rows)
+        if loss is not None:
+            return loss.to(output_dtype(input))
+    return by_rows(input)
+
+
+def _entry_rows(
+    theta: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    divisor: int,
+) -> tuple[Tensor, Tensor, Scale]:
+    """Entries as rows of one, with their scale."""
+    dtype = working_dtype(theta)
+    y = target.reshape(target.numel(), 1).to(dtype)
+    scale: Tensor | int = divisor
     if weight is not None:
-        scale = _spread(weight, input, "weight").to(dtype) / scale
-    y = y.to(dtype)
+        scale = weight.reshape(theta.numel()).to(dtype) / divisor
     if pos_weight is not None:
-        if not supports_pos_weight(regularizer_of(omega)):
-            raise TypeError(
-                "pos_weight is for targets between 0 and 1, this loss has the domain "
-                f"{regularizer_of(omega).domain!r}; use weight"
-            )
         # w·y log p + (1−y) log(1−p) is c times the loss at w·y/c, with c = w·y + 1 − y
-        positive = _spread(pos_weight, input, "pos_weight").to(dtype)[:, None] * y
+        positive = pos_weight.reshape(theta.numel(), 1).to(dtype) * y
         total = positive + (1 - y)
         y = positive / total
-        scale = total[:, 0] / scale if weight is None else total[:, 0] * scale
-    rows = input.reshape(input.numel(), 1), y, scale
-    return _reduce(rows, call, reduction, input.shape, output_dtype(input))
+        scale = total[:, 0] / divisor if weight is None else total[:, 0] * scale
+    return theta.reshape(theta.numel(), 1), y, scale
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
     check_weight(weight, input, name)
     try:
-        return weight.expand(input.shape).reshape(input.numel())
+        return weight.expand(input.shape)
     except RuntimeError as error:
         raise ValueError(
             f"{name} of shape {tuple(weight.shape)} cannot be broadcast to input of shape "
@@ -337,9 +372,21 @@ def row_loss(
     return _reduce(rows, call, reduction, _without(input.shape, axis), output_dtype(input))
 
 
-def link(omega: str, input: Tensor, dim: int | None = -1) -> Tensor:  # noqa: A002
+def link(
+    omega: str,
+    input: Tensor,  # noqa: A002
+    dim: int | None = -1,
+    *,
+    mask: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
     """The link of a regularizer along an axis."""
     check_scores(input)
+    alpha = entmax_alpha(omega)
+    if alpha is not None:
+        return _entmax(input, None, EntmaxCall(omega, alpha, ""), dim, mask, engine)
+    if mask is not None:
+        raise TypeError(f"mask is for links on the simplex, not for {regularizer_of(omega)!r}")
     if input.ndim == 0 and regularizer_of(omega).is_entrywise:
         return link(omega, input.reshape(1), dim).reshape(())
     axis = class_dim(input, dim)
@@ -350,3 +397,63 @@ def link(omega: str, input: Tensor, dim: int | None = -1) -> Tensor:  # noqa: A0
     moved = input.movedim(axis, -1)
     rows = link_rows(rows_along(input, axis), omega)
     return rows.reshape(moved.shape).movedim(-1, axis)
+
+
+def entmax(
+    input: Tensor,  # noqa: A002
+    alpha: float | Tensor,
+    dim: int | None = -1,
+    *,
+    mask: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    """α-entmax along an axis, for one α or a tensor of them."""
+    check_scores(input)
+    if not isinstance(alpha, Tensor):
+        handle = handle_of(Tsallis(check_order(alpha)))
+        return link(handle, input, dim, mask=mask, engine=engine)
+    axis = class_dim(input, dim)
+    check_alphas(alpha, input)
+    shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
+    try:
+        spread = alpha.expand(shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"alpha of shape {tuple(alpha.shape)} cannot be broadcast to {tuple(shape)}, the shape "
+            "of input with one entry in place of the classes"
+        ) from error
+    rows = spread.movedim(axis, -1).reshape(-1)
+    return _entmax(input, rows, EntmaxCall("", 0.0, ""), dim, mask, engine)
+
+
+def _entmax(
+    input: Tensor,  # noqa: A002
+    alpha: Tensor | None,
+    call: EntmaxCall,
+    dim: int | None,
+    mask: Tensor | None,
+    engine: str | None,
+) -> Tensor:
+    axis = class_dim(input, dim)
+    if mask is not None:
+        mask = expand_mask(mask, input)
+    if input.numel() == 0:
+        return input.clone()
+    engine = choose_engine(engine, input, call.omega or "sparsemax")
+    if engine == "triton" and call.alpha == 1.0 and mask is None:
+        with torch.autocast(input.device.type, enabled=False):
+            return torch.softmax(input, axis)
+    theta = columns_along(input, axis) if engine == "triton" else rows_along(input, axis)
+    if theta.ndim == 3 and (
+        torch.compiler.is_compiling()
+        or not is_plain(input)
+        or not engine_module(engine).takes_columns(*theta.shape[1:])
+    ):
+        theta = rows_along(input, axis)
+    is_rows = theta.ndim == 2
+    if mask is not None:
+        mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
+    p = entmax_rows(theta, alpha, mask, call._replace(engine=engine))
+    if not is_rows or (input.ndim == 2 and axis == 1):
+        return p.reshape(input.shape)
+    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)

@@ -20,7 +20,7 @@ from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module
 
-__all__ = ["as_operator_arguments", "entmax", "gradient", "hessian_product", "link", "value"]
+__all__ = ["as_operator_arguments", "gradient", "hessian_product", "link", "value"]
 
 
 def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
@@ -29,6 +29,65 @@ def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
         # of all that makes a tensor of a symbol, compilers follow a product
         return math.nan, torch.ones((), dtype=torch.float64) * tightness
     return tightness, None
+
+
+def _loss_operator(name: str) -> CustomOpDef:
+    """The operator of an engine's function of that name."""
+
+    def compute(
+        theta: Tensor,
+        target: Tensor,
+        scale: Tensor,
+        omega: str,
+        tightness: float,
+        engine: str,
+        ignore_index: int,
+        symbolic_tightness: Tensor | None = None,
+    ) -> Tensor:
+        c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+        function = getattr(engine_module(engine), name)
+        out: Tensor = function(theta, target, scale, omega, c, ignore_index)
+        return out
+
+    return custom_op(f"fitzpatrick::{name}", compute, mutates_args=())
+
+
+value = _loss_operator("value")  # losses of the rows, (n,)
+gradient = _loss_operator("gradient")  # gradients in θ, (n, k)
+
+
+@custom_op("fitzpatrick::hessian_product", mutates_args=())
+def hessian_product(
+    theta: Tensor,
+    target: Tensor,
+    scale: Tensor,
+    v: Tensor,
+    omega: str,
+    tightness: float,
+    ignore_index: int,
+    symbolic_tightness: Tensor | None = None,
+) -> Tensor:
+    """Hessians in θ, applied to the rows of v, (n, k)."""
+    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+    return _reference.hessian_product(theta, target, scale, v, omega, c, ignore_index)
+
+
+@custom_op("fitzpatrick::link", mutates_args=())
+def link(theta: Tensor, omega: str) -> Tensor:
+    """The predictions ŷ(θ), (n, k)."""
+    return _reference.link(theta, omega)
+
+
+@value.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return theta.new_empty(theta.shape[:1], dtype=working_dtype(theta))
+
+
+@gradient.register_fake
+@hessian_product.register_fake
+@link.register_fake
+def _(theta: Tensor, *_: Any) -> Tensor:
+    return theta.new_empty(theta.shape)
 
 
 def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
@@ -52,56 +111,5 @@ def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
     register_vmap(operator, rule)
 
 
-def _loss_operator(name: str, *row_tensors: str) -> CustomOpDef:
-    """The operator of an engine's function of that name, and of what it is told of the loss."""
-    rows = ", ".join(f"Tensor {tensor}" for tensor in row_tensors)
-    loss = "str omega, float tightness, str engine, int ignore_index"
-    schema = f"({rows}, {loss}, Tensor? symbolic_tightness=None) -> Tensor"
-
-    def compute(*arguments: Any) -> Tensor:
-        n = len(row_tensors)
-        omega, tightness, engine, ignore_index, *symbolic = arguments[n:]
-        if symbolic and symbolic[0] is not None:
-            tightness = float(symbolic[0])
-        function = getattr(engine_module(engine), name)
-        out: Tensor = function(*arguments[:n], omega, tightness, ignore_index)
-        return out
-
-    operator = custom_op(f"fitzpatrick::{name}", compute, mutates_args=(), schema=schema)
-    _register_vmap(operator, len(row_tensors))
-    return operator
-
-
-_ROWS = "theta", "target", "scale"
-value = _loss_operator("value", *_ROWS)  # losses of the rows, (n,)
-gradient = _loss_operator("gradient", *_ROWS)  # gradients in θ, (n, k)
-hessian_product = _loss_operator("hessian_product", *_ROWS, "v")  # Hessians in θ times v, (n, k)
-
-
-@custom_op("fitzpatrick::link", mutates_args=())
-def link(theta: Tensor, omega: str) -> Tensor:
-    """The predictions ŷ(θ), (n, k)."""
-    return _reference.link(theta, omega)
-
-
-@custom_op("fitzpatrick::entmax", mutates_args=())
-def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
-    """α-entmax with an order for each row, (n, 1)."""
-    return _reference.entmax(theta, alpha)
-
-
-_register_vmap(link, 1)
-_register_vmap(entmax, 2)
-
-
-@value.register_fake
-def _(theta: Tensor, *_: Any) -> Tensor:
-    return theta.new_empty(theta.shape[:1], dtype=working_dtype(theta))
-
-
-@gradient.register_fake
-@hessian_product.register_fake
-@link.register_fake
-@entmax.register_fake
-def _(theta: Tensor, *_: Any) -> Tensor:
-    return theta.new_empty(theta.shape)
+for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4), (link, 1)):
+    _register_vmap(_operator, _n_row_tensors)

@@ -264,12 +264,9 @@ def _any_link(theta: Tensor, omega: str) -> Tensor:
 
 @_exact
 def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
-    """α-entmax with an order for each row, (n, 1)."""
+    """α-entmax of rows, shape (n, k), with one α for each, (n, 1)."""
     scores = _widen(theta)
-    if theta.is_cpu:
-        p = entmax_link(scores.numpy(force=True), alpha.numpy(force=True))
-        return torch.from_numpy(p).to(theta.dtype)
-    out: Tensor = entmax_link(scores, alpha)
+    out: Tensor = entmax_link(scores, alpha.to(scores.dtype))
     return out.to(theta.dtype)
 
 

@@ -28,16 +28,25 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
-from ._entmax import entmax, entmax_loss
+from ._activations import (
+    budget,
+    entmax,
+    entmax_loss,
+    fitzpatrick_entmax_loss,
+    normmax,
+    normmax_loss,
+)
 from ._handles import handle_of
 from ._losses import class_loss, entry_loss, link, loss_of_kind
 
 __all__ = [
+    "budget",
     "entmax",
     "entmax15",
     "entmax15_loss",
     "entmax_loss",
     "fitzpatrick_entmax15_loss",
+    "fitzpatrick_entmax_loss",
     "fitzpatrick_logistic_loss",
     "fitzpatrick_poisson_loss",
     "fitzpatrick_sigmoid_loss",
@@ -48,6 +57,8 @@ __all__ = [
     "logistic",
     "logistic_loss",
     "loss_function",
+    "normmax",
+    "normmax_loss",
     "perceptron",
     "perceptron_loss",
     "poisson",
@@ -457,10 +468,13 @@ def squared_loss(
                       validate=validate)
 
 
-def entmax15(input: Tensor, dim: int = -1) -> Tensor:
+def entmax15(
+    input: Tensor, dim: int = -1, *, mask: Tensor | None = None, engine: str | None = None
+) -> Tensor:
     r"""Link ŷ(θ) = ∇Ω*(θ) of ``Tsallis(alpha=1.5)``.
 
-    Taken along ``dim``, and differentiable once.
+    Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an entry is
+    kept, as in :func:`entmax`, which is this one at α = 1.5.
 
     Example:
         >>> import torch
@@ -468,13 +482,16 @@ def entmax15(input: Tensor, dim: int = -1) -> Tensor:
         >>> [round(p, 4) for p in F.entmax15(torch.tensor([0.5, 0.25, -1.0])).tolist()]
         [0.5879, 0.4118, 0.0003]
     """
-    return link("entmax15", input, dim)
+    return link("entmax15", input, dim, mask=mask, engine=engine)
 
 
-def logistic(input: Tensor, dim: int = -1) -> Tensor:
+def logistic(
+    input: Tensor, dim: int = -1, *, mask: Tensor | None = None, engine: str | None = None
+) -> Tensor:
     r"""Link ŷ(θ) = ∇Ω*(θ) of ``Negentropy(domain=Simplex())``.
 
-    Taken along ``dim``, and differentiable once.
+    Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an entry is
+    kept, as in :func:`entmax`, which is this one at α = 1.
 
     Example:
         >>> import torch
@@ -482,7 +499,7 @@ def logistic(input: Tensor, dim: int = -1) -> Tensor:
         >>> [round(p, 4) for p in F.logistic(torch.tensor([0.5, 0.25, -1.0])).tolist()]
         [0.4995, 0.389, 0.1115]
     """
-    return link("logistic", input, dim)
+    return link("logistic", input, dim, mask=mask, engine=engine)
 
 
 def perceptron(input: Tensor, dim: int = -1) -> Tensor:
@@ -541,10 +558,13 @@ def sparse_sigmoid(input: Tensor, dim: int = -1) -> Tensor:
     return link("sparse_sigmoid", input, dim)
 
 
-def sparsemax(input: Tensor, dim: int = -1) -> Tensor:
+def sparsemax(
+    input: Tensor, dim: int = -1, *, mask: Tensor | None = None, engine: str | None = None
+) -> Tensor:
     r"""Link ŷ(θ) = ∇Ω*(θ) of ``SquaredNorm(domain=Simplex())``.
 
-    Taken along ``dim``, and differentiable once.
+    Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an entry is
+    kept, as in :func:`entmax`, which is this one at α = 2.
 
     Example:
         >>> import torch
@@ -552,7 +572,7 @@ def sparsemax(input: Tensor, dim: int = -1) -> Tensor:
         >>> [round(p, 4) for p in F.sparsemax(torch.tensor([0.5, 0.25, -1.0])).tolist()]
         [0.625, 0.375, 0.0]
     """
-    return link("sparsemax", input, dim)
+    return link("sparsemax", input, dim, mask=mask, engine=engine)
 
 
 def squared(input: Tensor, dim: int = -1) -> Tensor:

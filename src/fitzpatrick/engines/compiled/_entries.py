@@ -1,9 +1,13 @@
 """Losses on product sets, where every entry is by itself.
 
-The formulas of a regularizer at a tightness say what its entries are. From the score s and the
-target y, ``start`` gives a number u, which stands for the maximizer. Where ``needs_refinement`` is
-true, ``refine`` gives a better u and how far that was, until all are good. ``finish`` makes of u
-the maximizer p and the entry's term of the loss, and ``slope`` is ∂p/∂s at p and y.
+The formulas of a regularizer at a tightness say what its entries are. ``finish`` makes of the score
+s and the target y the maximizer p and the entry's term of the loss, and ``slope`` is ∂p/∂s at p and
+y. Where p is a root, there is a ``last_step``: then ``start`` gives a number u, which stands for
+the maximizer, and another that the rest needs, and ``refine`` a better u and how far that was,
+until no step is longer. ``finish`` knows both numbers.
+
+Each of them is a loop of its own: a processor overlaps the turns of a short loop, while those of a
+long one wait for their own results.
 """
 
 from dataclasses import dataclass
@@ -16,30 +20,38 @@ from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import usable
 
-# Entries that are treated at once: their buffers stay in the second-level cache.
-_CHUNK = 1 << 12
-# A step of Newton's method below this is squared to less than a rounding error.
-_LAST_STEP = 1e-9
-_MAX_REFINEMENTS = 100
+# Entries that are treated at once: their buffers stay in the first-level cache.
+_CHUNK = 1 << 10
+_MAX_STEPS = 20
 
 
 @loop
-def _solve(formula: Any, s: Any, y: Any, p: Any, terms: Any) -> None:
-    for m in range(len(s)):
-        p[m] = formula.start(s[m], y[m])
-    if formula.needs_refinement:
-        for _ in range(_MAX_REFINEMENTS):
+def _write(
+    formula: Any, s: Any, y: Any, output: int, out: Any, u: Any, known: Any, terms: Any
+) -> None:
+    """Write what is asked for about a chunk, and the terms of the loss."""
+    lost = 0.0
+    if formula.last_step > 0:
+        for m in range(len(s)):
+            u[m], known[m] = formula.start(s[m], y[m])
+        for _ in range(_MAX_STEPS):
             squares = 0.0
             for m in range(len(s)):
-                p[m], step = formula.refine(p[m], s[m], y[m])
+                u[m], step = formula.refine(u[m], known[m], y[m])
                 squares += step * step if abs(step) < np.inf else 0.0  # the core has such rows
-            if not squares > _LAST_STEP * _LAST_STEP:
+            if not squares > formula.last_step * formula.last_step:
                 break
         else:
-            terms[:] = np.nan
-            return
+            lost = np.nan
+    times = 1.0 if output == GRADIENT else 0.0
     for m in range(len(s)):
-        p[m], terms[m] = formula.finish(p[m], s[m], y[m])
+        p, term = formula.finish(u[m], known[m], s[m], y[m])
+        terms[m] = term + (s[m] - s[m] + lost)  # NaN where the core has to help
+        out[m] = p - times * y[m]
+    if output == SLOPE:
+        for m in range(len(s)):
+            p, _ = formula.finish(u[m], known[m], s[m], y[m])
+            out[m] = formula.slope(p, y[m])
 
 
 @loop
@@ -48,34 +60,27 @@ def entries(
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core."""
     n, k = theta.shape
-    s, known, p, terms = buffers
-    step = max(1, len(s) // k)
+    u, known, terms = buffers
+    step = max(1, len(u) // k)
     for first in range(0, n, step):
-        rows = min(step, n - first)
-        size = rows * k
-        last = first + rows
-        scores, flat = theta[first:last].reshape(size), out[first:last].reshape(size)
-        targets = y[first:last].reshape(size)
-        for m in range(size):
-            s[m] = scores[m]
-            known[m] = targets[m]
-        _solve(formula, s[:size], known[:size], p[:size], terms[:size])
-        for i in range(rows):
-            total, is_finite = 0.0, 0.0
-            row, row_terms = s[i * k : (i + 1) * k], terms[i * k : (i + 1) * k]
+        last = min(first + step, n)
+        size = (last - first) * k
+        _write(
+            formula,
+            theta[first:last].reshape(size),
+            y[first:last].reshape(size),
+            output,
+            out[first:last].reshape(size),
+            u,
+            known,
+            terms,
+        )
+        for i in range(first, last):
+            row = terms[(i - first) * k : (i - first + 1) * k]
+            total = 0.0
             for j in range(k):
-                total += row_terms[j]
-                is_finite += row[j] - row[j]  # or NaN
-            value[first + i] = total + is_finite
-        if output == GRADIENT:
-            for m in range(size):
-                flat[m] = p[m] - known[m]
-        elif output == SLOPE:
-            for m in range(size):
-                flat[m] = formula.slope(p[m], known[m])
-        else:
-            for m in range(size):
-                flat[m] = p[m]
+                total += row[j]
+            value[i] = total
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +92,5 @@ class EntryKernel(CompiledKernel):
     def _call(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch = task
         y = usable(self.targets.dense(rows, scratch))
-        size = max(_CHUNK, theta.shape[1])
-        buffers = tuple(scratch.stack("entries", 4, (size,), np.float64))
+        buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))
         entries(self.formula, theta, y, int(output), value, out, buffers)

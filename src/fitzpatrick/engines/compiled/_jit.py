@@ -61,6 +61,7 @@ def _declare(name: str, n_arguments: int) -> None:
         1: lambda self, _: find(self),
         2: lambda self, _, __: find(self),
         3: lambda self, _, __, ___: find(self),
+        4: lambda self, _, __, ___, ____: find(self),
     }
     declare: Any = overload_method  # whose stubs know fewer options
     for kind in (types.NamedTuple, types.NamedUniTuple):
@@ -71,7 +72,7 @@ def _declare(name: str, n_arguments: int) -> None:
 for _name, _n_arguments in {
     "start": 2,
     "refine": 3,
-    "finish": 3,
+    "finish": 4,
     "slope": 2,
     "shift": 1,
     "part": 1,

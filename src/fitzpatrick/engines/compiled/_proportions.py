@@ -31,8 +31,6 @@ _SCORES, _ENTRIES = 1 << 14, 512
 _MIN_OMEGA = 1e-17
 # Targets and exponentials below this behave like it; its square is not zero.
 _MIN_Y = 1e-150
-# Below this log(1 + x) is x, to the few digits that a start needs.
-_NEAR_ZERO = 1e-4
 # λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
 # power of its last residual.
 _LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
@@ -72,7 +70,7 @@ def _collect(
 
 @loop
 def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
-    """From e^s and s = t − λ: z = log y − s in its place, and ω within one percent.
+    """From e^s and s = t − λ: z = log y − s in its place, and ω within a few percent.
 
     Targets are drawn in from where p does not depend on them.
     """
@@ -81,9 +79,7 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
         known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
         y[m] = known
         s[m] = log(known) - s[m]
-        x = known / p
-        softplus = log(1 + x)
-        omega[m] = omega_start(softplus if x > _NEAR_ZERO else x)
+        omega[m] = omega_start(s[m])
 
 
 @loop

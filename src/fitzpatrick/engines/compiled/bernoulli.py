@@ -5,13 +5,49 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._targets import TargetForm
 from ._entries import EntryKernel
-from ._math import MIN_TARGET, entropy_entry, exp, log, log1p, wright_omega
+from ._jit import elementwise
+from ._math import MIN_TARGET, entropy_entry, exp, log1p, rough_log
 
 if TYPE_CHECKING:
     from ...losses import Loss
 
 # The exponential of more than this is as good as infinite.
 _HIGHEST = 700.0
+# A step of Halley's method leaves some multiple of its third power.
+_LAST_STEP = {"float32": 3e-4, "float64": 1e-6}
+
+
+@elementwise
+def _coin(u: float, y: float, c: float) -> tuple[float, float]:
+    """p = σ(u), and its term of the loss."""
+    size = abs(u)
+    tail = exp(-size)
+    larger = 1 / (1 + tail)
+    smaller = tail * larger
+    p, q = (larger if u > 0 else smaller), (smaller if u > 0 else larger)
+    log_larger = -log1p(tail)
+    log_smaller = log_larger - size
+    heads = entropy_entry(y, log_larger if u > 0 else log_smaller, p, c)
+    tails = entropy_entry(1 - y, log_smaller if u > 0 else log_larger, q, c)
+    return p, heads + tails
+
+
+class Sigmoids(NamedTuple):
+    """p = σ(s), for c = 0."""
+
+    last_step: float
+
+    def start(self, s: float, y: float) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
+        return u, 0.0
+
+    def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
+        return _coin(s, y, 0.0)
+
+    def slope(self, p: float, y: float) -> float:
+        return p * (1 - p)
 
 
 class Coins(NamedTuple):
@@ -19,50 +55,43 @@ class Coins(NamedTuple):
 
     tightness: float
     log_tightness: float
-    needs_refinement: bool
+    last_step: float
 
-    def start(self, s: float, y: float) -> float:
+    def start(self, s: float, y: float) -> tuple[float, float]:
         c = self.tightness
-        if c == 0:
-            return s
-        # reflected where the left-hand side is negative, less the constant that makes it odd
-        log_heads, log_tails = log(max(y, MIN_TARGET)), log(max(1 - y, MIN_TARGET))
-        shift = (log_tails - log_heads) / 2
-        reflect = (y == 1) | ((y > 0) & (s - c * (1 - 2 * y) + shift < 0))
-        a = c * (y if reflect else 1 - y)
-        b = c - a
-        level = (-s if reflect else s) - (a - b)
-        shift = -shift if reflect else shift
+        # With δ = ½ log(a/b), the left-hand side is v + 2 √(ab) sinh v at v = u + δ, up to a
+        # constant: an odd function, which is reflected to where it is positive. There sinh v >= v,
+        # leaving out v, and leaving out u, unless it is negative, give upper bounds.
+        log_heads, log_tails = rough_log(max(y, MIN_TARGET)), rough_log(max(1 - y, MIN_TARGET))
+        level = s - c * (1 - 2 * y)
+        height = level + (log_tails - log_heads) / 2
+        reflect = height < 0
+        shift = (height - level) * (-1.0 if reflect else 1.0)
+        height = abs(height)
         log_a = self.log_tightness + (log_heads if reflect else log_tails)
-        # b e^−u <= m gives one upper bound, u = log(ω/a), and sinh v >= v the other
-        m = math.sqrt(a * b)
-        z = level + m + log_a
-        omega = wright_omega(z)
-        u = level + m - omega if z < 0 else log(omega if z > 0 else 1.0) - log_a
-        linear = (level + shift) / (1 + 2 * m) - shift
-        u = linear if (b > 0) & (linear < u) else u
-        return -u if reflect else u
+        square = 4 * c * c * y * (1 - y)
+        bound = (height + math.sqrt(height * height + square)) / 2
+        linear = height / (1 + math.sqrt(square)) - shift
+        mixed = (-level if reflect else level) + c * (1 - y if reflect else y)
+        u = min(
+            min(linear, rough_log(max(bound, MIN_TARGET)) - log_a),
+            max(rough_log(max(mixed, MIN_TARGET)) - log_a, 0.0),
+        )
+        return (-u if reflect else u), level
 
-    def refine(self, u: float, s: float, y: float) -> tuple[float, float]:
-        a, b = self.tightness * (1 - y), self.tightness * y
+    def refine(self, u: float, level: float, y: float) -> tuple[float, float]:
         near = min(max(u, -_HIGHEST), _HIGHEST)
-        rise = a * exp(near)
-        fall = b * exp(-near)
-        step = (u + rise - fall + (a - b) - s) / (1 + rise + fall)
+        odds = exp(near)
+        rise = self.tightness * (1 - y) * odds
+        fall = self.tightness * y / odds
+        excess = u + rise - fall - level
+        slope = 1 + rise + fall
+        square = slope * slope
+        step = excess * slope / max(square - excess * (rise - fall) / 2, square / 4)
         return u - step, step / (1 + abs(u))
 
-    def finish(self, u: float, s: float, y: float) -> tuple[float, float]:
-        size = abs(u)
-        tail = exp(-size)
-        larger = 1 / (1 + tail)
-        smaller = tail * larger
-        p, q = (larger if u > 0 else smaller), (smaller if u > 0 else larger)
-        # of the larger of the two, and of the smaller
-        log_larger = -log1p(tail)
-        log_smaller = log_larger - size
-        heads = entropy_entry(y, log_larger if u > 0 else log_smaller, p, self.tightness)
-        tails = entropy_entry(1 - y, log_smaller if u > 0 else log_larger, q, self.tightness)
-        return p, heads + tails
+    def finish(self, u: float, level: float, s: float, y: float) -> tuple[float, float]:
+        return _coin(u, y, self.tightness)
 
     def slope(self, p: float, y: float) -> float:
         c, q = self.tightness, 1 - p
@@ -75,5 +104,5 @@ class Coins(NamedTuple):
 def bind_bernoulli(loss: "Loss", targets: TargetForm) -> EntryKernel:
     """Rows of coins."""
     c = loss.tightness
-    formula = Coins(c, math.log(c) if c > 0 else 0.0, needs_refinement=c > 0)
+    formula = Coins(c, math.log(c), _LAST_STEP[targets.dtype.name]) if c > 0 else Sigmoids(0.0)
     return EntryKernel(loss, targets, formula)

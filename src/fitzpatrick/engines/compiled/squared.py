@@ -49,16 +49,17 @@ class ClippedSquare(NamedTuple):
     tightness: float
     lower: float
     upper: float
-    needs_refinement: bool
+    last_step: float
 
-    def start(self, s: float, y: float) -> float:
-        return (self.tightness * y + s) / (1 + self.tightness)
+    def start(self, s: float, y: float) -> tuple[float, float]:
+        return 0.0, 0.0
 
-    def refine(self, u: float, s: float, y: float) -> tuple[float, float]:
+    def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
         return u, 0.0
 
-    def finish(self, u: float, s: float, y: float) -> tuple[float, float]:
+    def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
         scale = 1 + self.tightness
+        u = (self.tightness * y + s) / scale
         p = self.lower if u < self.lower else u
         p = self.upper if p > self.upper else p
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
@@ -79,5 +80,5 @@ def bind_sparsemax(loss: "Loss", targets: TargetForm) -> SimplexKernel:
 def bind_clipped(loss: "Loss", targets: TargetForm) -> EntryKernel:
     """Rows on a product of intervals."""
     lower, upper = loss.regularizer.domain.bounds  # type: ignore[attr-defined]
-    formula = ClippedSquare(loss.tightness, lower, upper, needs_refinement=False)
+    formula = ClippedSquare(loss.tightness, lower, upper, last_step=0.0)
     return EntryKernel(loss, targets, formula)

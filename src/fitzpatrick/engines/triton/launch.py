@@ -1,8 +1,9 @@
 """The functions of the Triton engine: losses and gradients of PyTorch tensors in one kernel each.
 
-For the regularizers of :mod:`.specs` at any tightness, with class indices or distributions as
-targets, rows of any width, float16 to float64 scores. Arithmetic is in float32, or in float64 where
-the scores are. The loss and its gradient come from one pass where both are wanted.
+For the regularizers of :mod:`.specs`, by their names in the engines' table, at any tightness, with
+class indices or distributions as targets, rows of any width, float16 to float64 scores. Arithmetic
+is in float32, or in float64 where the scores are. The loss and its gradient come from one pass
+where both are wanted.
 
 A scale says what multiplies the rows: a tensor with a weight for each, a number that divides all,
 or None for one over the number of labels that are not ``ignore_index``.
@@ -19,9 +20,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .plan import Plan, Problem, ceil_div, is_interpreted, lanes_of, plan_for, takes_columns
+from .plan import (
+    Plan,
+    Problem,
+    ceil_div,
+    is_interpreted,
+    lanes_of,
+    needs_care,
+    plan_for,
+    takes_columns,
+)
 from .scale import Scale, working_dtype
-from .specs import SPECS, supports
+from .specs import parse_kernel
 from .targets import Smoothed, Target
 from .weights import count_labels, scale_rows
 
@@ -29,7 +39,6 @@ __all__ = [
     "gradient",
     "is_interpreted",
     "scale_rows_",
-    "supports",
     "takes_columns",
     "value",
     "value_and_gradient",
@@ -70,10 +79,10 @@ def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     plan = _scale_plan(rows.dtype)
     programs = ceil_div(n, plan.rows)
     spread = max(1, min(ceil_div(k, plan.constants["BLOCK"]), ceil_div(1024, programs)))
-    _launch(plan, (programs, spread), (rows, factors), (n, k, factors.ndim and factors.stride(0)))
+    launch(plan, (programs, spread), (rows, factors), (n, k, factors.ndim and factors.stride(0)))
 
 
-def _launch(
+def launch(
     plan: Plan,
     grid: tuple[int, ...],
     tensors: tuple[Tensor, ...],
@@ -132,8 +141,9 @@ def _launch_loss(
     if rows.ndim == 1 or rows.stride(1) != 1:
         rows = rows.contiguous()
     inner = theta.shape[2] if theta.ndim == 3 else 0
+    spec, alpha = parse_kernel(omega)
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
-    unit = 1 if peel else lanes
+    unit = 1 if peel or alpha else lanes
     stride, divisor, parts = 0, 1, 1
     if scale is None:
         scale = _count(rows, ignore_index)
@@ -143,11 +153,11 @@ def _launch_loss(
         scale = values  # not read
     else:
         source, stride = "each", scale.stride(0)
-    mode = SPECS[omega].mode(tightness, form == "labels")
+    mode = spec.mode(tightness, form == "labels")
     plan = plan_for(
         Problem(
-            omega, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-            source, parts,
+            spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
+            source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
         )
     )  # fmt: skip
     widths = inner or n, k // unit, theta.stride(0) // unit
@@ -159,7 +169,8 @@ def _launch_loss(
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
     tensors = theta, *targets, scale, values, gradients
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
-    _launch(plan, (programs,), tensors, integers, (plan.tolerance, tightness))
+    floats = (plan.tolerance, alpha - 1, tightness) if alpha else (plan.tolerance, tightness)
+    launch(plan, (programs,), tensors, integers, floats)
     return values, gradients
 
 
@@ -186,7 +197,7 @@ def _count(labels: Tensor, ignore_index: int) -> Tensor:
     plan = _count_plan()
     parts = min(triton.next_power_of_2(ceil_div(n, plan.constants["BLOCK"])), 32)
     counts = labels.new_empty(parts, dtype=torch.int32)
-    _launch(plan, (parts,), (labels, counts), (n, ignore_index))
+    launch(plan, (parts,), (labels, counts), (n, ignore_index))
     return counts
 
 

@@ -16,16 +16,20 @@ from ..._root import newton_steps
 from .labels import label_rows, wide_label_rows
 from .proportions import proportion_rows, wide_proportion_rows
 from .specs import SPECS
+from .tsallis import tsallis_label_rows
 from .weights import scale_rows
 
 __all__ = [
+    "KernelOptions",
     "Limits",
     "Options",
     "Plan",
     "Problem",
     "ceil_div",
+    "has_fast_instructions",
     "is_interpreted",
     "lanes_of",
+    "needs_care",
     "plan_for",
     "takes_columns",
 ]
@@ -74,11 +78,22 @@ class Problem:
     with_gradient: bool
     scale: str
     parts: int
+    careful: bool = False
 
 
 @dataclass(frozen=True)
-class Options:
+class KernelOptions:
     """What a kernel is compiled for; kernels call it ``o``."""
+
+    def __post_init__(self) -> None:
+        """Make compile-time constants of the options, which Triton wants inside of shapes."""
+        for option in fields(self) if not is_interpreted() else ():
+            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+
+
+@dataclass(frozen=True)
+class Options(KernelOptions):
+    """Those of the losses on the simplex."""
 
     power: int
     mode: str
@@ -102,11 +117,7 @@ class Options:
     groups: int = 0
     peel: bool = False
     guess: bool = False
-
-    def __post_init__(self) -> None:
-        """Make compile-time constants of the options, which Triton wants inside of shapes."""
-        for option in fields(self) if not is_interpreted() else ():
-            object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
+    careful: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,11 @@ def is_interpreted() -> bool:
 def ceil_div(a: int, b: int) -> int:
     """a / b, rounded up."""
     return -(-a // b)
+
+
+def needs_care(alpha: float, dtype: torch.dtype) -> bool:
+    """Whether 1/(α − 1) is so large that it brings the rounding of its base to light."""
+    return (alpha - 1) * (1000 if dtype.itemsize == 2 else 8) < 1
 
 
 def takes_columns(k: int, inner: int) -> bool:
@@ -157,7 +173,7 @@ def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
     return (lanes, False) if is_even else (1, False)
 
 
-def _has_fast_instructions() -> bool:
+def has_fast_instructions() -> bool:
     """Whether the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
     if is_interpreted() or torch.version.hip is not None:
         return False
@@ -171,7 +187,11 @@ def plan_for(problem: Problem) -> Plan:
     power = SPECS[problem.omega].power
     has_labels = problem.target == "labels"
     is_double, is_half = dtype == torch.float64, dtype.itemsize == 2
-    if has_labels:
+    is_tsallis = problem.omega == "tsallis"
+    if is_tsallis:
+        kernel = wide_kernel = tsallis_label_rows
+        shape = _tile_shape(problem)
+    elif has_labels:
         kernel, wide_kernel = label_rows, wide_label_rows
         shape = _sparse_label_shape(problem) if power else _logistic_label_shape(problem)
     else:
@@ -190,7 +210,7 @@ def plan_for(problem: Problem) -> Plan:
     options = Options(
         power=power,
         acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and _has_fast_instructions(),
+        fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
         # the errors of a rough ω are multiplied by c
         rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
@@ -246,9 +266,13 @@ def _logistic_label_shape(problem: Problem) -> dict[str, Any]:
 
 
 def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
+    if problem.k <= LIMITS.max_sparse_labels:
+        return _block_shape(problem.k)
+    return _tile_shape(problem)
+
+
+def _tile_shape(problem: Problem) -> dict[str, Any]:
     k, lanes = problem.k, problem.lanes
-    if k <= LIMITS.max_sparse_labels:
-        return _block_shape(k)
     # an eighth of the row or less: the maxima of many tiles say where the row is high
     tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
     warps = min(max(tile * problem.dtype.itemsize // 2048, 1), 8)

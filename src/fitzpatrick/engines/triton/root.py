@@ -36,12 +36,22 @@ MAX_NEWTON: tl.constexpr = tl.constexpr(0.39)
 
 
 @triton.jit
+def _one_minus_power(logarithm, beta):
+    """(1 − S^−β)/β from log S, which is its limit for small β."""
+    x = beta * logarithm
+    near = tl.abs(x) < 0.02
+    series = logarithm * (1.0 - x * (0.5 - x * (1.0 / 6.0 - x * (1.0 / 24.0))))
+    return tl.where(near, series, (1.0 - tl.exp(-x)) / beta)
+
+
+@triton.jit
 def solve_tau(
     sums: tl.constexpr, given, tau, low, max_steps, tolerance, o: tl.constexpr
 ):  # fmt: skip
-    """τ + low with Σp = 1, by Newton's steps on Σp (sparsemax) or its root (entmax15).
+    """τ + low with Σp = 1, by Newton's steps on Σp (sparsemax) or a power of it, which is convex.
 
-    ``sums(given, tau, low, o)`` is Σp and the sum of the slopes; the start is not above the root. τ
+    ``sums(given, tau, low, o)`` is Σp and the sum of the slopes; the start is not above the root.
+    The power is ½ for entmax15; for ``power`` 0 it is the last number given, β of α-entmax. τ
     is a number or one for each row, and low holds the digits that many small entries need and τ
     does not have. A step stays below its rounding error: above the root entries that belong to it
     are lost, and the step back would be as long as all of them together are heavy.
@@ -54,9 +64,12 @@ def solve_tau(
         total, slope = sums(given, tau, low, o)
         if o.power == 1:
             excess = total - 1.0
-        else:
+        elif o.power == 2:
             root = tl.sqrt(total)
             excess = 2.0 * root * (root - 1.0)
+        else:
+            beta = given[len(given) - 1]
+            excess = total * _one_minus_power(tl.log(total), beta)
         step = excess / slope
         is_left = left > tolerance
         step = tl.where(is_left, step - EPS * tl.abs(step), 0.0)

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 
-__all__ = ["SPECS", "KernelSpec", "supports"]
+__all__ = ["SPECS", "KernelSpec", "parse_kernel"]
 
 
 @dataclass(frozen=True)
 class KernelSpec:
     r"""The kernels of one regularizer, for every tightness c.
 
-    With s = θ − τ, entries without a target are :math:`e^s` where ``power`` is 0, and
-    :math:`(s_+ / w)^{power}` with the width w = power + c otherwise: the two families.
+    With s = θ − τ, entries without a target are :math:`e^s` for the logistic loss, and
+    :math:`(s_+ / w)^{power}` with the width w = power + c otherwise, where ``power`` is 0 if it
+    depends on α.
 
     One kernel serves every tightness. It has variants only where a formula simplifies or a cheaper
     one exists: the modes "zero" (c = 0), "one" (c = 1) and "beyond" (c > 1) of those listed here,
@@ -18,9 +19,12 @@ class KernelSpec:
     """
 
     name: str
+    alpha: float  # of the Tsallis entropy, 0 where a kernel is told
     power: int
     label_modes: tuple[str, ...]
     row_modes: tuple[str, ...]
+    takes_rows: bool = True
+    takes_columns: bool = True
 
     def mode(self, tightness: float, has_labels: bool) -> str:
         """The variant of the kernel for a tightness."""
@@ -31,13 +35,15 @@ class KernelSpec:
 SPECS = {
     spec.name: spec
     for spec in (
-        KernelSpec("logistic", 0, ("zero", "one"), ("zero", "one", "beyond")),
-        KernelSpec("sparsemax", 1, (), ("zero",)),
-        KernelSpec("entmax15", 2, (), ("zero", "one")),
+        KernelSpec("logistic", 1.0, 0, ("zero", "one"), ("zero", "one", "beyond")),
+        KernelSpec("sparsemax", 2.0, 1, (), ("zero",)),
+        KernelSpec("entmax15", 1.5, 2, (), ("zero", "one")),
+        KernelSpec("tsallis", 0.0, 0, ("zero",), (), takes_rows=False, takes_columns=False),
     )
 }
 
 
-def supports(omega: str) -> bool:
-    """Whether the regularizer with that pair name has a kernel."""
-    return omega in SPECS
+def parse_kernel(kernel: str) -> tuple[KernelSpec, float]:
+    """The spec of a kernel of the table, and its parameter α, which is 0 where it has none."""
+    name, _, alpha = kernel.partition(":")
+    return SPECS[name], float(alpha or 0)

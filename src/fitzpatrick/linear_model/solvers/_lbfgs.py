@@ -7,7 +7,7 @@ where features are correlated.
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from ..._array import Array
+from ..._array import Array, to_numpy
 from .._objective import Objective, Point
 from ._progress import Report
 from ._status import Result, Status, Stopping
@@ -21,14 +21,14 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
     point = start
     scales = objective.scales(point)
     n_iter = 0
-    fetch = objective.design.fetch  # SciPy works on NumPy arrays
+    place = objective.design.place  # SciPy works on NumPy arrays
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         nonlocal point
         parameters = scales * flat.reshape(start.parameters.shape)
-        if not np.array_equal(parameters, fetch(point.parameters)):
-            point = objective.evaluate(objective.design.place(parameters))
-        return point.value, (scales * fetch(point.gradient)).ravel()
+        if not np.array_equal(parameters, to_numpy(point.parameters)):
+            point = objective.evaluate(place(parameters))
+        return point.value, (scales * to_numpy(point.gradient)).ravel()
 
     def after_iteration(intermediate_result: OptimizeResult) -> None:  # noqa: ARG001  # SciPy looks for this name
         nonlocal n_iter
@@ -50,7 +50,7 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
         }
         outcome = minimize(
             evaluate,
-            (fetch(start.parameters) / scales).ravel(),
+            (to_numpy(start.parameters) / scales).ravel(),
             method="L-BFGS-B",
             jac=True,
             callback=after_iteration,

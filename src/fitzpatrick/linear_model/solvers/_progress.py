@@ -1,18 +1,63 @@
-"""Progress of a solver, for ``verbose``."""
+"""Progress of a solver, for ``callback`` and ``verbose``."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Report:
-    """Prints one line every ``every`` iterations; 0 is silent."""
+class Iteration:
+    """Where a fit is, as callbacks get it.
 
-    every: int = 0
+    Attributes:
+        iteration: iterations of the fit so far, whichever solver made them; 0 is its start.
+        objective: the objective here.
+        gradient_norm: norm of its gradient, in the parameters as the solver sees them.
+        seconds: since the fit began.
+        alpha: the penalty. Where Newton steps stall at kinks, penalties that fall to the one asked
+            for lead there.
+    """
+
+    iteration: int
+    objective: float
+    gradient_norm: float
+    seconds: float
+    alpha: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.iteration:5d}  objective {self.objective:.12g}  "
+            f"gradient {self.gradient_norm:.3e}  {self.seconds:.2f} s"
+        )
+
+
+IterationCallback = Callable[[Iteration], object]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tells a callback of each iteration of a solver, and prints some.
+
+    Args:
+        alpha: the penalty.
+        began: when the fit did, by ``time.perf_counter``.
+        before: iterations of the fit before this solver's first.
+        callback: called with each iteration.
+        verbose: prints every so many iterations; 0 is silent.
+    """
+
+    alpha: float
+    began: float
+    before: int = 0
+    callback: IterationCallback | None = None
+    verbose: int = 0
 
     def __call__(self, iteration: int, objective: float, gradient_norm: float) -> None:
-        if self.every and iteration % self.every == 0:
-            print(f"{iteration:5d}  objective {objective:.12g}  gradient {gradient_norm:.3e}")
-
-    def note(self, sentence: str) -> None:
-        if self.every:
-            print(sentence)
+        if iteration == 0 and self.before > 0:
+            return  # the solver before has told
+        seconds = time.perf_counter() - self.began
+        now = Iteration(self.before + iteration, objective, gradient_norm, seconds, self.alpha)
+        if self.callback is not None:
+            self.callback(now)
+        if self.verbose and now.iteration % self.verbose == 0:
+            print(now)

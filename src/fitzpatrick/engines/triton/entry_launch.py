@@ -1,0 +1,120 @@
+"""Entry-wise losses as functions of PyTorch tensors: loss and gradient in one kernel.
+
+Arguments are trusted: scores and targets of one shape, weights that are expanded to it.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import triton.language as tl
+from torch import Tensor
+
+from .entries import entry_losses
+from .launch import launch
+from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
+from .scale import working_dtype
+
+__all__ = ["EntryCall", "entry_loss"]
+
+_BLOCK = 1024
+
+
+class EntryCall(NamedTuple):
+    """What is asked for, of which kernel of the table."""
+
+    kernel: str
+    tightness: float
+    is_summed: bool
+    with_value: bool = True
+    with_gradient: bool = True
+
+
+@dataclass(frozen=True)
+class EntryOptions(KernelOptions):
+    """What a kernel is compiled for."""
+
+    kind: str
+    lower: float
+    upper: float
+    mode: str
+    acc: Any
+    fast: bool
+    refine: int
+    weighted: bool
+    pos_weighted: bool
+    with_value: bool
+    with_gradient: bool
+    summed: bool
+    rough: bool = False
+    block: int = _BLOCK
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_for(
+    call: EntryCall, mode: str, dtype: torch.dtype, weighted: bool, pos_weighted: bool
+) -> Plan:
+    kind, *bounds = call.kernel.split(":")
+    lower, upper = map(float, bounds or ("-inf", "inf"))
+    is_double = dtype == torch.float64
+    options = EntryOptions(
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        mode=mode,
+        acc=tl.float64 if is_double else tl.float32,
+        fast=not is_double and has_fast_instructions(),
+        refine=2 if is_double else 1,
+        weighted=weighted,
+        pos_weighted=pos_weighted,
+        with_value=call.with_value,
+        with_gradient=call.with_gradient,
+        summed=call.is_summed,
+    )
+    return Plan(entry_losses, {"o": options, "num_warps": 4})
+
+
+def _strides(weight: Tensor | None, k: int, like: Tensor) -> tuple[Tensor, int, int]:
+    """A weight that is expanded to the scores, and its strides along rows and columns."""
+    if weight is None:
+        return like, 0, 0
+    if any(weight.stride()[:-1]):  # more than a row that repeats itself
+        weight = weight.reshape(-1, k)
+        return weight, weight.stride(0), weight.stride(1)
+    return weight, 0, weight.stride(-1) if weight.ndim else 0
+
+
+def entry_loss(
+    theta: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    divisor: int,
+    call: EntryCall,
+) -> tuple[Tensor, Tensor]:
+    """Losses in working precision, or sums of parts of them, and gradients in the dtype of θ.
+
+    The sums are as many as there are programs; empty where not wanted.
+    """
+    theta, target = theta.contiguous(), target.contiguous()
+    n, k = theta.numel(), theta.shape[-1] if theta.ndim else 1
+    programs = ceil_div(n, _BLOCK)
+    size = (programs if call.is_summed else n) if call.with_value else 0
+    values = theta.new_empty(size, dtype=working_dtype(theta))
+    gradients = torch.empty_like(theta) if call.with_gradient else theta.new_empty(0)
+    if n == 0:
+        return values, gradients
+    tightness = call.tightness
+    mode = {0.0: "zero", 1.0: "one"}.get(tightness, "other")
+    # the plan serves every tightness of a mode
+    plan = _plan_for(
+        call._replace(tightness=0.0), mode, theta.dtype, weight is not None, pos_weight is not None
+    )
+    weight, *weight_strides = _strides(weight, k, theta)
+    pos_weight, *pos_strides = _strides(pos_weight, k, theta)
+    launch(
+        plan, (programs,), (theta, target, weight, pos_weight, values, gradients),
+        (n, k, *weight_strides, *pos_strides, divisor), (tightness,),
+    )  # fmt: skip
+    return values if call.is_summed else values.reshape(theta.shape if size else 0), gradients

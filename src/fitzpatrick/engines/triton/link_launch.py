@@ -1,0 +1,222 @@
+"""Links on the simplex as functions of PyTorch tensors: one kernel forward, one backward.
+
+Arguments are trusted: scores (n, k), or (outer, k, inner) with classes in the middle.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ..._root import newton_steps
+from .launch import launch
+from .links import link_gradient_rows, link_rows, wide_link_gradient_rows, wide_link_rows
+from .plan import (
+    KernelOptions,
+    Plan,
+    ceil_div,
+    has_fast_instructions,
+    needs_care,
+)
+from .scale import working_dtype
+
+__all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "row_mask"]
+
+
+@dataclass(frozen=True)
+class LinkLimits:
+    """The widest rows that stay in registers; measured on an H200 (benchmarks/gpu_links.py)."""
+
+    max_rows: int = 512
+    max_gradient_rows: int = 32768
+
+
+LIMITS = LinkLimits()
+
+
+class RowMask(NamedTuple):
+    """A mask of bytes over rows that are counted along three axes, and its strides.
+
+    ``rows`` is the length of the last of the three axes, and ``matrices`` that of the one before.
+    """
+
+    mask: Tensor
+    rows: int
+    matrices: int
+    outer: int
+    middle: int
+    inner: int
+    column: int
+
+
+@dataclass(frozen=True)
+class LinkOptions(KernelOptions):
+    """What a kernel is compiled for."""
+
+    power: int
+    lanes: int
+    acc: Any
+    fast: bool
+    careful: bool
+    masked: bool = False
+    with_alpha: bool = False
+    columns: bool = False
+    even: bool = False
+    rows: int = 1
+    block: int = 0
+    groups: int = 0
+
+
+class _Rows(NamedTuple):
+    """Rows of one kind, which share a plan."""
+
+    power: int
+    k: int
+    inner: int
+    dtype: torch.dtype
+    lanes: int
+    careful: bool
+    masked: bool
+    with_alpha: bool
+    is_gradient: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan_for(rows: _Rows) -> Plan:
+    k, lanes, size = rows.k, rows.lanes, rows.dtype.itemsize
+    is_double = size == 8
+    shape: dict[str, Any] = {}
+    limit = LIMITS.max_gradient_rows if rows.is_gradient else LIMITS.max_rows
+    is_wide = k > limit and not rows.inner
+    if is_wide:
+        kernel = wide_link_gradient_rows if rows.is_gradient else wide_link_rows
+        tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
+        shape["groups"] = tile // lanes
+        shape["even"] = k % tile == 0
+        warps = min(max(tile * size // 2048, 1), 8)
+    else:
+        kernel = link_gradient_rows if rows.is_gradient else link_rows
+        block = max(triton.next_power_of_2(k), 2)
+        height = max(1, (512 if rows.is_gradient else 256) // block)
+        if rows.inner:
+            height = min(max(1024 // block, 16), triton.next_power_of_2(rows.inner))
+            shape["columns"] = True
+        shape |= {"rows": height, "block": block, "even": k == block}
+        warps = min(32, max(1, height * block // 1024))
+    options = LinkOptions(
+        power=rows.power,
+        lanes=lanes,
+        acc=tl.float64 if is_double else tl.float32,
+        fast=not is_double and has_fast_instructions(),
+        careful=rows.careful,
+        masked=rows.masked,
+        with_alpha=rows.with_alpha,
+        **shape,
+    )
+    working = torch.float64 if is_double else torch.float32
+    tolerance = 16 * torch.finfo(working).eps
+    if rows.power == 2 and not is_double:
+        # Newton's method on a smooth function: what is left is the square of the last step
+        tolerance = 1e-3 if size == 2 else 3e-5
+    elif rows.power == 0 and size == 2:
+        tolerance = 1e-4
+    steps = newton_steps(torch.empty((1, k), dtype=working))
+    constants = {"o": options, "num_warps": warps}
+    return Plan(kernel, constants, shape.get("rows", 1), steps, tolerance)
+
+
+def _lanes(k: int, *tensors: Tensor) -> int:
+    """Entries that a thread loads at once: 16 bytes where all rows start at multiples of that."""
+    lanes = 16 // tensors[0].element_size()
+    starts = all(x.data_ptr() % 16 == 0 and x.stride(0) % lanes == 0 for x in tensors)
+    return lanes if k % lanes == 0 and starts else 1
+
+
+def _prepare(
+    x: Tensor, alpha: float | Tensor, tensors: tuple[Tensor, ...], **options: bool
+) -> tuple[Plan, int, int, int, Tensor, int]:
+    """A plan, programs, rows, lanes, and α as a tensor with its stride."""
+    inner = x.shape[2] if x.ndim == 3 else 0
+    k = x.shape[1]
+    n = x.shape[0] * max(inner, 1)
+    lanes = 1 if inner else _lanes(k, *tensors)
+    # the α that have kernels of their own
+    power = 0 if isinstance(alpha, Tensor) else {2.0: 1, 1.5: 2}.get(alpha, 0)
+    careful = power == 0 and (isinstance(alpha, Tensor) or needs_care(alpha, x.dtype))
+    plan = _plan_for(_Rows(power, k, inner, x.dtype, lanes, careful, **options))
+    programs = x.shape[0] * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
+    if isinstance(alpha, Tensor):
+        return plan, programs, inner or n, lanes, alpha, alpha.stride(0)
+    filled = x if power else _filled(alpha, x.device)
+    return plan, programs, inner or n, lanes, filled, 0
+
+
+@functools.lru_cache(maxsize=64)
+def _filled(alpha: float, device: torch.device) -> Tensor:
+    """One number on a device."""
+    return torch.full((1,), alpha, dtype=torch.float64, device=device)
+
+
+def row_mask(mask: Tensor, theta: Tensor) -> RowMask:
+    """A boolean mask as kernels read it.
+
+    It has the shape of scores (outer, k, inner), or any number of axes, classes last, for scores
+    that were made rows. Broadcast axes are not copied, up to three that cannot be merged.
+    """
+    mask = mask.view(torch.uint8)
+    if theta.ndim == 3:
+        return RowMask(mask.contiguous(), 1, 1, 0, 0, 0, 0)
+    axes: list[tuple[int, int]] = []
+    for size, stride in zip(mask.shape[:-1], mask.stride()[:-1], strict=True):
+        if axes and axes[-1][1] == size * stride:
+            axes[-1] = axes[-1][0] * size, stride
+        elif size > 1:
+            axes.append((size, stride))
+    if len(axes) > 3:
+        return row_mask(mask.contiguous().view(torch.bool), theta)
+    (_, outer), (matrices, middle), (rows, inner) = ([(1, 0)] * 3 + axes)[-3:]
+    return RowMask(mask, rows, matrices, outer, middle, inner, mask.stride(-1))
+
+
+def link(theta: Tensor, alpha: float | Tensor, mask: RowMask | None = None) -> Tensor:
+    """The entries of rows, in the shape and dtype of θ; α a number, or one for each row."""
+    if theta.ndim == 3 or theta.stride(1) != 1:
+        theta = theta.contiguous()
+    out = torch.empty_like(theta, memory_format=torch.contiguous_format)
+    if theta.numel() == 0:
+        return out
+    plan, programs, n, lanes, alphas, stride = _prepare(
+        theta, alpha, (theta, out), masked=mask is not None, with_alpha=False, is_gradient=False
+    )
+    given = mask or RowMask(theta, 1, 1, 0, 0, 0, 0)
+    integers = n, theta.shape[1] // lanes, theta.stride(0) // lanes, stride, *given[1:]
+    launch(
+        plan, (programs,), (theta, alphas, given.mask, out), (*integers, plan.max_steps),
+        (plan.tolerance,),
+    )  # fmt: skip
+    return out
+
+
+def link_gradient(
+    p: Tensor, upstream: Tensor, alpha: float | Tensor, with_alpha: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The backward pass from the entries, and the derivative in each row's α, (n,) or empty."""
+    if upstream.ndim == 3 or upstream.stride(1) != 1:
+        upstream = upstream.contiguous()
+    if p.ndim == 3 or p.stride(1) != 1:
+        p = p.contiguous()
+    out = torch.empty_like(p, memory_format=torch.contiguous_format)
+    n = p.numel() // max(p.shape[1], 1)
+    by_alpha = p.new_empty(n if with_alpha else 0, dtype=working_dtype(p))
+    if p.numel() == 0:
+        return out, by_alpha.zero_()
+    plan, programs, rows, lanes, alphas, stride = _prepare(
+        p, alpha, (p, upstream, out), masked=False, with_alpha=with_alpha, is_gradient=True
+    )
+    integers = rows, p.shape[1] // lanes, p.stride(0) // lanes, upstream.stride(0) // lanes, stride
+    launch(plan, (programs,), (p, upstream, alphas, out, by_alpha), integers)
+    return out, by_alpha

@@ -1,0 +1,99 @@
+"""Entry-wise losses by interpreted kernels, against the reference engine and the core."""
+
+import pytest
+import torch
+from conftest import ENTRY_LOSSES
+
+from fitzpatrick import FitzpatrickLoss, get_loss
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch import modules
+
+# NumPy computes what a kernel computes on both sides of a choice
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+# Some roundings on either side, in float32 also those of the scores' exponentials; gradients in
+# half precision are rounded once more, which the interpreter does towards 0.
+BOUNDS = {torch.float64: (1e-13, 1e-13), torch.float32: (2e-6, 2e-6), torch.bfloat16: (2e-6, 2**-7)}
+
+
+def draw(kind, dtype, size=2.0):
+    generator = torch.Generator().manual_seed(1)
+    x = size * torch.randn(6, 11, generator=generator, dtype=torch.float64)
+    y = torch.rand(6, 11, generator=generator, dtype=torch.float64)
+    hard = (y > 0.5).double()
+    y = {"soft": y, "hard": hard, "mixed": torch.where(y < 0.3, hard, y**9)}[kind]
+    return x.to(dtype), y.to(dtype)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("kind", ["soft", "hard", "mixed"])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("name", [n for n in ENTRY_LOSSES if n.startswith("fitzpatrick")])
+def test_values_and_gradients_are_those_of_the_core(name, dtype, kind, tightness):
+    x, y = draw(kind, dtype)
+    x.requires_grad_()
+    function = getattr(F, f"{name}_loss")
+    value = function(x, y, tightness=tightness, reduction="none", engine="triton")
+    (gradient,) = torch.autograd.grad(value.sum(), x)
+    loss = FitzpatrickLoss(get_loss(name).regularizer, tightness)
+    solution = loss.solve(y.double()[..., None], x.detach().double()[..., None])
+    of_value, of_gradient = BOUNDS[dtype]
+    torch.testing.assert_close(
+        value.double(), solution.value().to(value.dtype).double(), rtol=of_value, atol=of_value
+    )
+    rows = solution.gradient()[..., 0]
+    torch.testing.assert_close(gradient.double(), rows, rtol=of_gradient, atol=of_gradient)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "sparse_sigmoid"])
+def test_weights_of_any_shape(name, reduction):
+    x, y = draw("mixed", torch.float64)
+    x.requires_grad_()
+    function = getattr(F, f"{name}_loss")
+    for shape in ((11,), (6, 1), (6, 11), ()):
+        weight = torch.rand(shape, generator=torch.Generator().manual_seed(2)).double()
+        options = {"weight": weight, "pos_weight": 2 * weight + 1, "reduction": reduction}
+        one = function(x, y, engine="triton", **options)
+        other = function(x, y, engine="reference", **options)
+        # sums of 66 terms of size one, each within the documented 1e-13
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+        gradients = [torch.autograd.grad(3 * loss.sum(), x)[0] for loss in (one, other)]
+        torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "poisson"])
+def test_derivatives(name):
+    x, y = draw("soft", torch.float64)
+    x, y = x[:1, :3].clone().requires_grad_(), y[:1, :3]
+    function = getattr(F, f"{name}_loss")
+    for reduction in ("mean", "none"):
+
+        def loss(x, reduction=reduction):
+            return function(x, y, reduction=reduction, engine="triton")
+
+        assert torch.autograd.gradcheck(loss, x)
+        assert torch.autograd.gradgradcheck(loss, x)
+    weight = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda w: function(x, y, weight=w, engine="triton"), weight)
+
+
+def test_infinite_scores():
+    x = torch.tensor([torch.inf, -torch.inf, torch.inf, -torch.inf])
+    y = torch.tensor([1.0, 0.0, 0.0, 1.0])
+    for tightness in (0.0, 0.5, 1.0):
+        value = F.fitzpatrick_sigmoid_loss(
+            x, y, tightness=tightness, reduction="none", engine="triton"
+        )
+        assert value.tolist() == [0.0, 0.0, torch.inf, torch.inf]
+
+
+def test_a_second_backward_pass_through_one_graph():
+    x, y = draw("hard", torch.float32)
+    x.requires_grad_()
+    loss = modules.FitzpatrickSigmoidLoss(engine="triton")(x, y)
+    (first,) = torch.autograd.grad(loss, x, retain_graph=True)
+    first = first.clone()
+    (second,) = torch.autograd.grad(5 * loss, x)
+    # two kernels, each with some rounding errors of numbers below 1/66
+    torch.testing.assert_close(second, 5 * first, rtol=1e-5, atol=1e-7)
