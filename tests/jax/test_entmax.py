@@ -74,3 +74,25 @@ def test_orders_out_of_range():
         fj.entmax(SCORES, np.ones(3))
     with pytest.raises(TypeError, match="alpha must be a number from 1 to 2"):
         fj.entmax(SCORES, True)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5])
+def test_losses(tightness):
+    core = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.5), tightness)
+    targets, labels = np.full((4, 5), 0.2), np.asarray([0, 4, 2, 2])
+
+    @jax.jit
+    def both(scores):
+        at_labels = fj.entmax_loss_with_integer_labels(scores, labels, tightness=tightness)
+        return fj.entmax_loss(scores, targets, 1.5, tightness=tightness), at_labels
+
+    at_targets, at_labels = both(SCORES)
+    assert_close(at_targets, core.value(targets, SCORES), rtol=1e-12, atol=1e-14)
+    assert_close(at_labels, core.value(labels, SCORES), rtol=1e-12, atol=1e-14)
+
+
+def test_orders_of_losses_are_static():
+    with pytest.raises(TypeError, match="alpha of a loss must be a Python number"):
+        jax.jit(fj.entmax_loss)(SCORES, np.full((4, 5), 0.2), 1.5)
+    with pytest.raises(ValueError, match="alpha must be between 1 and 2"):
+        fj.entmax_loss(SCORES, np.full((4, 5), 0.2), 0.5)

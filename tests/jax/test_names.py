@@ -33,7 +33,7 @@ def script():
 def test_all_is_the_registry():
     generated = {f"{name}_loss" for name in NAMES}
     generated |= {f"{name}_loss_with_integer_labels" for name in SIMPLEX}
-    generated |= {*LINKS, "softmax", "entmax"}
+    generated |= {*LINKS, "softmax", "entmax", "entmax_loss", "entmax_loss_with_integer_labels"}
     makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss", "make_link"}
     assert set(fj.__all__) == generated | makers | {"LinkFunction", "LossFunction"}
     assert len(fj.__all__) == len(set(fj.__all__))

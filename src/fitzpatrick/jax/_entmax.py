@@ -7,11 +7,14 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from .._array import coupled_product, is_concrete
+from .._validation import check_order
+from ..losses import FitzpatrickLoss, Loss
 from ..regularizers import Tsallis
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
-from ._arguments import Scores, as_scores
+from ._arguments import Scores, as_scores, as_static_tightness
+from ._evaluate import loss_at_labels, loss_at_targets
 
-__all__ = ["entmax"]
+__all__ = ["entmax", "entmax_loss", "entmax_loss_with_integer_labels"]
 
 _ANY_ORDER = Tsallis()  # all orders have one domain
 
@@ -88,3 +91,61 @@ def entmax(
     if checked.mask is not None:
         p = jnp.where(checked.mask, p, 0)
     return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+
+
+def _static_loss(alpha: Any, tightness: Any) -> Loss:
+    if isinstance(alpha, jax.Array):
+        raise TypeError(
+            "alpha of a loss must be a Python number, since its formulas depend on it: mark it "
+            "static, as in jax.jit(f, static_argnames='alpha'), or close over it"
+        )
+    return FitzpatrickLoss(Tsallis(check_order(alpha)), as_static_tightness(tightness))
+
+
+def entmax_loss(
+    scores: ArrayLike,
+    targets: ArrayLike,
+    alpha: float = 1.5,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+    *,
+    tightness: float = 0.0,
+) -> jax.Array:
+    """Loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
+
+    Args:
+        scores: θ.
+        targets: y, of the shape of scores.
+        alpha: a Python number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+        axis: this and ``where`` are explained in :func:`fitzpatrick_logistic_loss`.
+        where: likewise.
+        tightness: 0 for the Fenchel-Young loss, 1 for the Fitzpatrick loss.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from fitzpatrick.jax import entmax_loss
+        >>> scores, targets = jnp.asarray([1.0, 0.0, -1.0]), jnp.asarray([0.5, 0.5, 0.0])
+        >>> round(float(entmax_loss(scores, targets, 1.3, tightness=1.0)), 4)
+        0.0784
+    """
+    return loss_at_targets(_static_loss(alpha, tightness), scores, targets, axis, where)
+
+
+def entmax_loss_with_integer_labels(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    alpha: float = 1.5,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+    *,
+    tightness: float = 0.0,
+) -> jax.Array:
+    """The same at class labels.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from fitzpatrick.jax import entmax_loss_with_integer_labels
+        >>> round(float(entmax_loss_with_integer_labels(jnp.asarray([1.0, 0.0, -1.0]), 1, 1.3)), 4)
+        1.1357
+    """
+    return loss_at_labels(_static_loss(alpha, tightness), scores, labels, axis, where)
