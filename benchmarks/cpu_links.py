@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import entmax
 import numpy as np
@@ -29,7 +29,6 @@ from fitzpatrick.engines import _bind
 from fitzpatrick.torch import functional
 
 RESULTS = Path(__file__).parent / "results" / "cpu_links.json"
-Engine = Literal["numba", "numpy"]
 # What is allowed without Numba, over what is allowed with it.
 PLAIN = 3.0
 # Shapes of PyTorch links, and how many calls make a run that a clock can measure.
@@ -119,9 +118,10 @@ def links(n: int, k: int, repeats: int) -> Iterator[Line]:
             names += ["sigmoid", "poisson"]
         contenders = [Contender("softmax", lambda theta=theta: softmax(theta, axis=1))]  # type: ignore[misc]
         for name in names:
-            for engine in ("numba", "numpy"):
-                run = _link(fp.get_loss(name), theta, engine)
-                contenders += [Contender(f"{name} {engine}", run)]
+            contenders += [
+                Contender(f"{name} {engine}", _link(fp.get_loss(name), theta, engine))
+                for engine in ("numba", "numpy")
+            ]
         timings = race(contenders, repeats, cpu_time=True)
         for contender in contenders[1:]:
             name, engine = contender.name.split()

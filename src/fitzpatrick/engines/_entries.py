@@ -17,14 +17,12 @@ import numpy as np
 from . import _omega
 from ._blocks import FloatArray, IntArray, Scratch, pieces
 from ._coin_root import MAX_EXPONENT, solve_coins
+from ._near import NEAR, near_terms
 from ._output import Output
 from ._row_kernel import BlockTask, CoreKernel, RowKernel, write_slope
 
 # What a piece may take of the cache, with a dozen buffers of its size.
 _PIECE_BYTES = 1 << 17
-# Below this |log(p/y)| a divergence is a series.
-_NEAR = 1 / 16
-_SERIES_TERMS = 10
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,6 @@ def _patch(
     near = np.flatnonzero(is_near)
     if len(near):
         terms.reshape(-1)[near] = exact(near)
-
-
-def _series(rho: FloatArray, tightness: float) -> FloatArray:
-    """E(ρ) + c E(−ρ) for small ρ, with E(x) = exp(x) − 1 − x."""
-    total = np.zeros_like(rho)
-    for n in range(_SERIES_TERMS, 1, -1):
-        total += (1 + tightness * (-1) ** n) / math.factorial(n)
-        total *= rho
-    return total * rho
 
 
 class ClippedKernel(EntryKernel):
@@ -153,8 +142,8 @@ class CountKernel(EntryKernel):
         np.abs(rho, out=work)
         _patch(
             terms,
-            work < _NEAR,
-            lambda near: y.reshape(-1)[near] * _series(rho.reshape(-1)[near], c),
+            work < NEAR,
+            lambda near: y.reshape(-1)[near] * near_terms(rho.reshape(-1)[near], c),
         )
         return Entries(p, difference, terms)
 
@@ -235,13 +224,13 @@ class CoinKernel(EntryKernel):
             logarithm *= side
             divergence += logarithm
         np.minimum(y, tails, out=work)
-        work *= _NEAR
+        work *= NEAR
         np.abs(difference, out=logarithm)
 
         def exact(near: IntArray) -> FloatArray:
             heads, rest, shift = (x.reshape(-1)[near] for x in (y, tails, difference))
-            of_heads = heads * _series(np.log1p(shift / heads), 0.0)
-            return np.asarray(of_heads + rest * _series(np.log1p(-shift / rest), 0.0))
+            of_heads = heads * near_terms(np.log1p(shift / heads), 0.0)
+            return np.asarray(of_heads + rest * near_terms(np.log1p(-shift / rest), 0.0))
 
         _patch(divergence, logarithm < work, exact)
         np.clip(divergence, 0, np.inf, out=divergence)

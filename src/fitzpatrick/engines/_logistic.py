@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from . import _omega
 from ._blocks import LARGE_BLOCK_BYTES, FloatArray, Scratch, pieces, row_dot
+from ._near import NEAR, near_terms
 from ._output import Output
 from ._row_kernel import BlockTask, CoreKernel, RowKernel, write_slope
 from ._targets import Labels, SparseTargets, Support, TargetForm, support_of
@@ -31,10 +32,6 @@ _FEW_CLASSES = 64
 _DENSE_BYTES = 1 << 19
 # Scores further below the highest of their row, whose squares overflow float32, go to the core.
 _LOWEST = -1e15
-# Below this |log(p/y)| the terms of the loss are a series; above, differences of numbers up to 32
-# times as large.
-_NEAR = 1 / 16
-_SERIES_TERMS = 10
 
 
 def bind_logistic(loss: "Loss", targets: TargetForm) -> RowKernel:
@@ -263,7 +260,7 @@ def _sum_terms(
     np.divide(p, y, out=terms)
     if rho is None:
         rho = np.log(terms, out=work)
-    near = np.flatnonzero((rho < _NEAR) & (rho > -_NEAR))
+    near = np.flatnonzero((rho < NEAR) & (rho > -NEAR))
     x = rho.reshape(-1)[near]
     rho *= c - 1
     terms += rho
@@ -273,9 +270,5 @@ def _sum_terms(
         terms += omega
         terms -= 1 + c
     if len(near):
-        series = np.zeros_like(x)
-        for n in range(_SERIES_TERMS, 1, -1):
-            series += (1 + c * (-1) ** n) / math.factorial(n)
-            series *= x
-        terms.reshape(-1)[near] = series * x
+        terms.reshape(-1)[near] = near_terms(x, c)
     return layout.dot(terms, y)

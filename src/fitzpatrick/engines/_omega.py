@@ -108,14 +108,7 @@ def solve(
         np.add(h, layout.spread(lam.astype(dtype)), out=h)
         np.add(omega, 1, out=v)
         np.divide(1, v, out=v)
-        # ω ← ω (1 + u (1 + u v/2)), u = h v
-        np.multiply(h, v, out=h)
-        np.multiply(h, v, out=p)
-        np.multiply(p, 0.5, out=p)
-        np.add(p, 1, out=p)
-        np.multiply(p, h, out=p)
-        np.add(p, 1, out=p)
-        np.multiply(omega, p, out=omega)
+        _move(omega, h, h, v, p)
         np.divide(y, omega, out=p)
         # Newton's step on log g
         mass = rest * np.exp(-lam)

@@ -2,7 +2,7 @@
 
 The formulas of a regularizer at a tightness say what its entries are. ``finish`` makes of the score
 s and the target y the maximizer p and the entry's term of the loss, and ``slope`` is ∂p/∂s at p and
-y. Where p is a root, there is a ``last_step``: then ``start`` gives a number u, which stands for
+y. Where p is a root, ``last_step`` is positive: then ``start`` gives a number u, which stands for
 the maximizer, and another that the rest needs, and ``refine`` a better u and how far that was,
 until no step is longer. ``finish`` knows both numbers.
 

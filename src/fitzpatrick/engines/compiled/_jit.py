@@ -50,11 +50,23 @@ def loop(function: F) -> F:
         return cast(F, compile_function(function))
 
 
+def _no_start(_: Any, __: float, ___: float) -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+def _no_refine(_: Any, u: float, __: float, ___: float) -> tuple[float, float]:
+    return u, 0.0
+
+
+# what formulas without a root leave out
+_DEFAULTS: dict[str, Any] = {"start": _no_start, "refine": _no_refine}
+
+
 def _declare(name: str, n_arguments: int) -> None:
     """Let compiled code call the method of that name, with so many numbers, of a NamedTuple."""
 
     def find(formula: Any) -> Any:
-        return getattr(formula.instance_class, name, None)
+        return getattr(formula.instance_class, name, _DEFAULTS.get(name))
 
     # Numba counts the arguments
     finders: dict[int, Callable[..., Any]] = {

@@ -36,20 +36,6 @@ def _fenchel_young(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None
 
 
 @loop
-def _fitzpatrick(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
-    """The same for c = 1, with w = ω(d − 1)."""
-    for i in range(len(loss)):
-        total = hit[i] + rest[i]
-        w = wright_omega(log(rest[i]) - lead[i] - 1)
-        miss[i] = w if total < np.inf else np.nan
-    for i in range(len(loss)):
-        w = miss[i]
-        loss[i] = w
-        hit[i] = 1 / (1 + w)
-        miss[i] = w * hit[i] if w < 1 else 1 - hit[i]
-
-
-@loop
 def _family(c: float, lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
     """The same for any c > 0, with w = c r = ω(d − c + log c)."""
     log_c = math.log(c)
@@ -113,8 +99,6 @@ def logistic_labels(
         loss = losses[:rows]
         if tightness == 0:
             _fenchel_young(lead, rest, miss, hit, loss)
-        elif tightness == 1:
-            _fitzpatrick(lead, rest, miss, hit, loss)
         else:
             _family(tightness, lead, rest, miss, hit, loss)
         for i in range(rows):

@@ -205,11 +205,15 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
         for m in range(len(y)):
             z[m] = (p[m] - y[m]) * (p[m] - y[m]) / p[m]
         return
+    if tightness > 0:
+        for m in range(len(y)):
+            known = max(targets[m], _MIN_Y)
+            ratio = known / max(p[m], _MIN_Y)
+            z[m] = entropy_term(known, -log(ratio), p[m], ratio, tightness)
+        return
     for m in range(len(y)):
         known = max(targets[m], _MIN_Y)
-        ratio = known / max(p[m], _MIN_Y)
-        rho = -log(ratio) if tightness > 0 else z[m] - log(known)
-        z[m] = entropy_term(known, rho, p[m], ratio, tightness)
+        z[m] = entropy_term(known, z[m] - log(known), p[m], 0.0, 0.0)
 
 
 @loop

@@ -37,12 +37,6 @@ class Sigmoids(NamedTuple):
 
     last_step: float
 
-    def start(self, s: float, y: float) -> tuple[float, float]:
-        return 0.0, 0.0
-
-    def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
-        return u, 0.0
-
     def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
         return _coin(s, y, 0.0)
 

@@ -37,12 +37,6 @@ class Exponentials(NamedTuple):
 
     last_step: float
 
-    def start(self, s: float, y: float) -> tuple[float, float]:
-        return 0.0, 0.0
-
-    def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
-        return u, 0.0
-
     def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
         p = _overflowing_exp(s)
         return p, entropy_entry(y, s, p, 0.0)

@@ -51,12 +51,6 @@ class ClippedSquare(NamedTuple):
     upper: float
     last_step: float
 
-    def start(self, s: float, y: float) -> tuple[float, float]:
-        return 0.0, 0.0
-
-    def refine(self, u: float, known: float, y: float) -> tuple[float, float]:
-        return u, 0.0
-
     def finish(self, u: float, known: float, s: float, y: float) -> tuple[float, float]:
         scale = 1 + self.tightness
         u = (self.tightness * y + s) / scale
