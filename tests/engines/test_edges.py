@@ -113,6 +113,34 @@ def test_ties_that_tau_has_no_digits_for(name, dtype):
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=k * eps)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tightness", [30.0, 1e3, 1e6])
+def test_the_logistic_root_is_found_at_any_tightness(tightness, dtype):
+    """The interval that it lies in is as long as the tightness."""
+    rng = np.random.default_rng(0)
+    y, theta = rng.dirichlet(np.full(10, 0.3), 60), rng.normal(size=(60, 10))
+    theta *= 10.0 ** rng.uniform(-3, 3, (60, 1))
+    loss = make_loss("logistic", tightness)
+    few = np.where(y < 0.05, 0.0, y)
+    for targets in (y, few / few.sum(axis=1, keepdims=True)):
+        for form in (targets, sparse.csr_array(targets)):
+            y_star = loss.y_star(form, theta.astype(dtype))
+            # ten numbers, each within four rounding errors
+            atol = 40 * np.finfo(dtype).eps
+            np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=atol)
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_targets_too_small_for_the_dtype_of_the_scores(name):
+    """What is stored in a sparse array is a target, also where float32 has no number for it."""
+    y = sparse.csr_array([[1.0, 1e-60, 0.0], [1e-60, 0.0, 1.0]])
+    theta = np.asarray([[1.0, 2.0, 0.5], [-3.0, 0.0, 1.0]], dtype=np.float32)
+    value, gradient = make_loss(name).value_and_gradient(y, theta)
+    expected = make_loss(name).value_and_gradient(np.asarray([0, 2]), theta)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-5, atol=1e-6)
+
+
 def test_peaks_among_the_last_entries_of_a_row():
     """Where many entries are near the top, lanes are compared, which 300 classes do not fill.
 

@@ -12,7 +12,7 @@ from fitzpatrick import engines
 from fitzpatrick.engines import RowBlocks
 from fitzpatrick.engines._row_kernel import CoreKernel
 from fitzpatrick.engines._targets import SparseTargets
-from fitzpatrick.regularizers import Elementwise, SeparableRegularizer, SquaredNorm
+from fitzpatrick.regularizers import Elementwise, Negentropy, SeparableRegularizer, SquaredNorm
 from fitzpatrick.sets import ConvexSet, Simplex
 
 from .cases import TIGHTNESSES, scores
@@ -85,3 +85,13 @@ def test_rows_labels_and_sparse_targets(form: str) -> None:
         np.testing.assert_allclose(bound.y_star(theta), half.y_star(theta / 2), atol=1e-14)
         product = bound.hessian_operator(theta)(v)
         np.testing.assert_allclose(product, half.hessian_product(theta / 2, v) / 2, atol=1e-14)
+
+
+class OtherNegentropy(Negentropy):
+    """A subclass, which may have formulas of its own."""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba", "triton"])
+def test_a_subclass_does_not_take_the_kernel_of_its_parent(engine: str) -> None:
+    assert engines.find_kernel(engine, Negentropy()) is not None
+    assert engines.find_kernel(engine, OtherNegentropy()) is None
