@@ -23,7 +23,8 @@ _ROUND = 6755399441055744.0
 _MIN_EXPONENT = -708.0
 # The bits of the root of 1/2 and of 1, and what the last of them adds to a logarithm, in the mean.
 _ROOT_HALF_BITS, _ONE_BITS = 0x3FE6A09E667F3BCD, 0x3FF0000000000000
-_LOG_OF_BITS = 0.6931471805599453 / 2**52
+_LN2 = 0.6931471805599453
+_LOG_OF_BITS = _LN2 / 2**52
 _MAX_ROUGH = 700.0
 
 
@@ -125,10 +126,23 @@ def rough_exp(x: float) -> float:
 
 
 @elementwise
-def omega_start(z: float) -> float:
-    """ω within a few percent, for −700 < z: Iacono and Boyd's approximation, with rough functions.
+def near_log(x: float) -> float:
+    """Logarithm of a positive number within 7e-5: a polynomial of the mantissa in [√½, √2)."""
+    bits = _as_int(x)
+    exponent = (bits - _ROOT_HALF_BITS) >> 52
+    f = _as_float(bits - (exponent << 52))
+    q = -0.2218417 * f + 1.24595422
+    q = q * f - 2.91043656
+    q = q * f + 3.96970843
+    q = q * f - 2.08334467
+    return float(exponent) * _LN2 + q
 
-    log(1 + x) is a polynomial on [0, 1], to a percent.
+
+@elementwise
+def rough_omega(z: float) -> float:
+    """ω within six percent, for finite z > −700.
+
+    Iacono and Boyd's approximation with rough functions; log(1 + x) is a polynomial on [0, 1].
     """
     x = rough_exp(max(-abs(z), -_MAX_ROUGH))
     softplus = max(z, 0.0) + x * (1 - x * (0.4583 - 0.1514 * x))
@@ -136,15 +150,23 @@ def omega_start(z: float) -> float:
 
 
 @elementwise
+def near_omega(z: float) -> float:
+    """ω within 2e-4, for finite z > −700: the same, moved by its residual to second order."""
+    omega = rough_omega(z)
+    v = 1 / (1 + omega)
+    u = (z - omega - near_log(omega)) * v
+    return omega * (1 + u * (1 + u * v * 0.5))
+
+
+@elementwise
 def wright_omega(z: float) -> float:
     """The root of ω + log ω = z, for finite z."""
     below = z < 0
     tail = exp(-abs(z))
-    omega = omega_start(z)
-    for _ in range(2):
-        # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
-        logarithm = log(tail / omega if below else omega)
-        omega = omega_step(omega, (logarithm if below else z - logarithm) - omega)
+    omega = near_omega(z)
+    # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
+    logarithm = log(tail / omega if below else omega)
+    omega = omega_step(omega, (logarithm if below else z - logarithm) - omega)
     return tail if z < -40 else omega
 
 

@@ -22,7 +22,7 @@ from .._row_kernel import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
-from ._math import entropy_term, exp, log, omega_start, omega_step
+from ._math import entropy_term, exp, log, omega_step, rough_omega
 from ._softmax import exponentials
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
@@ -79,7 +79,7 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
         known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
         y[m] = known
         s[m] = log(known) - s[m]
-        omega[m] = omega_start(s[m])
+        omega[m] = rough_omega(s[m])
 
 
 @loop

@@ -13,7 +13,7 @@ from ._entries import EntryKernel
 from ._jit import elementwise
 from ._kernel import CompiledKernel
 from ._labels import LabelKernel
-from ._math import MIN_TARGET, entropy_entry, entropy_term, exp, log, omega_start, omega_step
+from ._math import MIN_TARGET, entropy_entry, entropy_term, exp, log, near_omega, omega_step
 from ._proportions import ProportionKernel
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _HIGHEST = 709.0  # the exponential of more overflows
 # Below this z, ω is too small to matter beside 1, and p = e^(s − c) whatever y is.
 _LOWEST = -40.0
-# A step of fourth order leaves 1/72 of the fourth power of the residual.
-_LAST_STEP = {"float32": math.inf, "float64": 1e-3}
+# One step of fourth order leaves 1/72 of the fourth power of the start's error.
+_LAST_STEP = math.inf
 
 
 @elementwise
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
     def start(self, s: float, y: float) -> tuple[float, float]:
         z = self.log_tightness + self.tightness + log(max(y, MIN_TARGET)) - s
         z = max(z, _LOWEST)
-        return omega_start(z), z
+        return near_omega(z), z
 
     def refine(self, u: float, z: float, y: float) -> tuple[float, float]:
         residual = z - u - log(u)
@@ -75,7 +75,7 @@ class Counts(NamedTuple):
 def bind_poisson(loss: "Loss", targets: TargetForm) -> EntryKernel:
     """Rows of counts."""
     c = loss.tightness
-    formula = Counts(c, math.log(c), _LAST_STEP[targets.dtype.name]) if c > 0 else Exponentials(0.0)
+    formula = Counts(c, math.log(c), _LAST_STEP) if c > 0 else Exponentials(0.0)
     return EntryKernel(loss, targets, formula)
 
 
