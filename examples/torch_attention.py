@@ -42,6 +42,7 @@ class Attention(nn.Module):
         self.weights = torch.empty(0)
 
     def forward(self, x: Tensor) -> Tensor:
+        """What the tokens gather from those before them."""
         n, length, width = x.shape
         parts = self.project(x).reshape(n, length, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
@@ -63,6 +64,7 @@ class Model(nn.Module):
         self.head = nn.Linear(width, VALUES)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """Scores of the values."""
         x = self.tokens(tokens) + self.places
         for norm, layer in zip(self.norms, self.layers, strict=True):
             x = x + layer(norm(x))
