@@ -15,6 +15,7 @@ import concurrent.futures
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("src", "tests", "docs", "examples", "tools", "benchmarks")
 MAX_SECONDS = 900
+# signals by which a process ends that went wrong in compiled code; others come from outside
+CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 
 
 class Result(Enum):
@@ -136,6 +139,8 @@ def run_tests(root: Path, arguments: tuple[str, ...], numba_cache: Path) -> bool
         )
     except subprocess.TimeoutExpired:
         return False  # an endless loop is noticed, too
+    if -done.returncode in CRASHES:
+        return False
     if done.returncode not in (0, 1, 2):
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}")
     return done.returncode == 0

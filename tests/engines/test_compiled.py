@@ -11,6 +11,7 @@ from scipy import sparse
 pytest.importorskip("numba")
 
 import numba
+from numba import njit
 
 import fitzpatrick as fp
 from fitzpatrick import engines
@@ -122,7 +123,7 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse_to_cache(function: Any, *, cache: bool = False, **options: Any) -> Any:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return numba.njit(function, **options)
+        return njit(function, **options)
 
     def double(x: Any) -> Any:
         return 2 * x

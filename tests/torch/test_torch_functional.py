@@ -262,6 +262,21 @@ def test_ignored_rows_count_for_nothing(name, smoothing, scores):
     assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_out_of_range_are_nan_where_nobody_looks(smoothing, weighted, scores):
+    """A device cannot raise; a wrong number would be worse."""
+    labels = torch.tensor([0, 4, -1, -100, 3])
+    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64) if weighted else None
+    options = {"weight": weight, "label_smoothing": smoothing, "validate": False}
+    scores.requires_grad_()
+    values = F.fitzpatrick_logistic_loss(scores, labels, reduction="none", **options)
+    assert values.isnan().tolist() == [False, True, True, False, False]
+    (gradient,) = torch.autograd.grad(values.sum(), scores)
+    assert gradient.isnan().all(-1).tolist() == [False, True, True, False, False]
+    assert F.fitzpatrick_logistic_loss(scores, labels, **options).isnan()
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("name", CLASS_LOSSES)
