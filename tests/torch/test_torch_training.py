@@ -19,8 +19,8 @@ LOSSES = ["logistic", "fitzpatrick_logistic", "fitzpatrick_sparsemax", "fitzpatr
 @pytest.fixture
 def launches(monkeypatch):
     """The scores of each launch."""
-    seen, launch = [], engine._launch_loss
-    monkeypatch.setattr(engine, "_launch_loss", lambda x, *rest: seen.append(x) or launch(x, *rest))
+    seen, launch = [], engine.launch_loss
+    monkeypatch.setattr(engine, "launch_loss", lambda x, *rest: seen.append(x) or launch(x, *rest))
     return seen
 
 

@@ -101,12 +101,8 @@ def fitzpatrick_entmax_loss(
 ) -> Tensor:
     """Fitzpatrick loss of ``Tsallis(alpha)``, whose link is :func:`entmax`.
 
-    Args:
-        input: scores.
-        target: class indices or proportions.
-        alpha: a number between 1 and 2.
-        tightness: c, any finite number that is not negative.
-        **options: as in :func:`fitzpatrick_entmax15_loss`.
+    The arguments are those of :func:`entmax_loss`, and the tightness c, any finite number that is
+    not negative.
     """
     return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
 

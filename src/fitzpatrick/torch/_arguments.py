@@ -25,6 +25,7 @@ __all__ = [
     "class_dim",
     "columns_along",
     "expand_mask",
+    "expand_to",
     "is_plain",
     "looks_at_values",
     "output_dtype",
@@ -135,6 +136,17 @@ def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
         raise ValueError(f"alpha must be between 1 and 2, got {wrong}")
 
 
+def expand_to(x: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
+    """``x`` in the shape of ``input``; raise where it cannot be broadcast."""
+    try:
+        return x.expand(input.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{name} of shape {tuple(x.shape)} cannot be broadcast to input of shape "
+            f"{tuple(input.shape)}"
+        ) from error
+
+
 def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
     """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
     found = getattr(mask, "dtype", type(mask).__name__)
@@ -145,13 +157,7 @@ def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
             f"input is on {input.device} and mask on {mask.device}; "
             "move the mask with mask.to(input.device)"
         )
-    try:
-        return mask.expand(input.shape)
-    except RuntimeError as error:
-        raise ValueError(
-            f"mask of shape {tuple(mask.shape)} cannot be broadcast to input of shape "
-            f"{tuple(input.shape)}"
-        ) from error
+    return expand_to(mask, input, "mask")
 
 
 def is_plain(*tensors: Tensor) -> bool:

@@ -115,21 +115,21 @@ def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: R
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
-def _scaled_gradient(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
-) -> Tensor:
+def _scaled_gradient(*rows: Any) -> Tensor:
+    theta, target, scale, v, *others = rows
     out: Tensor = _apply(_Gradient, theta, target, scale * v, *others)
     return out
 
 
-def _gradient_along(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
-) -> Tensor:
-    out: Tensor = (_apply(_Gradient, theta, target, scale, *others) * v).sum(-1)
-    return out.to(scale.dtype)
+def _gradient_along(*rows: Any) -> Tensor:
+    theta, target, scale, v, *others = rows
+    product = _apply(_Gradient, theta, target, scale, *others) * v
+    along: Tensor = product.sum(-1).to(scale.dtype)
+    return along
 
 
-def _scaled_value(theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any) -> Tensor:
+def _scaled_value(*rows: Any) -> Tensor:
+    theta, target, scale, v, *others = rows
     out: Tensor = v * _apply(_Value, theta, target, scale, *others)
     return out
 

@@ -31,6 +31,7 @@ from ._arguments import (
     class_dim,
     columns_along,
     expand_mask,
+    expand_to,
     is_plain,
     looks_at_values,
     output_dtype,
@@ -337,13 +338,7 @@ def _entry_rows(
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
     check_weight(weight, input, name)
-    try:
-        return weight.expand(input.shape)
-    except RuntimeError as error:
-        raise ValueError(
-            f"{name} of shape {tuple(weight.shape)} cannot be broadcast to input of shape "
-            f"{tuple(input.shape)}"
-        ) from error
+    return expand_to(weight, input, name)
 
 
 def row_loss(

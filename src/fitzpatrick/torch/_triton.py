@@ -4,6 +4,8 @@ Entries come as rows of one, with a scale for each, or all at once with their we
 (:func:`entry_loss`).
 """
 
+from typing import Any
+
 from torch import Tensor
 
 from ..engines.triton import launch
@@ -25,19 +27,25 @@ __all__ = [
 ]
 
 
-def _entries(
-    theta: Tensor,
-    target: Tensor,
-    scale: Scale,
+def _compute(
+    rows: tuple[Tensor, Target, Scale],
     omega: str,
     tightness: float,
-    with_value: bool,
-    with_gradient: bool,
+    ignore_index: int,
+    *,
+    with_value: bool = True,
+    with_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    call = EntryCall(kernel_of(omega), tightness, False, with_value, with_gradient)
-    divisor = 1
+    """Losses and gradients, empty where they are not wanted."""
+    theta, target, scale = rows
+    kernel = kernel_of(omega)
+    if not (regularizer_of(omega).is_entrywise and isinstance(target, Tensor)):
+        asked = with_value, with_gradient
+        return launch.launch_loss(*rows, kernel, tightness, ignore_index, *asked)
+    call = EntryCall(kernel, tightness, False, with_value, with_gradient)
+    divisor, weight = 1, None
     if isinstance(scale, int):
-        divisor, weight = scale, None
+        divisor = scale
     else:
         weight = as_tensor(scale, theta, target, -1)[:, None].expand(theta.shape)
     values, gradients = entry_loss(theta, target, weight, None, divisor, call)
@@ -48,25 +56,14 @@ def value_and_gradient(
     theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, and their gradients."""
-    if regularizer_of(omega).is_entrywise and isinstance(target, Tensor):
-        return _entries(theta, target, scale, omega, tightness, True, True)
-    kernel = kernel_of(omega)
-    return launch.value_and_gradient(theta, target, scale, kernel, tightness, ignore_index)
+    return _compute((theta, target, scale), omega, tightness, ignore_index)
 
 
-def value(
-    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
+def value(theta: Tensor, target: Target, scale: Scale, *loss: Any) -> Tensor:
     """Losses alone."""
-    if regularizer_of(omega).is_entrywise and isinstance(target, Tensor):
-        return _entries(theta, target, scale, omega, tightness, True, False)[0]
-    return launch.value(theta, target, scale, kernel_of(omega), tightness, ignore_index)
+    return _compute((theta, target, scale), *loss, with_gradient=False)[0]
 
 
-def gradient(
-    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
+def gradient(theta: Tensor, target: Target, scale: Scale, *loss: Any) -> Tensor:
     """Gradients alone."""
-    if regularizer_of(omega).is_entrywise and isinstance(target, Tensor):
-        return _entries(theta, target, scale, omega, tightness, False, True)[1]
-    return launch.gradient(theta, target, scale, kernel_of(omega), tightness, ignore_index)
+    return _compute((theta, target, scale), *loss, with_value=False)[1]

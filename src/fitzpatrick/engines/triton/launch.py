@@ -38,6 +38,7 @@ from .weights import count_labels, scale_rows
 __all__ = [
     "gradient",
     "is_interpreted",
+    "launch_loss",
     "scale_rows_",
     "takes_columns",
     "value",
@@ -52,21 +53,21 @@ def value(
     theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> Tensor:
     """Losses of the rows, shape (n,), in working precision."""
-    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, True, False)[0]
+    return launch_loss(theta, target, scale, omega, tightness, ignore_index, True, False)[0]
 
 
 def gradient(
     theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> Tensor:
     """Gradients of the rows in θ, in the shape and dtype of θ."""
-    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, False, True)[1]
+    return launch_loss(theta, target, scale, omega, tightness, ignore_index, False, True)[1]
 
 
 def value_and_gradient(
     theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Both, in one kernel."""
-    return _launch_loss(theta, target, scale, omega, tightness, ignore_index, True, True)
+    return launch_loss(theta, target, scale, omega, tightness, ignore_index, True, True)
 
 
 def scale_rows_(rows: Tensor, factors: Tensor) -> None:
@@ -119,7 +120,7 @@ def _on_device(device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.device(device)
 
 
-def _launch_loss(
+def launch_loss(
     theta: Tensor,
     target: Target,
     scale: Scale,
