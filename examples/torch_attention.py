@@ -84,7 +84,7 @@ def plot(model: Model, tokens: Tensor, path: Path) -> None:
     figure, panels = pyplot.subplots(1, len(heads), figsize=(3.2 * len(heads), 3.6))
     for axes, (i, j) in zip(panels, heads, strict=True):
         layer = model.layers[i]
-        weights = layer.weights[0, j].detach()
+        weights = layer.weights[0, j].detach().numpy()
         axes.imshow(weights, vmin=0, vmax=1, cmap="Blues")
         alpha = layer.entmax.alpha[j].item()
         axes.set_title(f"layer {i + 1}, head {j + 1}: α = {alpha:.2f}", fontsize=10)

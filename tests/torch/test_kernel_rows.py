@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 KERNELS = {
     name: kernel
     for name, omega in regularizers_by_name().items()
-    if (kernel := find_kernel("triton", omega)) is not None
+    if omega.is_coupled and (kernel := find_kernel("triton", omega)) is not None
 }
 
 

@@ -108,8 +108,8 @@ class Budget(nn.Module):
 
     Example:
         >>> import torch
-        >>> Budget(2.0)(torch.tensor([2.0, 0.9, 0.6, -1.0])).sum()
-        tensor(2.)
+        >>> Budget(2.0)(torch.tensor([2.0, 0.9, 0.6, -1.0]))
+        tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
 
     def __init__(self, budget: float = 2.0, dim: int = -1) -> None:
