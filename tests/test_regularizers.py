@@ -50,6 +50,26 @@ BOUNDED = sum_of(
 )
 
 
+@pytest.mark.parametrize("tightness", [0.0, 0.3, 1.0, 2.5])
+def test_smooth_losses_of_every_tightness(tightness: float) -> None:
+    rng = np.random.default_rng(3)
+    y, theta = rng.normal(size=(2, 8, 3))
+    smooth, exact = (fp.FitzpatrickLoss(omega, tightness) for omega in (SQUARE, SquaredNorm()))
+    # Newton's equation is solved up to 1e3 eps
+    assert_close(smooth.value(y, theta), exact.value(y, theta), rtol=1e4 * 2.0**-52, atol=0)
+
+
+def test_a_residual_that_stays_above_the_tolerance_raises() -> None:
+    """A gradient that jumps by 2e-8 where the score is: no point has a residual below 1e-8."""
+    jump = sum_of(
+        lambda _, y: y * y / 2,
+        lambda xp, y: y + xp.where(y < 0.3, -1e-8, 1e-8),
+        lambda xp, y: xp.ones_like(y),
+    )
+    with pytest.raises(fp.regularizers.ConvergenceError):
+        fp.FenchelYoungLoss(jump).value(np.zeros(2), np.full(2, 0.3))
+
+
 def test_newton_agrees_with_closed_forms(xp: Library, dtype: str) -> None:
     """½‖·‖² through its derivatives is the squared loss; the link of cosh is asinh."""
     rng = np.random.default_rng(0)
