@@ -265,3 +265,12 @@ def test_faulty_xml(tmp_path, xml, problem):
 def test_empty_data(tmp_path):
     with pytest.raises(DataError, match="no sample"):
         read_arff(write(tmp_path, HEADER), targets=["happy"])
+
+
+def test_spaces_around_fields_mean_nothing(tmp_path):
+    head = "@relation r\n@attribute a numeric\n@attribute b { red , blue }\n"
+    text = head + "@data\n 1 , red \n2,blue\n"
+    table = read_arff(write(tmp_path, text), targets=["b"])
+    assert table.target_names == ("blue", "red")
+    assert np.asarray(table.X).tolist() == [[1.0], [2.0]]
+    assert np.asarray(table.Y).tolist() == [[0, 1], [1, 0]]

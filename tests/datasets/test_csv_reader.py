@@ -232,3 +232,11 @@ def test_the_limit_of_other_readers_does_not_matter(tmp_path):
         assert csv.field_size_limit() == 1 << 30
     finally:
         csv.field_size_limit(before)
+
+
+def test_spaces_around_class_names_mean_nothing(tmp_path):
+    path = tmp_path / "songs.csv"
+    path.write_text('length,genre\n1,"rock"\n2," rock"\n3,"rock "\n4,jazz\n')
+    table = read_csv(path, ["genre"])
+    assert table.target_names == ("jazz", "rock")
+    assert np.asarray(table.Y).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0]]

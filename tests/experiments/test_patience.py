@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fitzpatrick.datasets import read_table
+from fitzpatrick.experiments import models
 from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol, at_tightnesses, paths
 from fitzpatrick.experiments.records import Store, all_records, choose
 from fitzpatrick.experiments.runner import RunOptions, run, run_experiment
@@ -20,13 +22,15 @@ ALPHAS = (1e4, 1e3, 1e2, 1e1, 1.0, 0.1, 0.01)
     [
         ([0.3], False),
         ([0.4, 0.3], False),
-        ([0.3, 0.31], False),
-        ([0.3, 0.316], True),  # more than 5 % at once
-        ([0.3, 0.31, 0.305], True),  # more than half a percent, two penalties back
-        ([0.3, 0.31, 0.301], False),
+        ([0.4, 0.3, 0.31], False),
+        ([0.4, 0.3, 0.316], True),  # more than 5 % at once
+        ([0.4, 0.3, 0.31, 0.305], True),  # more than half a percent, two penalties back
+        ([0.4, 0.3, 0.31, 0.301], False),
         ([0.3, 0.3, 0.3, 0.3], False),  # a plateau
-        ([0.3, 0.31, 0.29], False),  # lower again
-        ([0.0, 0.0, 1e-9], True),
+        ([0.4, 0.3, 0.31, 0.29], False),  # lower again
+        ([0.3, 0.4, 0.5], False),  # it may still fall
+        ([0.3, 0.4, 0.5, 0.5], True),
+        ([0.0, 0.0, 0.0, 1e-9], True),
     ],
 )
 def test_a_clear_rise(errors, expected):
@@ -115,3 +119,19 @@ def test_interrupted_searches_end_with_the_same_records(tmp_path, overfitted):
     for path, records in all_records(other, wanted).items():
         assert [r.dev_error for r in records] == [r.dev_error for r in expected[path]]
     assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
+    """Of twelve rows a fold holds out two or three, whose error may rise at strong penalties."""
+    genres = ("rock", "jazz", "pop")
+    rows = [f"{20 + 7 * i % 45},{i % 3 / 2 + i / 100},{genres[i % 3]}" for i in range(12)]
+    file = tmp_path / "songs.csv"
+    file.write_text("\n".join(["age,score,genre", *rows]))
+    table = read_table(file, ["genre"])
+    options = {"alphas": ALPHAS, "intercept": True, "standardize": True}
+    chosen = [
+        models.fit(table, file, "fitzpatrick_logistic", None, whole_grid=whole, **options)
+        for whole in (False, True)
+    ]
+    stopped, whole = (fit.model.estimator.alpha for fit in chosen)
+    assert stopped == whole < max(ALPHAS)

@@ -171,3 +171,15 @@ def test_whole_rows_have_no_dev_part(experiment):
     assert rows.X.shape == (60, 5)
     assert rows.X_dev.shape == (0, 5)
     np.testing.assert_array_equal(rows.Y, experiment.Y)
+
+
+def test_samples_without_a_label_are_left_out_of_both_parts():
+    data = load_dataset("yeast")
+    train, test = (np.asarray(part.Y).copy() for part in (data.train, data.test))
+    train[[1, 5]] = 0
+    test[[0, 2, 7]] = 0
+    changed = replace(data, train=replace(data.train, Y=train), test=replace(data.test, Y=test))
+    experiment = Experiment.of_dataset(changed)
+    assert len(experiment.Y) == len(experiment.X) == len(train) - 2
+    assert len(experiment.Y_test) == experiment.X_test.shape[0] == len(test) - 3
+    np.testing.assert_allclose(experiment.Y_test.sum(axis=1), 1.0)

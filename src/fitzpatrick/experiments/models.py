@@ -184,71 +184,66 @@ def _cross_validate(
     *,
     whole_grid: bool,
 ) -> tuple[list[float], int]:
-    """Mean squared error over the folds for each alpha, as far as every fold has gone.
+    """Mean squared error over the folds for each alpha, until it has clearly risen.
 
     And the number of fits that did not converge.
     """
-    folds = list(KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X))
-    curves: list[list[float]] = []
+    splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
+    folds = [_Fold.of(X, Y, rows, choice, options) for rows in splits]
+    curve: list[float] = []
     unconverged = 0
     with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
-        for rows in folds:
-            fitted, held_out = ((X[part], Y[part]) for part in rows)
-            report(len(curves) * len(alphas))
-            curves.append([])
-            unconverged += _fit_fold(
-                fitted,
-                held_out,
-                choice,
-                alphas,
-                options,
-                curves[-1],
-                lambda: report((len(curves) - 1) * len(alphas) + len(curves[-1])),
-                whole_grid=whole_grid,
-            )
+        for alpha in alphas:
+            errors: list[float] = []
+            for fold in folds:
+                report(len(curve) * len(folds) + len(errors))
+                error, has_converged = fold.fit(alpha, TOL if whole_grid else SEARCH_TOL)
+                errors.append(error)
+                unconverged += not has_converged
+            curve.append(float(np.mean(errors)))
+            if not whole_grid and has_risen(curve):
+                break
         report(len(folds) * len(alphas))
-    length = min(map(len, curves))
-    return [float(np.mean([curve[i] for curve in curves])) for i in range(length)], unconverged
+    return curve, unconverged
 
 
-def _fit_fold(
-    fitted: Rows,
-    held_out: Rows,
-    choice: LossChoice,
-    alphas: Sequence[float],
-    options: dict[str, Any],
-    errors: list[float],
-    after_fit: Callable[[], None],
-    *,
-    whole_grid: bool,
-) -> int:
-    """Append the errors on the rows held out, until they have clearly risen.
+@dataclass(eq=False)
+class _Fold:
+    """Rows to fit and rows held out, and where the last fit ended: the next one starts there."""
 
-    Returns:
-        The number of fits that did not converge.
-    """
-    X, Y = fitted
-    constant = constant_columns(X, zero_only=not any(options.values()))
-    kept = np.delete(np.arange(X.shape[1]), constant)
-    if kept.size == 0:
-        raise ValueError(f"every feature is constant on the {len(Y)} samples of a fold")
+    fitted: Rows
+    held_out: Rows
+    choice: LossChoice
+    options: dict[str, Any]
+    start: tuple[np.ndarray, np.ndarray] | None = None
 
-    def score(model: FittedModel) -> None:
-        scores = np.asarray(held_out[0][:, kept] @ model.coef.T) + model.intercept
-        errors.append(squared_error(held_out[1], choice.loss.link(scores)))
-        after_fit()
+    @classmethod
+    def of(
+        cls,
+        X: Matrix,
+        Y: np.ndarray,
+        rows: tuple[np.ndarray, np.ndarray],
+        choice: LossChoice,
+        options: dict[str, Any],
+    ) -> "_Fold":
+        """The rows of a fold, without the features that are constant on those to fit."""
+        fitted, held_out = rows
+        constant = constant_columns(X[fitted], zero_only=not any(options.values()))
+        kept = np.delete(np.arange(X.shape[1]), constant)
+        if kept.size == 0:
+            raise ValueError(f"every feature is constant on the {len(fitted)} samples of a fold")
+        X = X[:, kept]
+        return cls((X[fitted], Y[fitted]), (X[held_out], Y[held_out]), choice, options)
 
-    path = fit_path(
-        X[:, kept],
-        Y,
-        choice.loss,
-        alphas,
-        tol=TOL if whole_grid else SEARCH_TOL,
-        callback=score,
-        stop=lambda _: not whole_grid and has_risen(errors),
-        **options,
-    )
-    return sum(not model.status.converged for model in path.models)
+    def fit(self, alpha: float, tol: float) -> tuple[float, bool]:
+        """The error on the rows held out, and whether the fit converged."""
+        loss = self.choice.loss
+        path = fit_path(*self.fitted, loss, [alpha], tol=tol, start=self.start, **self.options)
+        model = path.models[0]
+        self.start = model.coef, model.intercept
+        X, Y = self.held_out
+        scores = np.asarray(X @ model.coef.T) + model.intercept
+        return squared_error(Y, loss.link(scores)), model.status.converged
 
 
 def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:

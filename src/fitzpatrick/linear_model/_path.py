@@ -18,6 +18,7 @@ from ._targets import check_numbers, check_proportions
 CLEAR_RISE = 0.05  # above the least error so far
 SMALL_RISE = 0.005  # above a least error that lies ...
 MAX_WITHOUT_GAIN = 2  # ... so many penalties back
+MIN_AFTER_FIRST = 3  # as many have to follow a least error that is the first one
 
 
 def has_risen(errors: Sequence[float]) -> bool:
@@ -25,7 +26,8 @@ def has_risen(errors: Sequence[float]) -> bool:
 
     They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
     penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
-    have not. Meant for ``stop`` of :func:`fit_path`.
+    have not, and not right at the start, where the errors of a few rows may rise before they fall.
+    Meant for ``stop`` of :func:`fit_path`.
 
     Args:
         errors: in the order of the penalties so far, one or more, not negative.
@@ -36,8 +38,10 @@ def has_risen(errors: Sequence[float]) -> bool:
     """
     best = int(np.argmin(errors))
     steps = len(errors) - 1 - best
+    if steps < (1 if best > 0 else MIN_AFTER_FIRST):
+        return False
     rise = SMALL_RISE if steps >= MAX_WITHOUT_GAIN else CLEAR_RISE
-    return steps > 0 and errors[-1] > (1 + rise) * errors[best]
+    return errors[-1] > (1 + rise) * errors[best]
 
 
 @dataclass(frozen=True, eq=False)
