@@ -1,5 +1,7 @@
 r"""Functions that have a parameter beside the scores: α-entmax and its losses, budget, normmax."""
 
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +29,7 @@ __all__ = [
 
 
 def entmax(
-    input: Tensor,  # noqa: A002  # PyTorch's name
+    input: Tensor,
     alpha: float | Tensor = 1.5,
     dim: int = -1,
     *,
@@ -68,17 +70,15 @@ def entmax(
 
 
 def entmax_loss(
-    input: Tensor,  # noqa: A002
-    target: Tensor,
-    alpha: float = 1.5,
-    **options: Any,
+    input: Tensor, target: Tensor, alpha: float = 1.5, *, tightness: float = 0.0, **options: Any
 ) -> Tensor:
-    """Fenchel-Young loss of ``Tsallis(alpha)``, whose link is :func:`entmax`.
+    """Fenchel-Young loss of ``Tsallis(alpha)``, whose link is :func:`entmax`, and its family.
 
     Args:
         input: scores.
         target: class indices or proportions.
         alpha: a number between 1 and 2.
+        tightness: 0 for the Fenchel-Young loss, 1 for the Fitzpatrick loss, or between and beyond.
         **options: as in :func:`entmax15_loss`.
 
     Example:
@@ -88,23 +88,14 @@ def entmax_loss(
         >>> round(F.entmax_loss(scores, target, 1.25).item(), 4)
         0.6659
     """
-    return class_loss(handle_of(Tsallis(check_order(alpha))), 0.0, input, target, **options)
+    return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
 
 
 def fitzpatrick_entmax_loss(
-    input: Tensor,  # noqa: A002
-    target: Tensor,
-    alpha: float = 1.5,
-    *,
-    tightness: float = 1.0,
-    **options: Any,
+    input: Tensor, target: Tensor, alpha: float = 1.5, *, tightness: float = 1.0, **options: Any
 ) -> Tensor:
-    """Fitzpatrick loss of ``Tsallis(alpha)``, whose link is :func:`entmax`.
-
-    The arguments are those of :func:`entmax_loss`, and the tightness c, any finite number that is
-    not negative.
-    """
-    return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
+    """Fitzpatrick loss of ``Tsallis(alpha)``: :func:`entmax_loss` at the tightness 1 by default."""
+    return entmax_loss(input, target, alpha, tightness=tightness, **options)
 
 
 class _OnceDifferentiable(Function):
@@ -131,7 +122,7 @@ class _OnceDifferentiable(Function):
 
 
 def _along(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     parameter: float | Tensor,
     name: str,
     dim: int,
@@ -178,7 +169,7 @@ def _solve_budget(x: Tensor, total: Tensor) -> Tensor:
 
 
 def budget(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     budget: float | Tensor = 2.0,
     dim: int = -1,
 ) -> Tensor:
@@ -227,7 +218,7 @@ def _sum_of_powers(r: Tensor, exponent: Tensor) -> Tensor:
 
 
 def normmax(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     alpha: float | Tensor = 2.0,
     dim: int = -1,
 ) -> Tensor:
@@ -253,7 +244,7 @@ def normmax(
 
 
 def normmax_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     alpha: float = 2.0,
     reduction: str = "mean",
