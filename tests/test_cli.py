@@ -71,6 +71,9 @@ def test_overview_shows_every_loss(run):
     assert code == 0
     assert all(name in out for name in cli.loss_names())
     assert max(map(len, out.splitlines())) <= 79
+    # P_△((y + θ)/2) of y = (½, ½, 0) and θ = (1.5, 0.2, −1), beside the link, which is a vertex
+    line = next(line for line in out.splitlines() if line.startswith("fitzpatrick_sparsemax"))
+    assert line.split(maxsplit=2)[2].split("(")[1:] == ["1, 0, 0)           ", "0.82, 0.17, 0)"]
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
