@@ -155,7 +155,8 @@ def test_budget_is_a_projection():
     gap = 3 * x - p
     inside = (p > 0) & (p < 1)
     shared = torch.where(inside, gap, torch.nan).nanmean(-1, keepdim=True)
-    assert torch.where(inside, (gap - shared).abs(), 0).max() < 1e-13
+    # some rounding errors of scores below 16
+    assert torch.where(inside, (gap - shared).abs(), 0).max() < 16 * 50 * torch.finfo(x.dtype).eps
     assert torch.autograd.gradcheck(lambda x: F.budget(x, 2.5), (x[:5],))
     torch.testing.assert_close(Budget(2.5)(x[:2]), F.budget(x[:2], 2.5))
 
@@ -211,8 +212,8 @@ def test_losses_of_any_alpha_at_labels(engine, alpha, tightness):
     known = labels != -100
     scores = x.detach().numpy()[known.numpy()]
     value, gradient = expected.value_and_gradient(labels[known].numpy(), scores)
-    # powers up to 1/(α − 1) = 50 of numbers with some rounding errors
-    bound = 500 * np.finfo(float).eps
+    # powers up to 1/(α − 1) = 50 of numbers with some 40 rounding errors on either side
+    bound = 50 * 40 * np.finfo(float).eps
     np.testing.assert_allclose(loss[known].detach(), value, rtol=bound, atol=bound)
     (rows,) = torch.autograd.grad(loss.sum(), x)
     np.testing.assert_allclose(rows[known], gradient, rtol=bound, atol=bound)
