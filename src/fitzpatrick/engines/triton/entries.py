@@ -58,7 +58,9 @@ def _coin_root(s, y, c, o: tl.constexpr):
     b = c * tl.where(reflect, 1.0 - y, y)
     level = tl.where(reflect, -level, level)
     shift = tl.where(reflect, -shift, shift)
-    log_a = tl.log(c) + tl.where(reflect, log_heads, log_tails)
+    log_a = tl.where(reflect, log_heads, log_tails)
+    if o.mode != "one":
+        log_a += tl.log(c)
     height = level + shift
     square = 4.0 * a * b
     bound = 0.5 * (height + tl.sqrt(height * height + square)) + TINY
@@ -107,26 +109,26 @@ def _coin(x, y, c, o: tl.constexpr):
     u = x
     if o.mode != "zero":
         u = _coin_root(x, y, c, o)
-    tail = exp(-tl.abs(u), o.fast)
-    larger = reciprocal(1.0 + tail, o.fast)
-    smaller = tail * larger
-    p = tl.where(u > 0, larger, smaller)
-    q = tl.where(u > 0, smaller, larger)
-    difference = (1.0 - y) * p - y * q
     if o.mode == "one":
-        # the quadratic form (p − y)²/(p q) as a product of two numbers of one sign
-        odds = reciprocal(tail, o.fast)
-        rise = tl.where(y < 1, (1.0 - y) * tl.where(u > 0, odds, tail), 0.0)
-        fall = tl.where(y > 0, y * tl.where(u > 0, tail, odds), 0.0)
-        return difference, tl.where(
-            difference == 0, 0.0, difference * (1.0 - 2.0 * y + rise - fall)
-        )
+        # with h = e^{u/2} the quadratic form (p − y)²/(p q) is a square, of (p − y)(h + 1/h)
+        MAX_HALF: tl.constexpr = 43.0 if o.acc == tl.float32 else 350.0
+        half = 0.5 * u
+        half = tl.where(half > MAX_HALF, MAX_HALF, tl.where(half < -MAX_HALF, -MAX_HALF, half))
+        h = exp(half, o.fast)
+        inverse = reciprocal(h, o.fast)
+        root = (1.0 - y) * h - y * inverse
+        return root * reciprocal(h + inverse, o.fast), root * root
     else:
+        tail = exp(-tl.abs(u), o.fast)
+        larger = reciprocal(1.0 + tail, o.fast)
+        smaller = tail * larger
+        p = tl.where(u > 0, larger, smaller)
+        q = tl.where(u > 0, smaller, larger)
         log_larger = -log1p(tail) if not o.fast else -log(1.0 + tail, True)
         log_smaller = log_larger - tl.abs(u)
         heads = _entropy(y, tl.where(u > 0, log_larger, log_smaller), p, c, o)
         tails = _entropy(1.0 - y, tl.where(u > 0, log_smaller, log_larger), q, c, o)
-        return difference, heads + tails
+        return (1.0 - y) * p - y * q, heads + tails
 
 
 @triton.jit
