@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from fitzpatrick.experiments.figures import FENCHEL_YOUNG, FITZPATRICK, STYLE
 from fitzpatrick import metrics
+from fitzpatrick.experiments.figures import FENCHEL_YOUNG, FITZPATRICK, STYLE
 from fitzpatrick.linear_model import ProportionRegressor, fit_path
 
 plt.style.use(STYLE)

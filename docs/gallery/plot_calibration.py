@@ -1,4 +1,4 @@
-r"""
+"""
 Calibration
 ===========
 
@@ -31,7 +31,7 @@ def true_probability(loss: fp.losses.Loss, theta: np.ndarray) -> np.ndarray:
     positive = np.ones(theta.size, dtype=int)
     up = -loss.gradient(positive, scores)[:, 1]
     down = loss.gradient(0 * positive, scores)[:, 1]
-    return down / (up + down)
+    return np.asarray(down / (up + down))
 
 
 # %%
@@ -62,7 +62,9 @@ for (tightness, style), size in zip(FAMILY.items(), (10, 8, 6, 4), strict=True):
         kept = count >= 200  # fewer say little about a frequency
         mean = np.bincount(bins, probability, minlength=12)[kept] / count[kept]
         frequency = np.bincount(bins, y[test], minlength=12)[kept] / count[kept]
-        ax.plot(mean, frequency, "o", color=style["color"], markersize=size, label=f"c = {tightness:g}")
+        ax.plot(
+            mean, frequency, "o", color=style["color"], markersize=size, label=f"c = {tightness:g}"
+        )
         log_loss = -np.log(np.where(y[test] == 1, probability, 1 - probability)).mean()
         print(f" {log_loss:.4f} {'raw,' if ax is axes[0] else 'corrected'}", end="")
     print()

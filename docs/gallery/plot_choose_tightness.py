@@ -78,8 +78,14 @@ for place, (name, model) in zip((-0.02, 0.02), models.items(), strict=True):
     errors = -model.scores_[:, best, np.arange(len(tightnesses))]
     change = 100 * (errors / errors[:, :1] - 1)
     bars = change.std(axis=0, ddof=1) / np.sqrt(len(change))
-    ax.errorbar(np.add(tightnesses, place), change.mean(axis=0), bars, marker="o", capsize=3, label=name)
+    ax.errorbar(
+        np.add(tightnesses, place), change.mean(axis=0), bars, marker="o", capsize=3, label=name
+    )
 ax.axhline(0, color="black", linewidth=0.8)
-ax.set(title="Best penalty for each tightness", xlabel="tightness c", ylabel="error, change from c = 0, %")
+ax.set(
+    title="Best penalty for each tightness",
+    xlabel="tightness c",
+    ylabel="error, change from c = 0, %",
+)
 ax.legend(title="family")
 plt.show()

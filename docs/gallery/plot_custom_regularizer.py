@@ -2,8 +2,8 @@ r"""
 A regularizer of your own
 =========================
 
-A regularizer defines a link, a Fenchel-Young loss and the whole Fitzpatrick family. This one couples
-its entries: counts that compete for one budget,
+A regularizer defines a link, a Fenchel-Young loss and the whole Fitzpatrick family. This one
+couples its entries: counts that compete for one budget,
 
 .. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \tfrac12 \Big(\sum_i y_i\Big)^2,
           \qquad y \ge 0.
@@ -36,9 +36,9 @@ omega = fp.regularizers.TwiceDifferentiable(
 # %%
 # Its link
 # --------
-# Setting the gradient to θ by hand shows what the link does: the total is the Wright omega function
-# of log Σ exp θ, and it is divided as by the soft argmax. So the total grows like exp θ at first and
-# linearly later, as the counts crowd each other out. Newton finds the same numbers.
+# Setting the gradient to θ by hand shows what the link does: the total is the Wright omega
+# function of log Σ exp θ, and it is divided as by the soft argmax. So the total grows like exp θ
+# at first and linearly later, as the counts crowd each other out. Newton finds the same numbers.
 
 t = np.linspace(-4, 6, 201)
 theta = np.stack([t, np.zeros_like(t), np.full_like(t, 1.0)], axis=1)
@@ -62,17 +62,18 @@ axes[1].legend(title="tightness")
 # %%
 # Check it, then fit with it
 # --------------------------
-# The gradient of the loss is the maximizer y* minus y. Finite differences of the loss agree with it,
-# which finds most slips in the three functions.
+# The gradient of the loss is the maximizer y* minus y. Finite differences of the loss agree with
+# it, which finds most slips in the three functions.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4))
 weights = rng.normal(size=(4, 3)) + np.array([[0.0], [0.0], [1.0], [0.0]])
-Y = rng.gamma(20, omega.link(X @ weights + 1) / 20)
+Y = rng.gamma(25, omega.link(X @ weights + 1) / 25)
 loss, h, v = fp.FitzpatrickLoss(omega), 1e-5, rng.normal(size=(300, 3))
 scores = X @ weights
 slope = (loss.value(Y, scores + h * v) - loss.value(Y, scores - h * v)) / (2 * h)
-print(f"finite differences agree to {np.abs(slope - (loss.gradient(Y, scores) * v).sum(1)).max():.1e}")
+difference = slope - (loss.gradient(Y, scores) * v).sum(axis=1)
+print(f"finite differences agree to {np.abs(difference).max():.1e}")
 
 # %%
 # The estimators take the loss as it is. The data were drawn around its link with 20 % noise;

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LogNorm
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -77,7 +78,7 @@ for ax, (name, (_, norms)) in zip(axes, results.items(), strict=True):
         ax.semilogy(one, color=colors(i / len(alphas)), linewidth=1)
     ax.set(title=name, xlabel="step")
 axes[0].set(ylabel="norm of the gradient")
-scale = plt.matplotlib.colors.LogNorm(float(alphas[0]), float(alphas[-1]))
+scale = LogNorm(float(alphas[0]), float(alphas[-1]))
 figure.colorbar(plt.cm.ScalarMappable(scale, colors), ax=axes, label="penalty alpha")
 
 # %%

@@ -30,7 +30,7 @@ centers, widths = np.array([0.0, 0.25, 0.45, 0.7, 1.0]), np.array([0.3, 0.22, 0.
 def true_shares(elevation: np.ndarray) -> np.ndarray:
     """Shares of the species, zero outside their ranges."""
     amount = np.maximum(1 - ((elevation[:, None] - centers) / widths) ** 2, 0)
-    return amount / amount.sum(axis=1, keepdims=True)
+    return np.asarray(amount / amount.sum(axis=1, keepdims=True))
 
 
 elevation = rng.random(150)
@@ -54,7 +54,10 @@ for loss in ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_spars
 
 figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), sharex=True, sharey=True)
 order = np.argsort(elevation)
-panels = [("counted", elevation[order], shares[order]), *((k, grid, v) for k, v in predictions.items())]
+panels = [
+    ("counted", elevation[order], shares[order]),
+    *((k, grid, v) for k, v in predictions.items()),
+]
 for ax, (title, place, part) in zip(axes.flat, panels, strict=True):
     ax.stackplot(place, part.T, alpha=0.85, labels=[f"species {j}" for j in range(1, 6)])
     ax.set(title=title, ylim=(0, 1), xlim=(place[0], place[-1]))

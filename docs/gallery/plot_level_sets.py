@@ -23,9 +23,9 @@ plt.style.use(STYLE)
 # %%
 # Fixed scores, moving target
 # ---------------------------
-# The scores are fixed and the target y moves. Every loss is zero where y is the prediction ŷ(θ), the
-# white dot, and convex in y. In the lower row the sets are wider: the Fitzpatrick loss of the same
-# target is smaller.
+# The scores are fixed and the target y moves. Every loss is zero where y is the prediction ŷ(θ),
+# the white dot, and convex in y. In the lower row the sets are wider: the Fitzpatrick loss of the
+# same target is smaller.
 
 theta = np.array([1.0, 0.5, -0.6])
 y = simplex_grid(90)

@@ -48,13 +48,22 @@ axes[0].legend(loc="upper left", frameon=True)
 scales = np.geomspace(0.05, 10, 30)
 draws = np.random.default_rng(0).normal(size=(200, 100))
 figure, ax = plt.subplots(figsize=(7.5, 4))
-for alpha, color in zip((1.1, 1.25, 1.5, 1.75, 2.0), plt.get_cmap("cividis")(np.linspace(0, 0.9, 5)), strict=True):
+for alpha, color in zip(
+    (1.1, 1.25, 1.5, 1.75, 2.0), plt.get_cmap("cividis")(np.linspace(0, 0.9, 5)), strict=True
+):
     omega = fp.regularizers.Tsallis(alpha)
     kept = [np.count_nonzero(omega.link(scale * draws), axis=1).mean() for scale in scales]
     ax.loglog(scales, kept, color=color, label=f"α = {alpha:g}", linewidth=2)
-    print(f"alpha = {alpha:4g}: {kept[0]:6.1f} classes at scale {scales[0]:g}, {kept[-1]:5.1f} at {scales[-1]:g}")
+    print(
+        f"alpha = {alpha:4g}: {kept[0]:6.1f} classes at scale {scales[0]:g}, "
+        f"{kept[-1]:5.1f} at {scales[-1]:g}"
+    )
 ax.axhline(100, color="black", linestyle=":", label="soft argmax")
-ax.set(xlabel="scale of the scores", ylabel="classes with a share", title="Classes left of 100, mean of 200 draws")
+ax.set(
+    xlabel="scale of the scores",
+    ylabel="classes with a share",
+    title="Classes left of 100, mean of 200 draws",
+)
 ax.set_yticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
 ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
 ax.legend()

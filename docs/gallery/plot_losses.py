@@ -35,14 +35,17 @@ for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, s
     below.fill_between(s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25)
     below.plot(s, loss - smaller, color=FITZPATRICK["color"])
     below.set(xlabel="score of the right class, s")
-    print(f"{name:10s} gap at s = 0: {loss[200] - smaller[200]:.3f}, at s = -6: {loss[0] - smaller[0]:.3f}")
+    print(
+        f"{name:10s} gap at s = 0: {loss[200] - smaller[200]:.3f}, "
+        f"at s = -6: {loss[0] - smaller[0]:.3f}"
+    )
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="gap")
 
 # %%
 # The sparse losses are piecewise smooth, and so is their gap. Far on the wrong side it stays
-# constant for sparsemax, where both losses grow at the same rate. The gap of the logistic pair keeps
-# growing, like the logarithm of the margin.
+# constant for sparsemax, where both losses grow at the same rate. The gap of the logistic pair
+# keeps growing, like the logarithm of the margin.
 #
 # Targets entry by entry
 # ----------------------

@@ -32,7 +32,9 @@ rng = np.random.default_rng(0)
 
 models = {}
 for loss in losses:
-    model = ProportionRegressorCV(loss, alphas=[30, 100, 300, 1000], standardize=True, cv=2, tol=1e-3)
+    model = ProportionRegressorCV(
+        loss, alphas=[30, 100, 300, 1000], standardize=True, cv=2, tol=1e-3
+    )
     models[loss] = model.fit(X, Y)
 errors = {loss: metrics.squared_errors(Y_test, models[loss].predict(X_test)) for loss in losses}
 for loss in losses:
@@ -41,9 +43,9 @@ for loss in losses:
 # %%
 # Intervals of a difference
 # -------------------------
-# Is one loss better than another here? All are judged on the same test genes, so it is the difference
-# of their errors that is resampled: what makes a gene hard for all losses cancels. An interval that
-# contains zero means that these data cannot tell.
+# Is one loss better than another here? All are judged on the same test genes, so it is the
+# difference of their errors that is resampled: what makes a gene hard for all losses cancels. An
+# interval that contains zero means that these data cannot tell.
 
 figure, ax = plt.subplots(figsize=(8, 2.8))
 for place, loss in enumerate(losses[1:]):
@@ -67,17 +69,19 @@ ax.set(
 # %%
 # Intervals of predictions
 # ------------------------
-# Twenty models, each fitted to training genes that were drawn with replacement, give an interval for
-# every predicted share. The dashed line is the share that each label of the gene really has. The
-# intervals say how much the fit depends on its training genes, not how far off it is: many narrow
-# ones are far from the line.
+# Twenty models, each fitted to training genes that were drawn with replacement, give an interval
+# for every predicted share. The dashed line is the share that each label of the gene really has.
+# The intervals say how much the fit depends on its training genes, not how far off it is: many
+# narrow ones are far from the line.
 
 n_labels = np.count_nonzero(Y_test, axis=1)
 genes = [np.flatnonzero(n_labels == n)[0] for n in (2, 4, 6)]
 draws = []
 for _ in range(20):
     rows = rng.integers(len(X), size=len(X))
-    model = ProportionRegressor("sparsemax", alpha=models["sparsemax"].alpha_, standardize=True, tol=1e-3)
+    model = ProportionRegressor(
+        "sparsemax", alpha=models["sparsemax"].alpha_, standardize=True, tol=1e-3
+    )
     draws.append(model.fit(X[rows], Y[rows]).predict(X_test[genes]))
 low, middle, high = np.quantile(draws, [0.05, 0.5, 0.95], axis=0)
 

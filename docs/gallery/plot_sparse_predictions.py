@@ -70,7 +70,9 @@ for ax, link in zip(axes, links, strict=True):
             f"{loss:22s} accuracy {accuracy[best]:.3f}, {lengths.mean():.2f} classes on the list, "
             f"one class for {(lengths == 1).mean():.0%} of the digits"
         )
-    ax.set(title=f"{link} link", xlabel="classes on the list", xticks=range(1, 11), xlim=(0.4, 10.6))
+    ax.set(
+        title=f"{link} link", xlabel="classes on the list", xticks=range(1, 11), xlim=(0.4, 10.6)
+    )
     ax.legend()
 axes[0].set(ylabel="test digits")
 plt.show()

@@ -59,7 +59,10 @@ for s_fixed in (-4.0, -2.0, 0.0, 2.0):
     shares = np.array([loss.y_star(0, point)[0] for loss in losses])
     axes[0].plot(c, values, label=f"s = {s_fixed:g}")
     axes[1].plot(c, shares)
-    print(f"s = {s_fixed:2g}: loss {values[0]:.3f} at c = 0, {values[20]:.3f} at 1, {values[-1]:.3f} at 3")
+    print(
+        f"s = {s_fixed:2g}: loss {values[0]:.3f} at c = 0, {values[20]:.3f} at c = 1, "
+        f"{values[-1]:.3f} at c = 3"
+    )
 axes[0].set(xlabel="tightness c", ylabel="loss", title="The loss decreases")
 axes[0].legend(title="score")
 axes[1].set(xlabel="tightness c", ylabel="first entry of y*", title="y* approaches the target")

@@ -22,9 +22,9 @@ torch.manual_seed(0)
 # %%
 # The task
 # --------
-# A sequence holds key tokens, each followed by its value. The last token repeats one of the keys, and
-# the model has to answer with the value that followed it. That takes two steps of attention: to the
-# token before, and to the token that is alike.
+# A sequence holds key tokens, each followed by its value. The last token repeats one of the keys,
+# and the model has to answer with the value that followed it. That takes two steps of attention:
+# to the token before, and to the token that is alike.
 
 KEYS, VALUES, PAIRS = 8, 8, 4
 LENGTH = 2 * PAIRS + 1
@@ -65,7 +65,10 @@ class Attention(nn.Module):
         scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
         mask = torch.ones(length, length, dtype=torch.bool).tril()
         self.weights = self.entmax(scores, mask=mask)
-        return self.merge((self.weights @ value).transpose(1, 2).reshape(n, length, width))
+        merged: Tensor = self.merge(
+            (self.weights @ value).transpose(1, 2).reshape(n, length, width)
+        )
+        return merged
 
 
 class Model(nn.Module):
@@ -75,29 +78,31 @@ class Model(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(KEYS + VALUES, width)
         self.places = nn.Parameter(0.1 * torch.randn(LENGTH, width))
-        self.layers = nn.ModuleList(Attention(width, heads) for _ in range(2))
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.first, self.second = Attention(width, heads), Attention(width, heads)
+        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.head = nn.Linear(width, VALUES)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Scores of the values."""
         x = self.tokens(tokens) + self.places
-        for norm, layer in zip(self.norms, self.layers, strict=True):
-            x = x + layer(norm(x))
-        return self.head(x[:, -1])
+        x = x + self.first(self.norm_first(x))
+        x = x + self.second(self.norm_second(x))
+        scores: Tensor = self.head(x[:, -1])
+        return scores
 
 
 # %%
 # Training
 # --------
-# Adam on fresh sequences, with the Fitzpatrick logistic loss in place of cross-entropy. The orders α
-# get a larger step than the weights, so that they move far in a short training.
+# Adam on fresh sequences, with the Fitzpatrick logistic loss in place of cross-entropy. The orders
+# α get a larger step than the weights, so that they move far in a short training.
 
 generator = torch.Generator().manual_seed(0)
 model, criterion = Model(), FitzpatrickLogisticLoss()
-orders = [p for layer in model.layers for p in layer.entmax.parameters()]
-weights = [p for p in model.parameters() if all(p is not order for order in orders)]
-optimizer = torch.optim.Adam([{"params": weights}, {"params": orders, "lr": 0.03}], lr=5e-3)
+layers = (model.first, model.second)
+orders = [p for layer in layers for p in layer.entmax.parameters()]
+others = [p for p in model.parameters() if all(p is not order for order in orders)]
+optimizer = torch.optim.Adam([{"params": others, "lr": 5e-3}, {"params": orders, "lr": 3e-2}])
 losses, alphas = [], []
 for _ in range(150):
     tokens, answers = draw(64, generator)
@@ -106,7 +111,9 @@ for _ in range(150):
     loss.backward()
     optimizer.step()
     losses.append(loss.item())
-    alphas.append([a for layer in model.layers for a in layer.entmax.alpha.flatten().tolist()])
+    alphas.append(
+        [a for layer in layers for a in torch.as_tensor(layer.entmax.alpha).flatten().tolist()]
+    )
 
 tokens, answers = draw(1000, generator)
 with torch.no_grad():
@@ -119,7 +126,7 @@ axes[0].set(title="The loss during training", xlabel="step", ylabel="Fitzpatrick
 for head, path in enumerate(zip(*alphas, strict=True)):
     axes[1].plot(path, label=f"layer {head // 2 + 1}, head {head % 2 + 1}")
 axes[1].set(title="Every head learns its own α", xlabel="step", ylabel="α")
-axes[1].legend()
+axes[1].legend(loc="lower left")
 
 # %%
 # What the heads look at
@@ -131,15 +138,16 @@ names = [f"k{t}" if t < KEYS else f"v{t - KEYS}" for t in tokens[0].tolist()]
 figure, axes = plt.subplots(1, 4, figsize=(10, 3.1), sharey=True)
 seen = np.tri(LENGTH, dtype=bool)
 for head, ax in enumerate(axes):
-    weights = model.layers[head // 2].weights[:, head % 2].numpy()
+    weights = layers[head // 2].weights[:, head % 2].numpy()
     ax.imshow(np.where(seen, np.nan, 0.2), vmin=0, vmax=1, cmap="Greys")
+    # lifted, so that small weights differ from zeros
     ax.imshow(np.where(weights[0] > 0, 0.15 + weights[0], np.nan), vmin=0, vmax=1, cmap="Blues")
     ax.set_title(f"layer {head // 2 + 1}, head {head % 2 + 1}: α = {alphas[-1][head]:.2f}")
     ax.set_xticks(range(LENGTH), names, fontsize=8)
     ax.set_yticks(range(LENGTH), names, fontsize=8)
     ax.grid(visible=False)
     share = (weights[:, seen] == 0).mean()
-    print(f"layer {head // 2 + 1}, head {head % 2 + 1}: {share:.0%} of the visible tokens have weight zero")
+    print(f"{ax.get_title()}, {share:.0%} of the visible tokens have weight zero")
 axes[0].set(ylabel="query")
 figure.supxlabel("key")
 plt.show()

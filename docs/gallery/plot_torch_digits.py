@@ -14,7 +14,6 @@ from sklearn.model_selection import train_test_split
 
 import fitzpatrick.torch as ft
 from fitzpatrick.experiments.figures import COLORS, STYLE
-from fitzpatrick.torch import functional as F
 
 plt.style.use(STYLE)
 torch.set_num_threads(1)  # so small a network is not worth more
@@ -49,7 +48,7 @@ def train(criterion: torch.nn.Module, seed: int) -> tuple[torch.nn.Module, list[
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
     errors = []
     for _ in range(EPOCHS):
-        for rows in torch.randperm(len(y)).split(64):
+        for rows in torch.split(torch.randperm(len(y)), 64):
             optimizer.zero_grad()
             criterion(network(X[rows]), y[rows]).backward()
             optimizer.step()
@@ -77,14 +76,16 @@ ax.legend()
 # %%
 # Where a sparse network hesitates
 # --------------------------------
-# With a sparse link most digits get probability one on a single class, and exact zeros elsewhere.
-# What is left are the doubtful ones. Here are some, with all the classes that are still possible;
-# the true one is in orange.
+# With a sparse link many digits get probability one on a single class. Here are the others'
+# extremes, with all the classes that are still possible; the true one is in orange.
 
 with torch.no_grad():
-    probabilities = F.sparsemax(networks["FitzpatrickSparsemaxLoss"](X_test))
+    probabilities = ft.functional.sparsemax(networks["FitzpatrickSparsemaxLoss"](X_test))
 kept = (probabilities > 0).sum(-1)
-print(f"{(kept == 1).float().mean():.0%} of the test digits keep one class, {kept.float().mean():.2f} on average")
+print(
+    f"{(kept == 1).float().mean():.0%} of the test digits keep one class; "
+    f"the mean is {kept.float().mean():.2f}"
+)
 doubtful = torch.argsort(probabilities.max(-1).values)[:6].tolist()
 figure, axes = plt.subplots(2, 6, figsize=(10, 3.6), height_ratios=[2, 1], sharey="row")
 for i, (above, below) in zip(doubtful, axes.T, strict=True):
