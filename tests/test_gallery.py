@@ -80,6 +80,16 @@ def test_every_example_has_a_title_an_introduction_and_cells(name):
     assert "\nplt.style.use(STYLE)\n" in text
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_cell_prints_the_value_of_its_last_line(name):
+    quiet = {"plt.show", "plt.style.use", "print", "torch.set_num_threads"}  # they return None
+    text = (GALLERY / f"plot_{name}.py").read_text(encoding="utf-8")
+    for cell in text.split("\n# %%\n"):
+        last = ast.parse(cell).body[-1:]
+        if last and isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Call):
+            assert ast.unparse(last[0].value.func) in quiet
+
+
 def test_losses(run):
     _, (pairs, products) = run("losses")
     above, below = np.split(np.asarray(pairs.axes), 2)

@@ -65,6 +65,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     )
 axes[0].set(ylabel="tightness c")
 figure.colorbar(image, ax=axes, label="cross-validated squared error", extend="max")
+plt.show()
 
 # %%
 # Is the difference real?

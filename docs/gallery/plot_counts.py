@@ -54,6 +54,7 @@ for tightness, style in FAMILY.items():
 ax.set(xlabel="hour", ylabel="cars", title=f"Counts of which {OUTAGES:.0%} are false zeros")
 ax.set(xlim=(0, 24), xticks=range(0, 25, 4))
 ax.legend(ncols=2)
+plt.show()
 
 # %%
 # What each loss estimates

@@ -5,7 +5,7 @@ A regularizer of your own
 A regularizer defines a link, a Fenchel-Young loss and the whole Fitzpatrick family. This one
 couples its entries: counts that compete for one budget,
 
-.. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \tfrac12 \Big(\sum_i y_i\Big)^2,
+.. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \frac{1}{2} \left( \sum_i y_i \right)^2,
           \qquad y \ge 0.
 """
 
@@ -58,6 +58,7 @@ for tightness, style in FAMILY.items():
     axes[1].plot(t, value, label=f"c = {tightness:g}", **style)
 axes[1].set(title="Its family of losses, y = (1, 0.5, 0.5)", xlabel="first score", ylabel="loss")
 axes[1].legend(title="tightness")
+plt.show()
 
 # %%
 # Check it, then fit with it

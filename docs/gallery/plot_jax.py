@@ -80,6 +80,7 @@ for ax, (name, (_, norms)) in zip(axes, results.items(), strict=True):
 axes[0].set(ylabel="norm of the gradient")
 scale = LogNorm(float(alphas[0]), float(alphas[-1]))
 figure.colorbar(plt.cm.ScalarMappable(scale, colors), ax=axes, label="penalty alpha")
+plt.show()
 
 # %%
 # The error on test digits

@@ -37,6 +37,7 @@ for name, column in zip(("logistic", "entmax15", "sparsemax"), axes.T, strict=Tr
         ax.plot(*to_plane(loss.link(theta)), "o", color="white", mec="black", clip_on=False)
         ax.set_title(loss_name, pad=24)
 figure.suptitle("Loss of a target y, scores θ = (1, 0.5, −0.6)")
+plt.show()
 
 # %%
 # Fixed target, moving prediction

@@ -38,6 +38,7 @@ for ax, (title, omega) in zip(axes, links.items(), strict=True):
     ax.set(title=title, xlabel="score of class 1", ylim=(0, 1), xlim=(s[0], s[-1]))
 axes[0].set(ylabel="share of each class")
 axes[0].legend(loc="upper left", frameon=True)
+plt.show()
 
 # %%
 # How many classes are left

@@ -41,6 +41,7 @@ for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, s
     )
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="gap")
+plt.show()
 
 # %%
 # The sparse losses are piecewise smooth, and so is their gap. Far on the wrong side it stays

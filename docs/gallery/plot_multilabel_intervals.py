@@ -65,6 +65,7 @@ ax.set(
     title="Squared error minus that of the logistic loss, 95 % intervals",
     xlabel="better  ←  difference  →  worse",
 )
+plt.show()
 
 # %%
 # Intervals of predictions

@@ -43,6 +43,7 @@ for ax, link in zip(axes, links, strict=True):
     ax.legend(loc="lower right")
 axes[0].set(ylabel="lists with the right class, %")
 figure.suptitle("Each dot is a penalty")
+plt.show()
 
 # %%
 # The lists at the best penalty

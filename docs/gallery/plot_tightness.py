@@ -42,6 +42,7 @@ for name, (above, below) in zip(("logistic", "sparsemax"), axes.T, strict=True):
     below.set(xlabel="score of the right class, s")
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="pull on the score")
+plt.show()
 
 # %%
 # Decreasing and convex in c

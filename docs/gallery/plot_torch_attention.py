@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from fitzpatrick.experiments.figures import STYLE
 from fitzpatrick.torch import Entmax, FitzpatrickLogisticLoss
 
-# sphinx_gallery_thumbnail_number = 2
-plt.style.use(STYLE)
-torch.set_num_threads(1)  # so small a model is not worth more
 torch.manual_seed(0)
+torch.set_num_threads(1)  # so small a model is not worth more
+plt.style.use(STYLE)
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # The task
@@ -127,6 +127,7 @@ for head, path in enumerate(zip(*alphas, strict=True)):
     axes[1].plot(path, label=f"layer {head // 2 + 1}, head {head % 2 + 1}")
 axes[1].set(title="Every head learns its own α", xlabel="step", ylabel="α")
 axes[1].legend(loc="lower left")
+plt.show()
 
 # %%
 # What the heads look at

@@ -72,6 +72,7 @@ ax.set_title("Held-out digits: mean and range of three starts")
 ax.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
 ax.minorticks_off()
 ax.legend()
+plt.show()
 
 # %%
 # Where a sparse network hesitates
