@@ -3,7 +3,7 @@ Paths of penalties
 ==================
 
 ``fit_path`` fits one model for each penalty, from strong to weak, each started where the last ones
-point. The picture of the coefficients along the way shows which features enter, and when.
+point. Along the way one sees the coefficients grow, and the error on new data fall and rise.
 """
 
 import matplotlib.pyplot as plt

@@ -37,9 +37,9 @@ def true_probability(loss: fp.losses.Loss, theta: np.ndarray) -> np.ndarray:
 # %%
 # A measured reliability curve
 # ----------------------------
-# The data are drawn from a logistic model, so that a linear classifier can be exactly right. The
-# dots are frequencies among test samples in bins of the predicted probability; the lines are the
-# curves that the formula above predicts.
+# The data are drawn from a logistic model, which a linear classifier can match. The dots are
+# frequencies among test samples in bins of the predicted probability; the lines are the curves
+# that the formula above predicts.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 5))

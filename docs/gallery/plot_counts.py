@@ -3,8 +3,8 @@ Counts with the Poisson loss
 ============================
 
 The regularizer Σ y log y − y on the non-negative numbers has the link exp(θ) and the Poisson loss.
-Its Fitzpatrick family pulls less on zeros, which helps where zeros lie: a counter that is off
-reports zero, too.
+Its Fitzpatrick family pulls less on zeros. That helps when some zeros are false: a counter that is
+switched off reports zero, too.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ OUTAGES = 0.15
 # %%
 # Cars by the hour
 # ----------------
-# A road has two rush hours. The counter is off in a part of the intervals and reports zero cars
-# then. The models are linear in periodic splines of the time.
+# A road has two rush hours. Now and then its counter is off, and reports zero cars. The models are
+# linear in periodic splines of the time.
 
 rng = np.random.default_rng(0)
 hour = np.sort(rng.uniform(0, 24, 1000))
@@ -61,7 +61,7 @@ plt.show()
 # ------------------------
 # The Poisson loss estimates the mean, false zeros included. Tighter losses estimate something else:
 # the rate at which the expected gradient is zero, computed here from the Poisson distribution. With
-# rates of ten and more they are almost unbiased on clean counts (left), and lose much less to false
+# rates of ten and more they are almost unbiased on clean counts (left), and lose less to false
 # zeros (right). With small rates, where zeros are the rule, they overestimate: take tightness 0.
 
 

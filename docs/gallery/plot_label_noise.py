@@ -2,9 +2,9 @@
 Robustness to label noise
 =========================
 
-Some training labels are wrong. A tighter loss pulls less on samples that look misclassified, so it
-should cope better. Does it? Here a share of the labels of scikit-learn's digits is drawn anew, and
-linear classifiers are judged on test labels that are left as they are.
+Some training labels are wrong. A tighter loss pulls less on the samples that it gets wrong, so
+false labels should mislead it less. Do they? Here a share of the labels of scikit-learn's digits is
+redrawn at random, and linear classifiers are judged on test labels that are left as they are.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ seeds = range(3)
 
 
 def with_noise(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """The labels, a share of them drawn anew from all ten classes."""
+    """The labels, a share of them redrawn from all ten classes."""
     rng = np.random.default_rng(seed)
     return np.where(rng.random(labels.size) < share, rng.integers(0, 10, labels.size), labels)
 
@@ -67,8 +67,8 @@ for c, (tightness, style) in enumerate(FAMILY.items()):
     print(f"c = {tightness:g}, best alpha: ", best[c].round(1))
 axes[0].set(title=f"penalty alpha = {alphas[-1]:g}", ylabel="test accuracy, %")
 axes[0].legend(title="tightness")
-axes[1].set(title=f"{noise_shares[3]:.0%} of the labels drawn anew", xlabel="alpha")
+axes[1].set(title=f"{noise_shares[3]:.0%} of the labels redrawn", xlabel="alpha")
 axes[2].set(title="the best penalty for each loss")
 for ax in axes[::2]:
-    ax.set(xlabel="labels drawn anew, %")
+    ax.set(xlabel="labels redrawn, %")
 plt.show()

@@ -2,8 +2,8 @@
 Level sets on the simplex
 =========================
 
-With three classes, targets and predictions are points of a triangle. Its level sets show what a
-loss cares about.
+With three classes, targets and predictions are points of a triangle, and the level sets of a loss
+show what it cares about.
 """
 
 import matplotlib.pyplot as plt

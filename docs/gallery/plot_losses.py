@@ -2,8 +2,9 @@
 The losses and their gaps
 =========================
 
-A Fenchel-Young loss and its Fitzpatrick loss share one link and one zero. Everywhere else the
-Fitzpatrick loss is the smaller of the two. This example draws both, and the gap between them.
+A Fenchel-Young loss and its Fitzpatrick loss have the same link, and both are zero exactly where
+the prediction is right. The Fitzpatrick loss is never the larger of the two. This example draws
+both, and the gap between them.
 """
 
 import matplotlib.pyplot as plt

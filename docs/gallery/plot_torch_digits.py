@@ -77,8 +77,8 @@ plt.show()
 # %%
 # Where a sparse network hesitates
 # --------------------------------
-# With a sparse link many digits get probability one on a single class. Here are the others'
-# extremes, with all the classes that are still possible; the true one is in orange.
+# With a sparse link many digits get probability one on a single class. Here are six that do not,
+# with all the classes that are still possible; the true one is in orange.
 
 with torch.no_grad():
     probabilities = ft.functional.sparsemax(networks["FitzpatrickSparsemaxLoss"](X_test))
