@@ -45,7 +45,7 @@ for ax, (name, path) in zip(axes.flat, paths.items(), strict=True):
     for j in shown:
         ax.semilogx(alphas, coefficients[:, j], linewidth=2, label=wine.feature_names[j])
     ax.set(title=name)
-    ax.legend(loc="lower left")
+figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 axes[0, 0].invert_xaxis()
 for ax in axes[1]:
     ax.set(xlabel="alpha (strong → weak)")

@@ -35,7 +35,7 @@ for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, s
     above.legend()
     below.fill_between(s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25)
     below.plot(s, loss - smaller, color=FITZPATRICK["color"])
-    below.set(xlabel="score of the right class, s")
+    below.set(xlabel="score of the right class, s", xticks=range(-6, 7, 3))
     print(
         f"{name:10s} gap at s = 0: {loss[200] - smaller[200]:.3f}, "
         f"at s = -6: {loss[0] - smaller[0]:.3f}"

@@ -126,7 +126,8 @@ axes[0].set(title="The loss during training", xlabel="step", ylabel="Fitzpatrick
 for head, path in enumerate(zip(*alphas, strict=True)):
     axes[1].plot(path, label=f"layer {head // 2 + 1}, head {head % 2 + 1}")
 axes[1].set(title="Every head learns its own α", xlabel="step", ylabel="α")
-axes[1].legend(loc="lower left")
+axes[1].set_ylim(top=1.65)
+axes[1].legend(ncols=2, loc="upper right")
 plt.show()
 
 # %%
