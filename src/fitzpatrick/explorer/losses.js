@@ -52,7 +52,7 @@ const negentropy = {
     return c === 0 ? s - Math.log(y) : Math.log(c) - logOmega(Math.log(c) + Math.log(y) - s);
   },
   entry(s, y, c) {
-    const p = y === 0 ? Math.exp(s) : y * Math.exp(this.logRatio(s, y, c));
+    const p = c * y === 0 ? Math.exp(s) : y * Math.exp(this.logRatio(s, y, c));
     return { p, slope: p === 0 ? 0 : (p * p) / (p + c * y) };
   },
   term(s, y, c) {

@@ -282,6 +282,8 @@
       handle.focus({ preventScroll: true, focusVisible: false });
       moveTo(pointerPosition(svg, event));
     });
+    // touch-action would say the same, but browsers ignore it inside a drawing
+    handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     svg.addEventListener("pointermove", (event) => {
       if (isDragging) moveTo(pointerPosition(svg, event));
     });
