@@ -84,6 +84,27 @@ def test_names_cannot_break_out():
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.parametrize("plot", ["interval", "bar", "line"])
+def test_labels_cannot_break_out_of_a_plot(plot):
+    label = """"><script>'&"""
+    drawn = {
+        "interval": lambda: svg.interval_plot(label, [svg.Interval(label, 2, 1, 3, 2)], label),
+        "bar": lambda: svg.bar_plot(label, [(label, 1.0)], label, label),
+        "line": lambda: svg.line_plot(
+            label, [1.0, 0.1], [svg.Series(label, np.ones(2), 0, False)], (label, label)
+        ),
+    }[plot]()
+    checker = Checker()
+    checker.feed(drawn)
+    assert checker.open == []
+    assert "script" not in {tag for tag, _ in checker.seen}
+    names = [attrs["data-loss"] for _, attrs in checker.seen if "data-loss" in attrs]
+    assert names == [label, label]  # its name, and what is drawn of it
+    tips = [attrs["data-tip"] for _, attrs in checker.seen if "data-tip" in attrs]
+    assert tips
+    assert all(tip.startswith(label) for tip in tips)
+
+
 def test_lead_points_and_command():
     text = render("T", "lead", [], {}, points=["one", "<two>"], commands=["fitzpatrick a & b"])
     assert "<li>one</li><li>&lt;two&gt;</li>" in text

@@ -174,15 +174,19 @@
   const SCORES = scoreMesh(44);
   const TARGETS = targetMesh(44);
 
-  /** The pieces of a level set, one for each triangle that it crosses, by linear interpolation. */
-  function levelSet({ points, triangles }, values, level) {
+  /**
+   * The pieces of a level set, one for each triangle that it crosses, by linear interpolation of
+   * √L: near its zeros a loss is a square.
+   */
+  function levelSet({ points, triangles }, roots, value) {
+    const level = Math.sqrt(value);
     const pieces = [];
     for (const triangle of triangles) {
       const ends = [];
       for (let k = 0; k < 3; k++) {
         const [a, b] = [triangle[k], triangle[(k + 1) % 3]];
-        if (values[a] < level === values[b] < level) continue;
-        const t = (level - values[a]) / (values[b] - values[a]);
+        if (roots[a] < level === roots[b] < level) continue;
+        const t = (level - roots[a]) / (roots[b] - roots[a]);
         ends.push({
           x: points[a].x + t * (points[b].x - points[a].x),
           y: points[a].y + t * (points[b].y - points[a].y),
@@ -204,18 +208,19 @@
       return result;
     };
   }
-  const over = { scores: {}, targets: {} };
+  const over = { scores: {}, targets: {} }; // √L at the points of the meshes
   for (const end of ["0", "c", "1"]) {
-    over.scores[end] = cached((alpha, y, c) => SCORES.rows.map((theta) => evaluate(alpha, y, theta, c).value));
-    over.targets[end] = cached((alpha, theta, c) => TARGETS.rows.map((y) => evaluate(alpha, y, theta, c).value));
+    const root = (alpha, y, theta, c) => Math.sqrt(evaluate(alpha, y, theta, c).value);
+    over.scores[end] = cached((alpha, y, c) => SCORES.rows.map((theta) => root(alpha, y, theta, c)));
+    over.targets[end] = cached((alpha, theta, c) => TARGETS.rows.map((y) => root(alpha, y, theta, c)));
   }
 
   /** Thin lines at round levels, with their numbers; bold ones at the present value of L_c. */
-  function levelLines(mesh, values, present, isFree) {
+  function levelLines(mesh, roots, present, isFree) {
     const thin = [];
     const labels = [];
     for (const level of LEVELS) {
-      const pieces = levelSet(mesh, values.c, level);
+      const pieces = levelSet(mesh, roots.c, level);
       if (pieces.length === 0) continue;
       thin.push(make("path", { class: "level", d: toPath(pieces) }));
       const place = pieces.map(([end]) => end).filter(isFree);
@@ -225,7 +230,7 @@
       labels.push({ ...top, level });
     }
     const bold = [["0", "s0"], ["1", "s1"], ["c", "ink"]].map(([end, style]) =>
-      make("path", { class: `current ${style}`, d: toPath(levelSet(mesh, values[end], present)) })
+      make("path", { class: `current ${style}`, d: toPath(levelSet(mesh, roots[end], present)) })
     );
     const texts = labels.map(({ x, y, level }) => {
       const text = make("text", { class: "level-label on-lines", x: x.toFixed(1), y: (y + 4).toFixed(1) });
@@ -341,7 +346,7 @@
     );
     const corners = [0, 1, 2].map((k) => targetPoint([0, 1, 2].map((j) => (j === k ? 1 : 0))));
     const names = corners.map(({ x, y }, k) =>
-      text(`class ${k + 1}`, x, y + (k === 0 ? -12 : 22), `soft ${["middle", "", "end"][k]}`)
+      text(`class ${k + 1}`, k === 0 ? x - 14 : x, k === 0 ? y + 3 : y + 22, `soft ${k === 1 ? "" : "end"}`)
     );
     $("targets").append(
       make("polygon", { class: "edge plane", points: polyline(corners) }),
@@ -384,12 +389,10 @@
     fillRow("row-gradient", at.c.gradient);
 
     const there = scorePoint(state.theta);
-    const values = (grid, fixedRow) => ({
-      0: grid[0](alpha, fixedRow, 0), c: grid.c(alpha, fixedRow, c), 1: grid[1](alpha, fixedRow, 1),
-    });
+    const roots = (grid, held) => ({ 0: grid[0](alpha, held, 0), c: grid.c(alpha, held, c), 1: grid[1](alpha, held, 1) });
     const isFree = ({ x, y: height }) =>
       x > FRAME.left + 14 && x < FRAME.right - 14 && height > FRAME.top + 10 && Math.hypot(x - there.x, height - there.y) > 24;
-    scores.lines.replaceChildren(...levelLines(SCORES, values(over.scores, y), at.c.value, isFree));
+    scores.lines.replaceChildren(...levelLines(SCORES, roots(over.scores, y), at.c.value, isFree));
     const step = (gradient) => place(gradient.map((slope) => -slope), 2.5 * SCORE_SCALE, there);
     scores.arrows.replaceChildren(
       arrow(there, step(at[0].gradient), "s0"),
@@ -404,7 +407,7 @@
     const isOpen = (point) =>
       Math.min(...targetOf(point)) > 0.03 &&
       [here, star, star1, linkPoint].every(({ x, y: height }) => Math.hypot(point.x - x, point.y - height) > 24);
-    targets.lines.replaceChildren(...levelLines(TARGETS, values(over.targets, state.theta), at.c.value, isOpen));
+    targets.lines.replaceChildren(...levelLines(TARGETS, roots(over.targets, state.theta), at.c.value, isOpen));
     const path = [0, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 64].map((tightness) =>
       targetPoint(evaluate(alpha, y, state.theta, tightness).yStar)
     );
@@ -424,7 +427,7 @@
 
   // Margins
 
-  const PLOT = { left: 44, right: 548, top: 12, bottom: 356 };
+  const PLOT = { left: 58, right: 548, top: 12, bottom: 356 };
   const marginX = (margin) => PLOT.left + ((margin + MARGINS) / (2 * MARGINS)) * (PLOT.right - PLOT.left);
   const marginAt = (x) => {
     const margin = ((x - PLOT.left) / (PLOT.right - PLOT.left)) * 2 * MARGINS - MARGINS;
