@@ -149,6 +149,7 @@ def test_page_opens_on_numbers_that_fit_together(browser, url):
     seen = check_numbers(browser, alpha=1, c=0.5)
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
+    assert {one.text for one in browser.find_all(".present")} == {f"loss {seen['c']:.4f}"}
     assert len(browser.find_all("#scores .level")) > 5
     assert len(browser.find_all("#targets .level")) > 5
     assert all(line.get_attribute("d") for line in browser.find_all(".current"))

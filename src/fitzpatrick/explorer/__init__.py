@@ -1,7 +1,7 @@
 """The explorer: a page on which a reader drags scores and targets, and sees the losses change.
 
-It computes everything itself (``losses.js``) and draws it (``view.js``). The tests hold its numbers
-to those of the package.
+It computes everything itself (``losses.js``), and the tests hold its numbers to those of the
+package. ``simplex.js`` and ``margin.js`` are its two views, ``view.js`` the state that they share.
 """
 
 import os
@@ -13,6 +13,7 @@ from .._page import read_asset, render_document
 
 __all__ = ["page", "show_in_browser"]
 
+_SCRIPTS = ("losses.js", "drawing.js", "simplex.js", "margin.js", "view.js")
 # Without one of these a Unix system has no windows; only a browser for the terminal could open.
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
@@ -28,7 +29,7 @@ def page() -> str:
         "Fitzpatrick losses: the explorer",
         read_asset(__name__, "page.html"),
         styles=[read_asset(__name__, "style.css")],
-        scripts=[read_asset(__name__, "losses.js"), read_asset(__name__, "view.js")],
+        scripts=[read_asset(__name__, name) for name in _SCRIPTS],
     )
 
 

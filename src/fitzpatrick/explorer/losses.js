@@ -17,7 +17,7 @@
 /** Newton's method squares the error: after a step that is so short, the digits are all there. */
 const SHORT = 1e-9;
 
-/** ℓ = log ω(z), the root of ℓ + e^ℓ = z: the Wright omega function, which neither over- nor underflows. */
+/** ℓ = log ω(z), the root of ℓ + e^ℓ = z: the Wright omega function, without over- and underflow. */
 function logOmega(z) {
   let l = z < 1 ? z : Math.log(z);
   for (let i = 0; i < 20; i++) {
