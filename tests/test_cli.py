@@ -96,7 +96,8 @@ def test_version(run):
 
 def test_without_typer():
     code = "import sys; sys.modules['typer'] = None; import fitzpatrick.cli"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2
     assert done.stderr == "error: the command line needs typer: pip install 'fitzpatrick[cli]'\n"
 
