@@ -33,12 +33,14 @@ def url(tmp_path_factory):
     return write(tmp_path_factory, render("A title", "A lead", two, {"birds": "no copy"}))
 
 
-def hover(browser, selector):
+def hover(browser, selector, end=0):
+    """Put the pointer on a mark: at its left end (−1), in its middle (0) or at its right end."""
     from selenium.webdriver import ActionChains
 
     mark = browser.find(selector)
     browser.run("arguments[0].scrollIntoView({ block: 'center' })", mark)
-    ActionChains(browser.driver, duration=0).move_to_element(mark).perform()
+    aside = end * (mark.size["width"] // 2 - 2)
+    ActionChains(browser.driver, duration=0).move_to_element_with_offset(mark, aside, 0).perform()
 
 
 def press(browser, *keys):
@@ -63,10 +65,24 @@ def test_values_under_the_pointer(browser, url):
     lines = browser.find(".tip").text.splitlines()  # of both losses, which have equal dev errors
     found = [TIP.fullmatch(line).groups() for line in lines]
     assert found == [("logistic", "1", "0.3"), ("fitzpatrick_logistic", "1", "0.3")]
-    hover(browser, ".plots rect.bar")
-    assert browser.find(".tip").text == "logistic: 25 %"
+    for end in (-1, 1):  # all along the bar
+        hover(browser, ".plots rect.bar", end)
+        assert browser.find(".tip").text == "logistic: 25 %"
     hover(browser, "h1")
     assert not browser.find(".tip").is_displayed()
+
+
+def test_values_at_the_tap_of_a_finger(browser, url):
+    from selenium.webdriver.common.action_chains import ActionBuilder
+    from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+    browser.open(url)
+    bar = browser.find(".plots rect.bar")
+    browser.run("arguments[0].scrollIntoView({ block: 'center' })", bar)
+    actions = ActionBuilder(browser.driver, mouse=PointerInput("touch", "finger"), duration=0)
+    actions.pointer_action.move_to(bar).pointer_down().pointer_up()
+    actions.perform()
+    assert browser.find(".tip").text == "logistic: 25 %"  # and it stays
 
 
 def test_values_by_the_keyboard(browser, url):

@@ -3,7 +3,7 @@
 // hides it in all plots of its data set. Without this script the page shows everything.
 
 (() => {
-  const REACH = 28; // pixels between the pointer and the mark that it means
+  const REACH = 24; // pixels between the pointer and the mark that it means
 
   const center = (mark) => {
     const { left, top, width, height } = mark.getBoundingClientRect();
@@ -34,16 +34,22 @@
 
     svg.setAttribute("role", "group");
     svg.tabIndex = 0;
-    svg.addEventListener("pointermove", (event) => {
+    function showNearest(event) {
       const distance = (mark) => {
-        const { x, y } = center(mark);
-        return Math.hypot(x - event.clientX, y - event.clientY);
+        const { left, right, top, bottom } = mark.getBoundingClientRect();
+        const dx = Math.max(left - event.clientX, event.clientX - right, 0);
+        const dy = Math.max(top - event.clientY, event.clientY - bottom, 0);
+        return Math.hypot(dx, dy);
       };
       const near = marks().filter((mark) => distance(mark) < REACH);
       const least = Math.min(...near.map(distance));
       show(...near.filter((mark) => distance(mark) < least + 1)); // equal values lie on each other
+    }
+    svg.addEventListener("pointermove", showNearest);
+    svg.addEventListener("pointerdown", showNearest); // a finger does not hover
+    svg.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") show();
     });
-    svg.addEventListener("pointerleave", () => show());
     svg.addEventListener("blur", () => show());
     svg.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
