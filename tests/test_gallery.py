@@ -165,6 +165,8 @@ def test_a_regularizer_of_ones_own_has_the_link_that_it_should(run):
     variables, figures = run("custom_regularizer")
     assert [len(figure.axes) for figure in figures] == [2, 2]
     np.testing.assert_allclose(variables["link"].sum(axis=1), variables["total"], rtol=1e-12)
+    # central differences with h = 1e-5: eps / h and h² times values of the size of 10
+    assert np.abs(variables["difference"]).max() < 1e-7
     assert np.all(np.diff(_curves(figures[0].axes[1]), axis=0) <= 1e-11)
     with_budget, without = (float(axes.get_title().rpartition(" ")[2]) for axes in figures[1].axes)
     assert with_budget < without
