@@ -44,16 +44,25 @@ def true_probability(loss: fp.losses.Loss, theta: np.ndarray) -> np.ndarray:
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 5))
-y = (rng.random(40000) < expit(X @ np.array([1.5, -1.0, 0.8, 0.5, 0.0]))).astype(int)
+y = (
+    rng.random(40000) < expit(X @ np.array([1.5, -1.0, 0.8, 0.5, 0.0]))
+).astype(int)
 train, test = slice(0, 10000), slice(10000, None)
 
 
-def reliability(probability: np.ndarray, n_bins: int = 12) -> tuple[np.ndarray, np.ndarray]:
+def reliability(
+    probability: np.ndarray, n_bins: int = 12
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean probability and frequency of positives in each bin of at least 200 test samples."""
     bins = np.minimum((n_bins * probability).astype(int), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     kept = count >= 200
-    sums = np.stack([np.bincount(bins, weights, n_bins) for weights in (probability, y[test])])
+    sums = np.stack(
+        [
+            np.bincount(bins, weights, n_bins)
+            for weights in (probability, y[test])
+        ]
+    )
     mean, frequency = sums[:, kept] / count[kept]
     return mean, frequency
 
@@ -65,7 +74,12 @@ for (tightness, style), size in zip(FAMILY.items(), (10, 8, 6, 4), strict=True):
     model = FitzpatrickClassifier(loss, alpha=1.0).fit(X[train], y[train])
     scores = model.decision_function(X[test])
     raw, corrected = expit(scores), true_probability(loss, scores)
-    dots = {"marker": "o", "linestyle": "", "color": style["color"], "markersize": size}
+    dots = {
+        "marker": "o",
+        "linestyle": "",
+        "color": style["color"],
+        "markersize": size,
+    }
     axes[0].plot(expit(theta), true_probability(loss, theta), **style)
     axes[0].plot(*reliability(raw), label=f"c = {tightness:g}", **dots)
     axes[1].plot(*reliability(corrected), **dots)
@@ -73,7 +87,9 @@ for (tightness, style), size in zip(FAMILY.items(), (10, 8, 6, 4), strict=True):
         f"c = {tightness:g}: log loss {log_loss(y[test], raw):.4f}, "
         f"{log_loss(y[test], corrected):.4f} corrected"
     )
-for ax, title in zip(axes, ("Link of the scores", "Corrected probabilities"), strict=True):
+for ax, title in zip(
+    axes, ("Link of the scores", "Corrected probabilities"), strict=True
+):
     ax.plot([0, 1], [0, 1], color="black", linewidth=0.8)
     ax.set(title=title, xlabel="predicted probability", aspect="equal")
 axes[0].set(ylabel="frequency of positives")

@@ -33,7 +33,9 @@ hour = np.sort(rng.uniform(0, 24, 1000))
 
 def rate(t: np.ndarray) -> np.ndarray:
     """Cars in an interval at time t."""
-    rush = np.exp(-(((t - 8) / 1.5) ** 2)) + 0.8 * np.exp(-(((t - 17.5) / 2) ** 2))
+    rush = np.exp(-(((t - 8) / 1.5) ** 2)) + 0.8 * np.exp(
+        -(((t - 17.5) / 2) ** 2)
+    )
     return 10 + 50 * rush
 
 
@@ -42,16 +44,28 @@ counts = np.where(is_off, 0.0, rng.poisson(rate(hour)))
 grid = np.linspace(0, 24, 300)
 figure, ax = plt.subplots(figsize=(10, 4.2))
 ax.plot(hour, counts, ".", color="#9a9a9a", markersize=3)
-ax.plot(grid, rate(grid), color="#9a9a9a", linewidth=5, alpha=0.5, label="true rate")
+ax.plot(
+    grid, rate(grid), color="#9a9a9a", linewidth=5, alpha=0.5, label="true rate"
+)
 for tightness, style in FAMILY.items():
     model = make_pipeline(
-        SplineTransformer(n_knots=13, extrapolation="periodic", include_bias=False),
-        ProportionRegressor("fitzpatrick_poisson", alpha=1e-3, tightness=tightness),
+        SplineTransformer(
+            n_knots=13, extrapolation="periodic", include_bias=False
+        ),
+        ProportionRegressor(
+            "fitzpatrick_poisson", alpha=1e-3, tightness=tightness
+        ),
     )
     fitted = model.fit(hour[:, None], counts).predict(grid[:, None])
     ax.plot(grid, fitted, label=f"c = {tightness:g}", **style)
-    print(f"c = {tightness:g}: mean of fitted / true rate {(fitted / rate(grid)).mean():.3f}")
-ax.set(xlabel="hour", ylabel="cars", title=f"Counts of which {OUTAGES:.0%} are false zeros")
+    print(
+        f"c = {tightness:g}: mean of fitted / true rate {(fitted / rate(grid)).mean():.3f}"
+    )
+ax.set(
+    xlabel="hour",
+    ylabel="cars",
+    title=f"Counts of which {OUTAGES:.0%} are false zeros",
+)
 ax.set(xlim=(0, 24), xticks=range(0, 25, 4))
 ax.legend(ncols=2)
 plt.show()
@@ -70,7 +84,9 @@ def estimate(tightness: float, true_rate: float, outages: float) -> float:
     loss = fp.get_loss("fitzpatrick_poisson", tightness=tightness)
     y = np.arange(poisson.isf(1e-12, true_rate) + 1)[:, None]
     weights = (1 - outages) * poisson.pmf(y, true_rate) + outages * (y == 0)
-    score = brentq(lambda t: (weights * loss.gradient(y, np.full_like(y, t))).sum(), -9, 9)
+    score = brentq(
+        lambda t: (weights * loss.gradient(y, np.full_like(y, t))).sum(), -9, 9
+    )
     return float(np.exp(score))
 
 
@@ -81,7 +97,9 @@ for ax, outages in zip(axes, (0.0, OUTAGES), strict=True):
         ratios = [estimate(tightness, one, outages) / one for one in rates]
         ax.semilogx(rates, ratios, label=f"c = {tightness:g}", **style)
     ax.axhline(1, color="black", linewidth=0.8)
-    ax.set(title=f"{outages:.0%} false zeros", xlabel="true rate", ylim=(0.75, 1.5))
+    ax.set(
+        title=f"{outages:.0%} false zeros", xlabel="true rate", ylim=(0.75, 1.5)
+    )
     ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
 axes[0].set(ylabel="estimate / true rate")
 axes[0].legend(title="tightness")

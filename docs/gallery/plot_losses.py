@@ -26,14 +26,18 @@ theta = np.stack([s, np.zeros_like(s)], axis=1)
 label = np.zeros(s.size, dtype=int)
 
 figure, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharex=True, sharey="row")
-for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, strict=True):
+for name, (above, below) in zip(
+    ("logistic", "entmax15", "sparsemax"), axes.T, strict=True
+):
     loss = fp.get_loss(name).value(label, theta)
     smaller = fp.get_loss(f"fitzpatrick_{name}").value(label, theta)
     above.plot(s, loss, label=name, **FENCHEL_YOUNG)
     above.plot(s, smaller, label=f"fitzpatrick_{name}", **FITZPATRICK)
     above.set(title=f"{name} and its Fitzpatrick loss")
     above.legend()
-    below.fill_between(s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25)
+    below.fill_between(
+        s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25
+    )
     below.plot(s, loss - smaller, color=FITZPATRICK["color"])
     below.set(xlabel="score of the right class, s", xticks=range(-6, 7, 3))
     print(
@@ -61,7 +65,12 @@ for ax, (name, target) in zip(axes, cases.items(), strict=True):
     y = np.full_like(score, target)
     loss, smaller = fp.get_loss(name), fp.get_loss(f"fitzpatrick_{name}")
     ax.plot(score, loss.value(y, score), label=name, **FENCHEL_YOUNG)
-    ax.plot(score, smaller.value(y, score), label=f"fitzpatrick_{name}", **FITZPATRICK)
+    ax.plot(
+        score,
+        smaller.value(y, score),
+        label=f"fitzpatrick_{name}",
+        **FITZPATRICK,
+    )
     ax.set(title=f"{name}, target {target:g}", xlabel="score θ")
     ax.legend(loc="upper center")
 axes[0].set(ylabel="loss")
