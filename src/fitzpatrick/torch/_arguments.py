@@ -165,17 +165,13 @@ def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
     return size
 
 
-def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype | None = None) -> None:
-    """Raise unless a gradient of the dtype ``own`` may be summed in another one, or in its own."""
-    if dtype is None or dtype == own:
-        return
-    if dtype not in (torch.float32, *((_FLOATS) if own is None else ())):
+def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
+    """Raise unless a gradient of the dtype ``own`` keeps its digits when summed in ``dtype``."""
+    wider = (own, torch.float32) if own != torch.float64 else (own,)
+    if dtype is not None and dtype not in wider:
         raise ValueError(
-            f"accumulate_dtype must be torch.float32, the weight's dtype or None, got {dtype}"
-        )
-    if own == torch.float64:
-        raise ValueError(
-            "accumulate_dtype=torch.float32 would round a linear_weight in torch.float64; leave it out"
+            f"accumulate_dtype must be {' or '.join(map(str, dict.fromkeys(wider)))} for a "
+            f"linear_weight in {own}, or None, got {dtype}"
         )
 
 

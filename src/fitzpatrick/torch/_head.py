@@ -129,9 +129,7 @@ def _label_rows(
     return _Rows(kept, len(labels), chunk, nan_of_no_rows)
 
 
-def _proportion_rows(
-    y: Tensor, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
-) -> _Rows:
+def _proportion_rows(y: Tensor, weight: Tensor | None, call: HeadCall, dtype: torch.dtype) -> _Rows:
     n = len(y)
     divisor = divisor_of(n, call.reduction)
 
@@ -493,7 +491,9 @@ def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCal
         ]
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        return linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)[0]
+        computed = linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)
+        loss: Tensor = computed[0]
+        return loss
     if needs_grad:
         return _apply(_Head, *layer, target, weight, call)
     return _solve(layer, target, weight, call, (False, False, False))[0]
