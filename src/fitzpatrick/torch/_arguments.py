@@ -20,6 +20,7 @@ __all__ = [
     "check_class_weight",
     "check_labels",
     "check_layer",
+    "check_no_transform",
     "check_nothing_ignored",
     "check_one_forward_level",
     "check_options",
@@ -271,6 +272,16 @@ def check_one_forward_level() -> None:
         raise NotImplementedError(
             "the losses and links do not support forward mode inside of forward mode; "
             "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
+
+
+def check_no_transform() -> None:
+    """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        raise NotImplementedError(
+            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
+            "torch.func or in forward mode; there, use the loss of "
+            "torch.nn.functional.linear(input, linear_weight, linear_bias)"
         )
 
 

@@ -26,7 +26,7 @@ from torch.library import custom_op
 
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
-from ._arguments import is_plain
+from ._arguments import check_no_transform, is_plain
 from ._engine import engine_module
 from ._operators import as_operator_arguments
 from ._targets import divisor_of, weigh_labels, weigh_proportions
@@ -484,6 +484,7 @@ def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCal
     parts = [part for part in layer if part is not None]
     needs_grad = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
     others = [target] if weight is None else [target, weight]
+    check_no_transform()
     if torch.compiler.is_compiling() or not is_plain(*parts, *others):
         wanted = [
             needs_grad and _is_fused(call) and part is not None and part.requires_grad
