@@ -171,7 +171,7 @@ reduction: str = "mean"
 label_smoothing: float = 0.0
     ε in [0, 1]; targets become (1 − ε) target + ε / k.
 chunk_size: int | None = None
-    rows whose scores are held at once. None chooses so that they take 300 MiB on a GPU and 4 MiB on
+    rows whose scores are held at once. None chooses so that they take 300 MiB on a GPU and 8 MiB on
     a CPU, or less.
 accumulate_dtype: torch.dtype | None = None
     dtype in which the gradient of ``linear_weight`` is summed over the chunks: ``torch.float32``,

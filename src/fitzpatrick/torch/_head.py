@@ -36,8 +36,8 @@ __all__ = ["HeadCall", "head_loss"]
 # Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
 # for the memory, since each chunk reads and writes the gradient of the weight.
 MAX_GPU_BYTES = 300 * 2**20
-# Scores of a chunk on a CPU: within its second cache, or the third.
-MAX_CPU_BYTES = 4 * 2**20
+# Scores of a chunk on a CPU (benchmarks/cpu_head.py): they stay in its caches.
+MAX_CPU_BYTES = 8 * 2**20
 # Chunk sizes are multiples of this, which the tiles of matrix products are.
 ROWS_TOGETHER = 128
 # Classes of a padded weight are a multiple of this.
