@@ -167,7 +167,7 @@ def _width(layer: Layer, call: HeadCall) -> int:
 
 def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
     """How many rows a chunk has."""
-    if call.chunk_size:
+    if call.chunk_size or n == 0:
         return min(call.chunk_size, n)
     size = width * call.dtype.itemsize
     budget = MAX_CPU_BYTES if weight.is_cpu else MAX_GPU_BYTES
