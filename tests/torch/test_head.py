@@ -216,11 +216,8 @@ def test_memory_of_a_chunk_on_a_gpu(n, h, k):
     assert -(-n // rows) <= 16
 
 
-@pytest.mark.parametrize("n_chunks", [4, 32])
 @pytest.mark.parametrize("accumulate_dtype", [None, torch.float32])
-def test_digits_of_the_gradient_of_the_weight(n_chunks, accumulate_dtype, generator):
-    # four roundings instead of one: off by the square root of 2.5, 1.6 times as much, but for the
-    # error of the scores, which is the same; more than 16 chunks are summed in float32
+def test_digits_of_the_gradient_of_the_weight(accumulate_dtype, generator):
     x, weight, _, labels, _ = draw(generator, torch.bfloat16, (512,), 64)
     labels = labels.clamp(min=0)
     exact = [t.detach().double().requires_grad_() for t in (x, weight)]
@@ -231,9 +228,13 @@ def test_digits_of_the_gradient_of_the_weight(n_chunks, accumulate_dtype, genera
         assert gradient.dtype == torch.bfloat16
         return float((gradient.double() - expected).norm())
 
-    options = {"chunk_size": 512 // n_chunks, "accumulate_dtype": accumulate_dtype}
+    options = {"chunk_size": 16, "accumulate_dtype": accumulate_dtype}
     found = error(fused("logistic", x, weight, labels, **options))
-    assert found <= 2 * error(unfused("logistic", x, weight, labels))
+    # rounded once, as the other one is: some ten thousand roundings leave them a few percent apart
+    assert found <= 1.25 * error(unfused("logistic", x, weight, labels))
+    # rounded at each of 32 chunks: off by four roundings or more, against two of the scores
+    options["accumulate_dtype"] = torch.bfloat16
+    assert error(fused("logistic", x, weight, labels, **options)) > 1.5 * found
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
