@@ -368,8 +368,12 @@ def main() -> None:
         checks += [(check_links, "links", dtype, alpha, small, seeds) for dtype, alpha in cases]
     if arguments.omega in (None, "head"):
         losses = [name for name in loss_names() if get_loss(name).regularizer.domain.has_labels]
-        cases_of_head = itertools.product(losses, TOLERANCES)
-        checks += [(check_head, name, dtype, small, seed) for name, dtype in cases_of_head]
+        checks += [
+            (check_head, name, dtype, small, seed)
+            for name, dtype in itertools.product(losses, TOLERANCES)
+            # in half precision scores tie, and the perceptron's gradient jumps there
+            if name != "perceptron" or dtype.itemsize > 2
+        ]
     for name in ENTRIES if arguments.omega is None else [arguments.omega]:
         if name in ENTRIES:
             checks += [(check_entries, name, dtype, seeds) for dtype in TOLERANCES]

@@ -40,6 +40,13 @@ def test_language_model_head(options):
     assert losses[-1] < losses[0] / 2
 
 
+@pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "logistic"])
+def test_text(loss):
+    losses, recited = run("torch_text.py", "--steps", "12", "--batch", "4", "--loss", loss)
+    assert recited.startswith("A loss says ")
+    assert losses[-1] < 0.9 * losses[0]
+
+
 def test_attention(tmp_path):
     figure = tmp_path / "attention.png"
     right = run("torch_attention.py", "--steps", "100", "--batch", "32", "--figure", str(figure))
