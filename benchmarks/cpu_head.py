@@ -116,14 +116,15 @@ def main() -> None:
     memory = {name: memory_in_a_process(name, shape) for name in timings}
     lines = []
     for name, timing in timings.items():
+        ratio, extra = timing.median / timings[PEER].median, memory[name] / 2**20
+        print(f"{name:28s} {1e3 * timing.median:8.1f} ms {ratio:6.3f} x, {extra:7.1f} MiB")
         line = {
             "loss": name,
             "median_ms": round(1e3 * timing.median, 1),
-            "ratio": round(timing.median / timings[PEER].median, 3),
-            "extra_mib": round(memory[name] / 2**20, 1),
+            "ratio": round(ratio, 3),
+            "extra_mib": round(extra, 1),
             "extra_ratio": round(memory[name] / memory[PEER], 3),
         }
-        print("{loss:28s} {median_ms:8.1f} ms {ratio:6.3f} x, {extra_mib:7.1f} MiB".format(**line))
         lines.append(line)
     if arguments.json is not None:
         record = {"shape": shape, "machine": describe(), "losses": lines}

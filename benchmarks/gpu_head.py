@@ -98,7 +98,8 @@ def inputs(
     if not proportions:
         return x, weight, torch.randint(0, k, (n,), **options)
     y = torch.empty(n, k, dtype=dtype, device=device)
-    for part in y.split(1024):
+    for start in range(0, n, 1024):
+        part = y[start : start + 1024]
         part.copy_(torch.softmax(2 * torch.randn(part.shape, **options), -1))
     return x, weight, y
 

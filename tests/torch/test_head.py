@@ -76,8 +76,8 @@ def test_all_options(name, has_labels, generator):
         ("mean", "sum", "none"), (None, bias), (None, class_weight), (0.0, 0.1), (None, 1, 4)
     )
     for i, (reduction, linear_bias, w, smoothing, chunk_size) in enumerate(cases):
-        if not TEST_ALL and (i + has_labels) % 2:
-            continue  # every value of an option meets every value of another one
+        if not TEST_ALL and (i + CLASS_LOSSES.index(name)) % 5:
+            continue  # the losses together see all of them
         compare(
             name, x, weight, labels if has_labels else y, reduction=reduction,
             linear_bias=linear_bias, weight=w, label_smoothing=smoothing, chunk_size=chunk_size,
@@ -288,7 +288,7 @@ def test_autocast(reduction, generator):
 
 def test_gradcheck(generator):
     x, weight, bias, labels, y = draw(generator, shape=(3,))
-    for target, reduction in itertools.product((labels, y), ("mean", "none")):
+    for target, reduction in ((labels, "mean"), (y, "none")):
 
         def loss(x, weight, bias, target=target, reduction=reduction):
             return F.linear_fitzpatrick_logistic_loss(

@@ -32,7 +32,9 @@ def test_digits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["entmax15"], ["fitzpatrick_logistic", "--tightness", "0.5"]], ids=str
+    "options",
+    [["entmax15", "--all-scores"], ["fitzpatrick_logistic", "--tightness", "0.5"]],
+    ids=str,
 )
 def test_language_model_head(options):
     losses = run("torch_lm_head.py", "--size", "tiny", "--steps", "40", "--loss", *options)
