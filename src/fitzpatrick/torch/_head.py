@@ -240,20 +240,9 @@ def _walk(
 
     step = rows_of_chunk(rows.n, width, layer.weight, call)
     starts = range(0, rows.n, step or 1)
+    sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
     values = x.new_empty(rows.n, dtype=working)
-    by_x = by_weight = by_bias = None
-    if wanted[0]:
-        by_x = torch.empty_like(layer.x, memory_format=torch.contiguous_format)
-        if rows.kept is not None:
-            by_x.zero_()
-    if wanted[1]:
-        by_weight = w.new_empty(w.shape, dtype=_accumulation_dtype(layer, call, len(starts)))
-        if not starts:
-            by_weight.zero_()
-    if wanted[2]:
-        by_bias = w.new_zeros(width, dtype=working)
-
     for start in starts:
         now = slice(start, min(start + step, rows.n))
         some = x[now] if rows.kept is None else x.index_select(0, rows.kept[now])
@@ -274,23 +263,59 @@ def _walk(
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
+        sums.add(gradient, some, now)
+    return _reduce(values, rows, len(layer.x), call), sums.gradients()
+
+
+class _Sums:
+    """The gradients of a layer, chunk by chunk, as far as they are wanted."""
+
+    def __init__(
+        self,
+        layer: Layer,
+        w: Tensor,
+        kept: Tensor | None,
+        wanted: tuple[bool, bool, bool],
+        dtype: torch.dtype,
+    ) -> None:
+        self._layer, self._w, self._kept = layer, w, kept
+        self._by_x = self._by_weight = self._by_bias = None
+        if wanted[0]:
+            self._by_x = torch.empty_like(layer.x, memory_format=torch.contiguous_format)
+            if kept is not None:
+                self._by_x.zero_()
+        if wanted[1]:
+            self._by_weight = w.new_empty(w.shape, dtype=dtype)
+        if wanted[2]:
+            self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
+        self._is_empty = True
+
+    def add(self, gradient: Tensor, x: Tensor, now: slice) -> None:
+        """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
+        w, by_x = self._w, self._by_x
         if by_x is not None:
-            if rows.kept is not None:
-                by_x.index_copy_(0, rows.kept[now], (gradient @ w).to(by_x.dtype))
-            elif by_x.dtype == dtype:
+            if self._kept is not None:
+                by_x.index_copy_(0, self._kept[now], (gradient @ w).to(by_x.dtype))
+            elif by_x.dtype == w.dtype:
                 torch.mm(gradient, w, out=by_x[now])
             else:
                 by_x[now] = gradient @ w
-        if by_weight is not None:
-            _accumulate(by_weight, gradient, some, beta=int(start > 0))
-        if by_bias is not None:
-            by_bias += gradient.sum(0, dtype=working)
+        if self._by_weight is not None:
+            _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
+        if self._by_bias is not None:
+            self._by_bias += gradient.sum(0, dtype=self._by_bias.dtype)
+        self._is_empty = False
 
-    if by_weight is not None:
-        by_weight = by_weight[:k].to(layer.weight.dtype)
-    if by_bias is not None and layer.bias is not None:
-        by_bias = by_bias[:k].to(layer.bias.dtype)
-    return _reduce(values, rows, len(layer.x), call), (by_x, by_weight, by_bias)
+    def gradients(self) -> Gradients:
+        """Those of x, weight and bias, without padded classes."""
+        k, by_weight, by_bias = len(self._layer.weight), self._by_weight, self._by_bias
+        if by_weight is not None:
+            if self._is_empty:
+                by_weight.zero_()
+            by_weight = by_weight[:k].to(self._layer.weight.dtype)
+        if by_bias is not None and self._layer.bias is not None:
+            by_bias = by_bias[:k].to(self._layer.bias.dtype)
+        return self._by_x, by_weight, by_bias
 
 
 def _labels_or_rows(y: Target) -> Tensor:
@@ -302,7 +327,8 @@ def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dt
     if call.accumulate_dtype is not None:
         return call.accumulate_dtype
     most = MAX_ROUNDINGS.get(layer.weight.device.type, 1)
-    return torch.float32 if own.itemsize == 2 and n_chunks > most else own
+    is_rounded_often = n_chunks > most or own != call.dtype
+    return torch.float32 if own.itemsize == 2 and is_rounded_often else own
 
 
 def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:
