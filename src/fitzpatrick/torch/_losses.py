@@ -17,12 +17,14 @@ from torch import Tensor
 
 from .._validation import as_tightness, check_order
 from ..engines.triton.scale import Scale, working_dtype
-from ..engines.triton.targets import Target, smooth
+from ..engines.triton.targets import Target
 from ..regularizers import Regularizer, Tsallis
 from ._arguments import (
     as_class_index,
     check_alphas,
+    check_class_weight,
     check_labels,
+    check_nothing_ignored,
     check_options,
     check_rows,
     check_scores,
@@ -41,6 +43,7 @@ from ._autograd import LossCall, few_labels, link_rows, loss_rows, training_entr
 from ._engine import choose_engine, engine_module, entmax_alpha
 from ._entmax import EntmaxCall, entmax_rows
 from ._handles import handle_of, regularizer_of
+from ._targets import divisor_of, weigh_labels, weigh_proportions
 
 __all__ = [
     "class_loss",
@@ -121,11 +124,6 @@ def _reduce(
     return out if out.dtype == dtype else out.to(dtype)
 
 
-def _divisor(n: int, reduction: str) -> int:
-    """What divides each of n rows that count the same."""
-    return n if reduction == "mean" and n else 1
-
-
 def class_loss(
     omega: str,
     tightness: float,
@@ -154,7 +152,7 @@ def class_loss(
         raise ValueError(f"input must have at least one class, got shape {tuple(input.shape)}")
     look = looks_at_values(validate, input)
     if weight is not None:
-        _check_class_weight(weight, input, k, look and label_smoothing > 0)
+        check_class_weight(weight, input, k, look and label_smoothing > 0)
     has_labels = not target.is_floating_point() and label_smoothing == 0
     call = _call(omega, tightness, engine, input, ignore_index, has_labels=has_labels)
     shape = _without(input.shape, axis)
@@ -164,15 +162,12 @@ def class_loss(
     scale: Scale
     if target.is_floating_point():
         _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
-        if ignore_index >= 0:
-            raise ValueError(
-                f"ignore_index={ignore_index} is a class index and the target holds proportions, "
-                "which have none; a weight of 0 leaves a class out"
-            )
+        check_nothing_ignored(ignore_index)
         y = rows_along(target, axis)
         if look:
             check_rows(y, regularizer_of(omega).domain)
-        y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
+        divisor = divisor_of(theta.shape[0], reduction)
+        y, scale = weigh_proportions(y, weight, label_smoothing, divisor, working_dtype(theta))
     else:
         if target.shape != shape:
             one_hot = "; one-hot rows are proportions: convert them with .float()"
@@ -188,8 +183,8 @@ def class_loss(
         if weight is None and label_smoothing == 0:
             y, scale = labels, None if reduction == "mean" else 1
         else:
-            y, scale, nan_of_no_rows = _weighted(
-                theta, labels, weight, ignore_index, reduction, label_smoothing
+            y, scale, nan_of_no_rows = weigh_labels(
+                labels, k, weight, ignore_index, reduction, label_smoothing, working_dtype(theta)
             )
     out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
     return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
@@ -220,62 +215,6 @@ def _few_labels(
     return few_labels(input, target, call, reduction == "mean")
 
 
-def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
-    check_weight(weight, input, "weight")
-    if tuple(weight.shape) != (k,):
-        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
-    if look and bool((weight < 0).any()):
-        raise ValueError(
-            "weight must not be negative with label_smoothing, where it changes the target, "
-            f"got {float(weight.min())}"
-        )
-
-
-def _proportions(
-    theta: Tensor, y: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
-) -> tuple[Tensor, Scale]:
-    """Smoothed proportions; a row weighs ⟨weight, y⟩ and the mean is over rows."""
-    dtype = working_dtype(theta)
-    if label_smoothing > 0:
-        y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / y.shape[-1]
-    divisor = _divisor(theta.shape[0], reduction)
-    if weight is None:
-        return y, divisor
-    # not a matrix product, which autocast would compute in half precision
-    return y, (y.to(dtype) * weight.to(dtype)).sum(-1) / divisor
-
-
-def _weighted(
-    theta: Tensor,
-    labels: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> tuple[Target, Tensor, Tensor | None]:
-    """Labels, or their smoothed distribution, and their scale; the mean is over total weight.
-
-    The last result is to be added to the loss: NaN where the mean is over nothing, else zero. As a
-    factor it would reach the gradient, which is zero there, as in PyTorch.
-    """
-    k = theta.shape[1]
-    dtype = working_dtype(theta)
-    counts = labels != ignore_index
-    inside = counts & (labels >= 0) & (labels < k)
-    index = labels.masked_fill(~inside, 0)
-    weights = torch.ones_like(labels, dtype=dtype) if weight is None else weight.to(dtype)[index]
-    total = weights.masked_fill(~counts, 0.0).sum()
-    y: Target = labels
-    if label_smoothing > 0:
-        y, weights = smooth(index, k, weight, label_smoothing, dtype)
-        weights = weights.masked_fill(~inside, torch.nan)
-    if reduction != "mean":
-        return y, weights.masked_fill(~counts, 0.0), None
-    nan_of_no_rows = total / total - 1
-    scale = (weights / total + nan_of_no_rows).masked_fill(~counts, 0.0)
-    return y, scale, nan_of_no_rows.detach()
-
-
 def entry_loss(
     omega: str,
     tightness: float,
@@ -304,7 +243,7 @@ def entry_loss(
     pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
 
     def by_rows(theta: Tensor) -> Tensor:
-        rows = _entry_rows(theta, target, weight, pos_weight, _divisor(theta.numel(), reduction))
+        rows = _entry_rows(theta, target, weight, pos_weight, divisor_of(theta.numel(), reduction))
         return _reduce(rows, call, reduction, input.shape, output_dtype(input))
 
     if call.engine == "triton" and input.numel():
@@ -363,7 +302,7 @@ def row_loss(
     y = rows_along(target.to(working_dtype(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, regularizer_of(omega).domain)
-    rows = theta, y, _divisor(theta.shape[0], reduction)
+    rows = theta, y, divisor_of(theta.shape[0], reduction)
     return _reduce(rows, call, reduction, _without(input.shape, axis), output_dtype(input))
 
 
