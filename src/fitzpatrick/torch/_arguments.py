@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from typing import SupportsIndex
 
 import torch
@@ -26,6 +27,7 @@ __all__ = [
     "columns_along",
     "expand_mask",
     "expand_to",
+    "is_dtensor",
     "is_plain",
     "looks_at_values",
     "output_dtype",
@@ -176,6 +178,12 @@ def is_plain(*tensors: Tensor) -> bool:
         and torch._C._get_tracing_state() is None
         and forward_ad._current_level < 0
     )
+
+
+def is_dtensor(x: Tensor) -> bool:
+    """Whether ``x`` is spread over a device mesh; never imports PyTorch's module for that."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(x, module.DTensor)
 
 
 def check_one_forward_level() -> None:

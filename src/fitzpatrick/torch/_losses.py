@@ -139,8 +139,16 @@ def class_loss(
     dim: int | None = None,
     engine: str | None = None,
     validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
+    if process_group is not None or is_dtensor(input):
+        from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
+
+        options = {"weight": weight, "ignore_index": ignore_index, "reduction": reduction}
+        options |= {"label_smoothing": label_smoothing, "dim": dim}
+        options |= {"engine": engine, "validate": validate}
+        return sharded_class_loss(omega, tightness, input, target, process_group, **options)
     is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
     if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)

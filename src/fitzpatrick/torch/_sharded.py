@@ -1,0 +1,360 @@
+"""Losses whose classes are spread over the processes of a ``torch.distributed`` group.
+
+Each process has the scores of some classes, next to one another and in the order of the ranks. What
+a loss needs of whole rows, sums and a maximum, is reduced over the group: a few numbers a row,
+never the scores. The formulas are the core's, ``solve_shard`` of a regularizer.
+
+The loss is the same number on every rank, and a rank's gradient is that in its own scores. So the
+gradient of the loss that comes in is the same on all ranks, too, and is not summed over them.
+"""
+
+import zlib
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor
+from torch.autograd import Function
+from torch.distributed import ProcessGroup, ReduceOp
+
+from .._array import Array
+from ..engines import BoundLoss, HessianOperator
+from ..engines._bound import Out
+from ..engines.triton.scale import Scale, working_dtype
+from ..engines.triton.targets import Smoothed, Target
+from ..losses import Loss
+from ..regularizers._base import Shard
+from . import _reference as reference
+from ._autograd import LossCall
+from ._handles import loss_of, regularizer_of
+
+__all__ = [
+    "ClassShard",
+    "Description",
+    "check_group",
+    "check_proportions",
+    "describe",
+    "loss_of_shard",
+    "meet",
+    "value_and_gradient",
+]
+
+
+def check_group(group: ProcessGroup) -> None:
+    """Raise unless this process belongs to a group that can be used."""
+    if not distributed.is_initialized():
+        raise RuntimeError(
+            "process_group is given, but torch.distributed is not initialized; call "
+            "torch.distributed.init_process_group() first, on every rank"
+        )
+    if group is distributed.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError(
+            f"rank {distributed.get_rank()} is not a member of process_group; call the loss on its "
+            "members alone, or make the group with this rank among them"
+        )
+    if not isinstance(group, ProcessGroup):
+        raise TypeError(
+            "process_group must be a torch.distributed.ProcessGroup, got "
+            f"{type(group).__name__}; a device mesh has one, mesh.get_group()"
+        )
+
+
+def _fail(error: RuntimeError) -> NoReturn:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    raise RuntimeError(
+        "the processes of process_group lost one another: one of them has ended, raised an error, "
+        f"or did not call the loss within the group's timeout; see their output ({reason})"
+    ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShard(Shard):
+    """The classes of this process.
+
+    Attributes:
+        group: the processes that share the classes.
+        n_classes: how many all of them have; a tensor, as ``offset``, where nobody has looked.
+    """
+
+    group: ProcessGroup
+    position: int
+    offset: Tensor | int
+    n_classes: Tensor | int
+
+    def sum(self, numbers: Array) -> Tensor:
+        return self.reduce(numbers, ReduceOp.SUM)
+
+    def max(self, numbers: Array) -> Tensor:
+        # what a maximum does with NaN is up to the backend
+        return self.reduce(torch.where(torch.isnan(numbers), torch.inf, numbers), ReduceOp.MAX)
+
+    def reduce(self, numbers: Tensor, operation: Any) -> Tensor:
+        """All of the group's numbers put together, the same on every rank."""
+        out = numbers.contiguous()
+        out = out.clone() if out is numbers else out
+        if out.numel():
+            try:
+                distributed.all_reduce(out, operation, group=self.group)
+            except RuntimeError as error:
+                _fail(error)
+        return out
+
+    def own_part(self, vector: Tensor, size: int) -> Tensor:
+        """The entries of a vector over all classes that belong to this process's."""
+        return vector[self.offset + torch.arange(size, device=vector.device)]
+
+    def rows(self, smoothed: Smoothed, size: int) -> Tensor:
+        """Smoothed labels as the target's entries at these classes, shape (n, size)."""
+        base = smoothed.base
+        if base.shape[0] > 1:
+            base = self.own_part(base, size)
+        even = (base * smoothed.share[:, None]).expand(-1, size)
+        places = torch.arange(size, device=even.device)
+        is_label = places == (smoothed.labels - self.offset)[:, None]
+        return even + torch.where(is_label, smoothed.own[:, None], 0.0)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a process tells the others of its arguments, before anything else travels.
+
+    Attributes:
+        n_rows: how many rows it has.
+        n_classes: how many classes it has.
+        dtype: of the scores.
+        options: all else that must agree, as text.
+        checksum: of the class indices; 0 for proportions.
+        is_wrong: whether its own arguments are wrong.
+    """
+
+    n_rows: int = 0
+    n_classes: int = 0
+    dtype: torch.dtype | None = None
+    options: str = ""
+    checksum: int = 0
+    is_wrong: bool = False
+
+    def numbers(self) -> list[int]:
+        """All of it, in the order of :data:`_AGREED`, and the number of classes at the end."""
+        texts = [zlib.crc32(text.encode()) for text in (str(self.dtype), self.options)]
+        return [int(self.is_wrong), self.n_rows, *texts, self.checksum, self.n_classes]
+
+
+# What must be the same on all ranks, in the order of Description.numbers.
+_AGREED = {
+    1: "the number of rows",
+    2: "the dtype of the scores",
+    3: "the loss, its options or the kind of the target",
+    4: "the class indices",
+}
+
+
+def _checksum(labels: Tensor) -> int:
+    """A number that other labels, or another order of them, are unlikely to have."""
+    places = torch.arange(1, labels.numel() + 1, device=labels.device)
+    return int((labels.reshape(-1) * (places * 2654435761 % 4294967291)).sum())
+
+
+def describe(
+    theta: Tensor, target: Tensor, call: LossCall, reduction: str, label_smoothing: float
+) -> Description:
+    """The description of arguments that this process finds nothing wrong with."""
+    is_labels = not target.is_floating_point()
+    options = f"{regularizer_of(call.omega)!r} {call.tightness!r} {call.ignore_index} {reduction} "
+    return Description(
+        n_rows=theta.shape[0],
+        n_classes=theta.shape[1],
+        dtype=theta.dtype,
+        options=options + f"{float(label_smoothing)!r} {is_labels}",
+        checksum=_checksum(target) if is_labels else 0,
+    )
+
+
+def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: bool) -> ClassShard:
+    """Find this process's place among the classes, from one small gathering of all ranks.
+
+    Where values are looked at, raise on every rank if the arguments of one are wrong, or if they do
+    not agree. Elsewhere the answer stays on the device, and nobody waits for it.
+    """
+    rank = distributed.get_rank(group)
+    numbers = torch.tensor(own.numbers(), dtype=torch.int64, device=device)
+    gathered = numbers.new_empty((distributed.get_world_size(group), len(numbers)))
+    try:
+        distributed.all_gather_into_tensor(gathered, numbers, group=group)
+    except RuntimeError as error:
+        _fail(error)
+    if not look:
+        sizes = gathered[:, -1]
+        return ClassShard(group, rank, sizes[:rank].sum(), sizes.sum())
+    rows = gathered.tolist()
+    wrong = [i for i, row in enumerate(rows) if row[0]]
+    if wrong and not own.is_wrong:
+        raise ValueError(
+            f"the arguments of rank {wrong[0]} of process_group are wrong; see its own error"
+        )
+    for place, what in _AGREED.items():
+        found = {row[place]: i for i, row in reversed(list(enumerate(rows)))}
+        if len(found) > 1 and not wrong:
+            (one, first), (other, second) = sorted(found.items(), key=lambda item: item[1])[:2]
+            numbers_found = f" ({one} and {other})" if place == 1 else ""
+            raise ValueError(
+                f"ranks {first} and {second} of process_group differ in {what}{numbers_found}; all "
+                "ranks must pass the same rows and options, each with the scores of its own classes"
+            )
+    sizes = [row[-1] for row in rows]
+    return ClassShard(group, rank, sum(sizes[:rank]), sum(sizes))
+
+
+def check_proportions(y: Tensor, shard: ClassShard, tolerance: float) -> None:
+    """Raise on every rank with the first row whose proportions do not add up over all of them."""
+    y = y.to(working_dtype(y))
+    is_negative = (~(y >= 0)).any(-1)
+    own = torch.stack([y.sum(-1), is_negative.to(y.dtype)], dim=-1)
+    total, negative = shard.sum(own).unbind(-1)
+    outside = (negative > 0) | ~((total - 1).abs() <= tolerance)
+    if not bool(outside.any()):
+        return
+    row = int(outside.nonzero()[0])
+    reason = (
+        "has an entry that is negative or NaN, but proportions are non-negative"
+        if negative[row] > 0
+        else f"sums to {float(total[row]):.10g} over all ranks, not 1; divide it by its sum"
+    )
+    raise ValueError(f"target row {row} {reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedLoss(BoundLoss):
+    """A loss at the targets of this process's classes, or at labels that count all classes."""
+
+    loss: Loss
+    y: Tensor
+    shard: ClassShard
+
+    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
+        omega = self.loss.regularizer
+        solve = omega.solve_shard_labels if self.y.ndim == 1 else omega.solve_shard
+        return solve(self.y, theta, self.loss.tightness, self.shard)
+
+    def value(self, theta: Array) -> Array:
+        return self.value_and_gradient(theta)[0]
+
+    def y_star(self, theta: Array) -> NoReturn:
+        raise NotImplementedError("the maximizer of a sharded loss is its gradient plus the target")
+
+    def hessian_operator(self, theta: Array) -> HessianOperator:
+        _no_second_derivative()
+
+
+@reference.exact
+def value_and_gradient(
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    omega: str,
+    tightness: float,
+    ignore_index: int,
+    shard: ClassShard,
+    dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The scaled losses of the rows, (n,), and their gradients in this process's scores.
+
+    As an engine's, with a shard: θ holds its classes, of shape (n, k), labels count all classes,
+    and rows of targets have the entries of its classes. The gradient is in the dtype of θ, if not
+    in another one.
+    """
+    size = theta.shape[1]
+    if isinstance(target, Smoothed):
+        target = shard.rows(target, size)
+    wanted = theta.dtype if dtype is None else dtype
+    if size == 0:  # a masked class stands for none
+        theta = torch.nn.functional.pad(theta, (0, 1), value=-torch.inf)
+        if target.ndim == 2:
+            target = torch.nn.functional.pad(target, (0, 1))
+    scores = reference.widen(theta)
+    bound = reference.bind_tensors(
+        scores,
+        target,
+        scale,
+        ignore_index,
+        shard.n_classes,
+        lambda y: ShardedLoss(loss_of(omega, tightness), y, shard),
+    )
+    value, gradient = bound.value_and_gradient(wanted)
+    return value, gradient[:, :size]
+
+
+def _no_second_derivative() -> NoReturn:
+    raise NotImplementedError(
+        "with classes in several processes the losses are differentiated once; for second "
+        "derivatives gather the scores in one process"
+    )
+
+
+class _OnceDifferentiated(Function):
+    """The gradient itself, which raises when somebody differentiates it."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *_: Tensor) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(*_: Any) -> NoReturn:
+        _no_second_derivative()
+
+
+class _ShardedRows(Function):
+    """The losses of the rows, or their sum; the gradient comes with them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        theta: Tensor,
+        target: Target,
+        scale: Scale,
+        call: LossCall,
+        shard: ClassShard,
+        is_summed: bool,
+    ) -> Tensor:
+        # in float16 a gradient that waits for the loss scale would underflow
+        dtype = torch.float32 if theta.dtype == torch.float16 else theta.dtype
+        value, gradient = value_and_gradient(
+            theta, target, scale, call.omega, call.tightness, call.ignore_index, shard, dtype
+        )
+        ctx.save_for_backward(theta, gradient)
+        return value.sum() if is_summed else value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        theta, gradient = ctx.saved_tensors
+        factors = upstream[:, None] if upstream.ndim else upstream
+        rows = (gradient * factors).to(theta.dtype)
+        if torch.is_grad_enabled():
+            rows = _OnceDifferentiated.apply(rows, theta, upstream)  # type: ignore[no-untyped-call]
+        return rows, None, None, None, None, None
+
+
+def loss_of_shard(
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    call: LossCall,
+    shard: ClassShard,
+    *,
+    is_summed: bool,
+) -> Tensor:
+    """scale · L(y, θ) of each row, shape (n,), or their sum; differentiable once in θ.
+
+    And in a scale that is a tensor, as the core's losses are.
+    """
+    weight = scale if isinstance(scale, Tensor) and scale.requires_grad else None
+    if weight is not None and torch.is_grad_enabled():
+        arguments = theta, target, 1, call, shard, False
+        rows: Tensor = _ShardedRows.apply(*arguments)  # type: ignore[no-untyped-call]
+        weighted = torch.where(weight == 0, 0.0, rows) * weight
+        return weighted.sum() if is_summed else weighted
+    out: Tensor = _ShardedRows.apply(  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
+        theta, target, scale, call, shard, is_summed
+    )
+    return out
