@@ -37,6 +37,7 @@ __all__ = [
     "scale_rows_",
     "value",
     "value_and_gradient",
+    "value_and_gradient_",
     "widen",
 ]
 
@@ -229,6 +230,10 @@ def value_and_gradient(
     """Both, for the price of one solution."""
     loss = _bind(theta, target, scale, omega, tightness, ignore_index)
     return loss.value_and_gradient(theta.dtype)
+
+
+# an engine may write the gradients over the scores here; this one does not
+value_and_gradient_ = value_and_gradient
 
 
 @exact
