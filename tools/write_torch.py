@@ -115,6 +115,12 @@ validate: bool | None = None
     whether to look at the targets' values: labels in range, proportions that sum to one. None looks
     on the CPU alone, since a GPU would have to wait. What is not looked at is not repaired: a label
     out of range makes its row NaN.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has the scores of some of them, next to one another, in
+    the order of the ranks. Class indices and ``weight`` are of all classes and the same on every
+    rank, proportions are those of the rank's classes. All ranks get the same loss, differentiable
+    once, and each the gradient in its own scores. A ``DTensor`` that is sharded along the classes
+    needs no group.
 """),
 )
 ENTRIES = Kind(
@@ -485,6 +491,7 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -493,6 +500,9 @@ from ._activations import (
 {activations})
 from ._handles import handle_of
 from ._losses import {functions}
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]
@@ -559,9 +569,14 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]

@@ -19,6 +19,7 @@ from ._array import (
     may_stop_early,
     namespace,
     precision_bits,
+    row_max,
     row_sum,
 )
 

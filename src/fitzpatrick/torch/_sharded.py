@@ -60,12 +60,17 @@ def check_group(group: ProcessGroup) -> None:
         )
 
 
-def _fail(error: RuntimeError) -> NoReturn:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    raise RuntimeError(
-        "the processes of process_group lost one another: one of them has ended, raised an error, "
-        f"or did not call the loss within the group's timeout; see their output ({reason})"
-    ) from error
+def _all_reduce_(numbers: Tensor, operation: Any, group: ProcessGroup) -> None:
+    """Put the numbers of all ranks together, in place."""
+    try:
+        distributed.all_reduce(numbers, operation, group=group)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RuntimeError(
+            "the processes of process_group lost one another: one of them has ended, raised an "
+            "error, or did not call the loss within the group's timeout; see their output "
+            f"({reason})"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +96,9 @@ class ClassShard(Shard):
 
     def reduce(self, numbers: Tensor, operation: Any) -> Tensor:
         """All of the group's numbers put together, the same on every rank."""
-        out = numbers.contiguous()
-        out = out.clone() if out is numbers else out
+        out = numbers.clone(memory_format=torch.contiguous_format)
         if out.numel():
-            try:
-                distributed.all_reduce(out, operation, group=self.group)
-            except RuntimeError as error:
-                _fail(error)
+            _all_reduce_(out, operation, self.group)
         return out
 
     def own_part(self, vector: Tensor, size: int) -> Tensor:
@@ -178,18 +179,17 @@ def describe(
 
 
 def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: bool) -> ClassShard:
-    """Find this process's place among the classes, from one small gathering of all ranks.
+    """Find this process's place among the classes, from one small reduction over all ranks.
 
     Where values are looked at, raise on every rank if the arguments of one are wrong, or if they do
     not agree. Elsewhere the answer stays on the device, and nobody waits for it.
     """
     rank = distributed.get_rank(group)
-    numbers = torch.tensor(own.numbers(), dtype=torch.int64, device=device)
-    gathered = numbers.new_empty((distributed.get_world_size(group), len(numbers)))
-    try:
-        distributed.all_gather_into_tensor(gathered, numbers, group=group)
-    except RuntimeError as error:
-        _fail(error)
+    numbers = own.numbers()
+    table = [[0] * len(numbers) for _ in range(distributed.get_world_size(group))]
+    table[rank] = numbers
+    gathered = torch.tensor(table, dtype=torch.int64, device=device)
+    _all_reduce_(gathered, ReduceOp.SUM, group)
     if not look:
         sizes = gathered[:, -1]
         return ClassShard(group, rank, sizes[:rank].sum(), sizes.sum())

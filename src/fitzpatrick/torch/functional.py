@@ -24,6 +24,7 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -38,6 +39,9 @@ from ._activations import (
 )
 from ._handles import handle_of
 from ._losses import class_loss, entry_loss, link, loss_of_kind
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "budget",
@@ -78,6 +82,7 @@ def entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -94,13 +99,15 @@ def entmax15_loss(
         0.5266
     """
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -118,13 +125,15 @@ def fitzpatrick_entmax15_loss(
         0.249
     """
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -157,6 +166,11 @@ def fitzpatrick_logistic_loss(
         validate: whether to look at the targets' values: labels in range, proportions that sum to
             one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
             is not repaired: a label out of range makes its row NaN.
+        process_group: processes that share the classes: each has the scores of some of them, next
+            to one another, in the order of the ranks. Class indices and ``weight`` are of all
+            classes and the same on every rank, proportions are those of the rank's classes. All
+            ranks get the same loss, differentiable once, and each the gradient in its own scores. A
+            ``DTensor`` that is sharded along the classes needs no group.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -171,7 +185,8 @@ def fitzpatrick_logistic_loss(
         0.3908
     """
     return class_loss("logistic", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_poisson_loss(
@@ -268,6 +283,7 @@ def fitzpatrick_sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -285,7 +301,8 @@ def fitzpatrick_sparsemax_loss(
         0.1953
     """
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_squared_loss(
@@ -315,6 +332,7 @@ def logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -331,13 +349,15 @@ def logistic_loss(
         0.9441
     """
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def perceptron_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -354,7 +374,8 @@ def perceptron_loss(
         0.25
     """
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def poisson_loss(
@@ -427,6 +448,7 @@ def sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -443,7 +465,8 @@ def sparsemax_loss(
         0.3906
     """
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def squared_loss(

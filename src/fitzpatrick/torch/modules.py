@@ -18,9 +18,14 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "Entmax15Loss",
@@ -54,6 +59,7 @@ class NamedClassLoss(NamedLoss):
     dim: int | None
     engine: str | None
     validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class NamedEntryLoss(NamedLoss):
@@ -82,10 +88,11 @@ class Entmax15Loss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("entmax15", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -112,10 +119,11 @@ class FitzpatrickEntmax15Loss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_entmax15", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -143,10 +151,11 @@ class FitzpatrickLogisticLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_logistic", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -267,10 +276,11 @@ class FitzpatrickSparsemaxLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_sparsemax", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -326,10 +336,11 @@ class LogisticLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("logistic", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -355,11 +366,11 @@ class PerceptronLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("perceptron", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -475,10 +486,11 @@ class SparsemaxLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("sparsemax", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
