@@ -8,6 +8,7 @@ The loss is the same number on every rank, and a rank's gradient is that in its 
 gradient of the loss that comes in is the same on all ranks, too, and is not summed over them.
 """
 
+import dataclasses
 import zlib
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -37,7 +38,6 @@ __all__ = [
     "describe",
     "loss_of_shard",
     "meet",
-    "value_and_gradient",
 ]
 
 
@@ -114,6 +114,52 @@ class ClassShard(Shard):
         places = torch.arange(size, device=even.device)
         is_label = places == (smoothed.labels - self.offset)[:, None]
         return even + torch.where(is_label, smoothed.own[:, None], 0.0)
+
+    def weigh_proportions(
+        self,
+        y: Tensor,
+        weight: Tensor | None,
+        label_smoothing: float,
+        divisor: int,
+        dtype: torch.dtype,
+    ) -> tuple[Tensor, Scale]:
+        """Smoothed proportions of these classes; a row weighs ⟨weight, y⟩ over all classes."""
+        if label_smoothing > 0:
+            y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / self.n_classes
+        if weight is None:
+            return y, divisor
+        if weight.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError(
+                "with classes in several processes the weight of proportions is not "
+                "differentiated; pass weight.detach()"
+            )
+        own = (y.to(dtype) * self.own_part(weight.to(dtype), y.shape[1])).sum(-1, keepdim=True)
+        return y, self.sum(own)[:, 0] / divisor
+
+    def value_and_gradient(
+        self, theta: Tensor, target: Target, scale: Scale, call: LossCall, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """The scaled losses of the rows, (n,), and their gradients in these scores, in a dtype.
+
+        As an engine's: θ has shape (n, k) with the k classes of this process, labels count all
+        classes, and rows of targets have the entries of these classes.
+        """
+        size = theta.shape[1]
+        if isinstance(target, Smoothed):
+            target = self.rows(target, size)
+        if size == 0:
+            return self._without_classes(theta, target, scale, call, dtype)
+        return _value_and_gradient(theta, target, scale, call, dtype, self)
+
+    def _without_classes(
+        self, theta: Tensor, target: Tensor, scale: Scale, call: LossCall, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """The same where this process has no classes: a masked one, beyond all, stands for them."""
+        masked = theta.new_full((theta.shape[0], 1), -torch.inf)
+        y = target if target.ndim == 1 else target.new_zeros(masked.shape)
+        beyond = dataclasses.replace(self, offset=self.n_classes)
+        value, _ = _value_and_gradient(masked, y, scale, call, dtype, beyond)
+        return value, theta.new_empty(theta.shape, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -254,41 +300,23 @@ class ShardedLoss(BoundLoss):
 
 
 @reference.exact
-def value_and_gradient(
+def _value_and_gradient(
     theta: Tensor,
-    target: Target,
+    target: Tensor,
     scale: Scale,
-    omega: str,
-    tightness: float,
-    ignore_index: int,
+    call: LossCall,
+    dtype: torch.dtype,
     shard: ClassShard,
-    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The scaled losses of the rows, (n,), and their gradients in this process's scores.
-
-    As an engine's, with a shard: θ holds its classes, of shape (n, k), labels count all classes,
-    and rows of targets have the entries of its classes. The gradient is in the dtype of θ, if not
-    in another one.
-    """
-    size = theta.shape[1]
-    if isinstance(target, Smoothed):
-        target = shard.rows(target, size)
-    wanted = theta.dtype if dtype is None else dtype
-    if size == 0:  # a masked class stands for none
-        theta = torch.nn.functional.pad(theta, (0, 1), value=-torch.inf)
-        if target.ndim == 2:
-            target = torch.nn.functional.pad(target, (0, 1))
-    scores = reference.widen(theta)
     bound = reference.bind_tensors(
-        scores,
+        reference.widen(theta),
         target,
         scale,
-        ignore_index,
+        call.ignore_index,
         shard.n_classes,
-        lambda y: ShardedLoss(loss_of(omega, tightness), y, shard),
+        lambda y: ShardedLoss(loss_of(call.omega, call.tightness), y, shard),
     )
-    value, gradient = bound.value_and_gradient(wanted)
-    return value, gradient[:, :size]
+    return bound.value_and_gradient(dtype)
 
 
 def _no_second_derivative() -> NoReturn:
@@ -325,9 +353,7 @@ class _ShardedRows(Function):
     ) -> Tensor:
         # in float16 a gradient that waits for the loss scale would underflow
         dtype = torch.float32 if theta.dtype == torch.float16 else theta.dtype
-        value, gradient = value_and_gradient(
-            theta, target, scale, call.omega, call.tightness, call.ignore_index, shard, dtype
-        )
+        value, gradient = shard.value_and_gradient(theta, target, scale, call, dtype)
         ctx.save_for_backward(theta, gradient)
         return value.sum() if is_summed else value
 

@@ -42,7 +42,7 @@ from ._sharded import (
 )
 from ._targets import divisor_of, weigh_labels
 
-__all__ = ["sharded_class_loss", "weigh_shard_proportions"]
+__all__ = ["sharded_class_loss"]
 
 
 class _Options(NamedTuple):
@@ -145,7 +145,7 @@ def _prepare(
             check_proportions(y, shard, membership_tolerance(y))
         divisor = divisor_of(theta.shape[0], given.reduction)
         smoothing = given.label_smoothing
-        return *weigh_shard_proportions(y, weight, smoothing, divisor, dtype, shard), None
+        return *shard.weigh_proportions(y, weight, smoothing, divisor, dtype), None
     labels = target.long()
     if look:
         check_labels(labels, int(shard.n_classes), call.ignore_index)
@@ -161,28 +161,6 @@ def _prepare(
         given.label_smoothing,
         dtype,
     )
-
-
-def weigh_shard_proportions(
-    y: Tensor,
-    weight: Tensor | None,
-    label_smoothing: float,
-    divisor: int,
-    dtype: torch.dtype,
-    shard: ClassShard,
-) -> tuple[Tensor, Scale]:
-    """Smoothed proportions of this process's classes; a row weighs ⟨weight, y⟩ over all of them."""
-    if label_smoothing > 0:
-        y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / shard.n_classes
-    if weight is None:
-        return y, divisor
-    if weight.requires_grad and torch.is_grad_enabled():
-        raise NotImplementedError(
-            "with classes in several processes the weight of proportions is not differentiated; "
-            "pass weight.detach()"
-        )
-    own = (y.to(dtype) * shard.own_part(weight.to(dtype), y.shape[1])).sum(-1, keepdim=True)
-    return y, shard.sum(own)[:, 0] / divisor
 
 
 def _dtensor_loss(
