@@ -21,6 +21,7 @@ __all__ = [
     "check_class_weight",
     "check_labels",
     "check_layer",
+    "check_no_transform",
     "check_nothing_ignored",
     "check_one_forward_level",
     "check_options",
@@ -167,17 +168,13 @@ def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
     return size
 
 
-def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype | None = None) -> None:
-    """Raise unless a gradient of the dtype ``own`` may be summed in another one, or in its own."""
-    if dtype is None or dtype == own:
-        return
-    if dtype not in (torch.float32, *((_FLOATS) if own is None else ())):
+def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
+    """Raise unless a gradient of the dtype ``own`` keeps its digits when summed in ``dtype``."""
+    wider = (own, torch.float32) if own != torch.float64 else (own,)
+    if dtype is not None and dtype not in wider:
         raise ValueError(
-            f"accumulate_dtype must be torch.float32, the weight's dtype or None, got {dtype}"
-        )
-    if own == torch.float64:
-        raise ValueError(
-            "accumulate_dtype=torch.float32 would round a linear_weight in torch.float64; leave it out"
+            f"accumulate_dtype must be {' or '.join(map(str, dict.fromkeys(wider)))} for a "
+            f"linear_weight in {own}, or None, got {dtype}"
         )
 
 
@@ -283,6 +280,16 @@ def check_one_forward_level() -> None:
         raise NotImplementedError(
             "the losses and links do not support forward mode inside of forward mode; "
             "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
+
+
+def check_no_transform() -> None:
+    """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        raise NotImplementedError(
+            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
+            "torch.func or in forward mode; there, use the loss of "
+            "torch.nn.functional.linear(input, linear_weight, linear_bias)"
         )
 
 

@@ -26,7 +26,7 @@ from torch.library import custom_op
 
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
-from ._arguments import is_plain
+from ._arguments import check_no_transform, is_plain
 from ._engine import engine_module
 from ._operators import as_operator_arguments
 from ._targets import divisor_of, weigh_labels, weigh_proportions
@@ -129,9 +129,7 @@ def _label_rows(
     return _Rows(kept, len(labels), chunk, nan_of_no_rows)
 
 
-def _proportion_rows(
-    y: Tensor, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
-) -> _Rows:
+def _proportion_rows(y: Tensor, weight: Tensor | None, call: HeadCall, dtype: torch.dtype) -> _Rows:
     n = len(y)
     divisor = divisor_of(n, call.reduction)
 
@@ -486,6 +484,7 @@ def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCal
     parts = [part for part in layer if part is not None]
     needs_grad = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
     others = [target] if weight is None else [target, weight]
+    check_no_transform()
     if torch.compiler.is_compiling() or not is_plain(*parts, *others):
         wanted = [
             needs_grad and _is_fused(call) and part is not None and part.requires_grad
@@ -493,7 +492,9 @@ def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCal
         ]
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        return linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)[0]
+        computed = linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)
+        loss: Tensor = computed[0]
+        return loss
     if needs_grad:
         return _apply(_Head, *layer, target, weight, call)
     return _solve(layer, target, weight, call, (False, False, False))[0]

@@ -62,13 +62,25 @@ def linear_class_loss(
             )
     n = math.prod(shape)
     if target.is_floating_point():
-        _check_shape(target, (*shape, k), input, "proportions", "class indices: .long()")
+        _check_shape(
+            target,
+            (*shape, k),
+            input,
+            "proportions",
+            "class indices are integers: convert them with .long()",
+        )
         check_nothing_ignored(ignore_index)
         rows = target.reshape(n, k)
         if look:
             check_rows(rows, regularizer_of(omega).domain)
     else:
-        _check_shape(target, shape, input, "class indices", "proportions: .float()")
+        _check_shape(
+            target,
+            shape,
+            input,
+            "class indices",
+            "proportions are floats: convert them with .float()",
+        )
         rows = target.long().reshape(n)
         if look:
             check_labels(target.long(), k, ignore_index)
@@ -96,10 +108,10 @@ def linear_class_loss(
 
 
 def _check_shape(
-    target: Tensor, shape: tuple[int, ...], input: Tensor, content: str, other: str  # noqa: A002
+    target: Tensor, shape: tuple[int, ...], features: Tensor, content: str, other: str
 ) -> None:
     if target.shape != shape:
         raise ValueError(
             f"target holds {content}, which must have shape {tuple(shape)} to go with input of "
-            f"shape {tuple(input.shape)}, got {tuple(target.shape)}; for {other}"
+            f"shape {tuple(features.shape)}, got {tuple(target.shape)}; {other}"
         )

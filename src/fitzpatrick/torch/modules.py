@@ -20,9 +20,10 @@ Example:
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
-from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLinearLoss, NamedLoss
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -38,6 +39,13 @@ __all__ = [
     "FitzpatrickSparseSigmoidLoss",
     "FitzpatrickSparsemaxLoss",
     "FitzpatrickSquaredLoss",
+    "LinearEntmax15Loss",
+    "LinearFitzpatrickEntmax15Loss",
+    "LinearFitzpatrickLogisticLoss",
+    "LinearFitzpatrickSparsemaxLoss",
+    "LinearLogisticLoss",
+    "LinearPerceptronLoss",
+    "LinearSparsemaxLoss",
     "LogisticLoss",
     "LossModule",
     "PerceptronLoss",
@@ -67,6 +75,19 @@ class NamedEntryLoss(NamedLoss):
 
     weight: Tensor | None
     reduction: str
+    engine: str | None
+    validate: bool | None
+
+
+class NamedLinearClassLoss(NamedLinearLoss):
+    """A module of a loss at class indices or proportions, of a linear layer."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+    chunk_size: int | None
+    accumulate_dtype: torch.dtype | None
     engine: str | None
     validate: bool | None
 
@@ -519,6 +540,255 @@ class SquaredLoss(NamedEntryLoss):
     ) -> None:
         super().__init__("squared", weight=weight, reduction=reduction, engine=engine,
                          validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearEntmax15Loss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_entmax15_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearEntmax15Loss
+        >>> head = LinearEntmax15Loss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("entmax15", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickEntmax15Loss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_entmax15_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickEntmax15Loss
+        >>> head = LinearFitzpatrickEntmax15Loss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("fitzpatrick_entmax15", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickLogisticLoss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickLogisticLoss
+        >>> head = LinearFitzpatrickLogisticLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("fitzpatrick_logistic", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickSparsemaxLoss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_sparsemax_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickSparsemaxLoss
+        >>> head = LinearFitzpatrickSparsemaxLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("fitzpatrick_sparsemax", in_features, num_classes, bias=bias,
+                         device=device, dtype=dtype, weight=weight, ignore_index=ignore_index,
+                         reduction=reduction, label_smoothing=label_smoothing,
+                         chunk_size=chunk_size, accumulate_dtype=accumulate_dtype, engine=engine,
+                         validate=validate)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearLogisticLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearLogisticLoss
+        >>> head = LinearLogisticLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("logistic", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearPerceptronLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_perceptron_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearPerceptronLoss
+        >>> head = LinearPerceptronLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("perceptron", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearSparsemaxLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_sparsemax_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearSparsemaxLoss
+        >>> head = LinearSparsemaxLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__("sparsemax", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
