@@ -187,6 +187,9 @@ engine: str | None = None
     as in :func:`{name}_loss`.
 validate: bool | None = None
     whether to look at the targets' values, as in :func:`{name}_loss`.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has its rows of ``linear_weight`` and ``linear_bias``,
+    and all have the same ``input``, whose gradient is summed over them; see :func:`{name}_loss`.
 """)
 HEAD_ARGUMENTS = (
     ("input", "features, (…, h)."),

@@ -159,7 +159,10 @@ def class_loss(
         from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
 
         options = weight, ignore_index, reduction, label_smoothing, dim, engine, validate
-        return sharded_class_loss(omega, tightness, input, target, process_group, *options)
+        sharded: Tensor = sharded_class_loss(
+            omega, tightness, input, target, process_group, *options
+        )
+        return sharded
     is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
     if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)

@@ -10,6 +10,8 @@ gradient of the loss that comes in is the same on all ranks, too, and is not sum
 
 import dataclasses
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -26,29 +28,32 @@ from ..engines.triton.scale import Scale, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ..losses import Loss
 from ..regularizers._base import Shard
+from ..sets._base import membership_tolerance
 from . import _reference as reference
 from ._autograd import LossCall
-from ._handles import loss_of, regularizer_of
+from ._engine import check_engine
+from ._handles import loss_of
 
 __all__ = [
     "ClassShard",
     "Description",
     "check_group",
-    "check_proportions",
+    "check_no_kernels",
     "describe",
     "loss_of_shard",
     "meet",
+    "telling_others",
 ]
 
 
-def check_group(group: ProcessGroup) -> None:
+def check_group(group: object) -> None:
     """Raise unless this process belongs to a group that can be used."""
     if not distributed.is_initialized():
         raise RuntimeError(
             "process_group is given, but torch.distributed is not initialized; call "
             "torch.distributed.init_process_group() first, on every rank"
         )
-    if group is distributed.GroupMember.NON_GROUP_MEMBER:
+    if group == distributed.GroupMember.NON_GROUP_MEMBER:
         raise ValueError(
             f"rank {distributed.get_rank()} is not a member of process_group; call the loss on its "
             "members alone, or make the group with this rank among them"
@@ -57,6 +62,16 @@ def check_group(group: ProcessGroup) -> None:
         raise TypeError(
             "process_group must be a torch.distributed.ProcessGroup, got "
             f"{type(group).__name__}; a device mesh has one, mesh.get_group()"
+        )
+
+
+def check_no_kernels(engine: str | None) -> None:
+    """Raise where an engine is asked for that takes whole rows."""
+    check_engine(engine)
+    if engine == "triton":
+        raise ValueError(
+            'engine="triton" needs all classes in one process; with classes in several use '
+            'engine="reference", or None'
         )
 
 
@@ -87,6 +102,11 @@ class ClassShard(Shard):
     offset: Tensor | int
     n_classes: Tensor | int
 
+    @property
+    def n_shards(self) -> int:
+        """How many processes share the classes."""
+        return distributed.get_world_size(self.group)
+
     def sum(self, numbers: Array) -> Tensor:
         return self.reduce(numbers, ReduceOp.SUM)
 
@@ -114,6 +134,24 @@ class ClassShard(Shard):
         places = torch.arange(size, device=even.device)
         is_label = places == (smoothed.labels - self.offset)[:, None]
         return even + torch.where(is_label, smoothed.own[:, None], 0.0)
+
+    def check_proportions(self, y: Tensor) -> None:
+        """Raise on every rank with the first row whose proportions do not add up over all."""
+        tolerance = membership_tolerance(y)
+        y = y.to(working_dtype(y))
+        is_negative = (~(y >= 0)).any(-1)
+        own = torch.stack([y.sum(-1), is_negative.to(y.dtype)], dim=-1)
+        total, negative = self.sum(own).unbind(-1)
+        outside = (negative > 0) | ~((total - 1).abs() <= tolerance)
+        if not bool(outside.any()):
+            return
+        row = int(outside.nonzero()[0])
+        reason = (
+            "has an entry that is negative or NaN, but proportions are non-negative"
+            if negative[row] > 0
+            else f"sums to {float(total[row]):.10g} over all ranks, not 1; divide it by its sum"
+        )
+        raise ValueError(f"target row {row} {reason}")
 
     def weigh_proportions(
         self,
@@ -204,24 +242,28 @@ def _checksum(labels: Tensor) -> int:
 
 
 def describe(
-    theta: Tensor,
-    target: Tensor,
-    call: LossCall,
-    reduction: str,
-    label_smoothing: float,
-    *,
-    look: bool,
+    shape: tuple[int, ...], dtype: torch.dtype, target: Tensor, *options: object, look: bool
 ) -> Description:
-    """The description of arguments that this process finds nothing wrong with."""
+    """The description of scores (n, k), a target and options that nothing is wrong with."""
     is_labels = not target.is_floating_point()
-    options = f"{regularizer_of(call.omega)!r} {call.tightness!r} {call.ignore_index} {reduction} "
     return Description(
-        n_rows=theta.shape[0],
-        n_classes=theta.shape[1],
-        dtype=theta.dtype,
-        options=options + f"{float(label_smoothing)!r} {is_labels}",
+        n_rows=shape[0],
+        n_classes=shape[1],
+        dtype=dtype,
+        options=f"{options!r} {is_labels}",
         checksum=_checksum(target) if is_labels and look else 0,
     )
+
+
+@contextmanager
+def telling_others(group: ProcessGroup, device: torch.device, look: bool) -> Iterator[None]:
+    """Tell the other ranks where the arguments of this one are wrong, if values are looked at."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        if look:
+            meet(group, Description(is_wrong=True), device, look=True)
+        raise
 
 
 def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: bool) -> ClassShard:
@@ -237,8 +279,8 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
     gathered = torch.tensor(table, dtype=torch.int64, device=device)
     _all_reduce_(gathered, ReduceOp.SUM, group)
     if not look:
-        sizes = gathered[:, -1]
-        return ClassShard(group, rank, sizes[:rank].sum(), sizes.sum())
+        parts = gathered[:, -1]
+        return ClassShard(group, rank, parts[:rank].sum(), parts.sum())
     rows = gathered.tolist()
     wrong = [i for i, row in enumerate(rows) if row[0]]
     if wrong and not own.is_wrong:
@@ -256,24 +298,6 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
             )
     sizes = [row[-1] for row in rows]
     return ClassShard(group, rank, sum(sizes[:rank]), sum(sizes))
-
-
-def check_proportions(y: Tensor, shard: ClassShard, tolerance: float) -> None:
-    """Raise on every rank with the first row whose proportions do not add up over all of them."""
-    y = y.to(working_dtype(y))
-    is_negative = (~(y >= 0)).any(-1)
-    own = torch.stack([y.sum(-1), is_negative.to(y.dtype)], dim=-1)
-    total, negative = shard.sum(own).unbind(-1)
-    outside = (negative > 0) | ~((total - 1).abs() <= tolerance)
-    if not bool(outside.any()):
-        return
-    row = int(outside.nonzero()[0])
-    reason = (
-        "has an entry that is negative or NaN, but proportions are non-negative"
-        if negative[row] > 0
-        else f"sums to {float(total[row]):.10g} over all ranks, not 1; divide it by its sum"
-    )
-    raise ValueError(f"target row {row} {reason}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +354,8 @@ class _OnceDifferentiated(Function):
     """The gradient itself, which raises when somebody differentiates it."""
 
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *_: Tensor) -> Tensor:
+    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
+        del ctx, sources
         return gradient.view_as(gradient)
 
     @staticmethod

@@ -17,7 +17,6 @@ from torch.distributed.tensor.placement_types import Placement
 from .._validation import as_tightness
 from ..engines.triton.scale import Scale, working_dtype
 from ..engines.triton.targets import Target
-from ..sets._base import membership_tolerance
 from ._arguments import (
     as_class_index,
     check_class_weight,
@@ -29,16 +28,16 @@ from ._arguments import (
     rows_along,
 )
 from ._autograd import LossCall
-from ._engine import check_engine
+from ._handles import regularizer_of
 from ._losses import check_arguments, check_class_target, deliver, without_axis
 from ._sharded import (
     ClassShard,
-    Description,
     check_group,
-    check_proportions,
+    check_no_kernels,
     describe,
     loss_of_shard,
     meet,
+    telling_others,
 )
 from ._targets import divisor_of, weigh_labels
 
@@ -80,16 +79,6 @@ def sharded_class_loss(
     return _plain_loss(omega, tightness, input, target, given, process_group)
 
 
-def check_no_kernels(engine: str | None) -> None:
-    """Raise where an engine is asked for that takes whole rows."""
-    check_engine(engine)
-    if engine == "triton":
-        raise ValueError(
-            'engine="triton" needs all classes in one process; with classes in several use '
-            'engine="reference", or None'
-        )
-
-
 def _plain_loss(
     omega: str,
     tightness: float,
@@ -100,19 +89,16 @@ def _plain_loss(
 ) -> Tensor:
     check_scores(input)  # without which there is no device to tell the others from
     look = looks_at_values(given.validate, input)
-    try:
+    with telling_others(group, input.device, look):
         check_arguments(input, target, given.reduction, given.label_smoothing, given.validate)
         check_no_kernels(given.engine)
         ignore_index = as_class_index(given.ignore_index)
         axis = class_dim(input, given.dim)
         check_class_target(input, target, axis, ignore_index)
         call = LossCall(omega, as_tightness(tightness), "reference", ignore_index)
-        theta = rows_along(input, axis)
-        own = describe(theta, target, call, given.reduction, given.label_smoothing, look=look)
-    except (TypeError, ValueError):
-        if look:  # the others are to know
-            meet(group, Description(is_wrong=True), input.device, look=True)
-        raise
+    theta = rows_along(input, axis)
+    options = regularizer_of(omega), *call[1:], given.reduction, float(given.label_smoothing)
+    own = describe(theta.shape, theta.dtype, target, *options, look=look)
     shard = meet(group, own, input.device, look=look)
     y, scale, nan_of_no_rows = _prepare(theta, target, axis, call, given, shard, look)
     is_summed = given.reduction != "none"
@@ -142,7 +128,7 @@ def _prepare(
     if target.is_floating_point():
         y = rows_along(target, axis)
         if look:
-            check_proportions(y, shard, membership_tolerance(y))
+            shard.check_proportions(y)
         divisor = divisor_of(theta.shape[0], given.reduction)
         smoothing = given.label_smoothing
         return *shard.weigh_proportions(y, weight, smoothing, divisor, dtype), None

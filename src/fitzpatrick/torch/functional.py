@@ -627,7 +627,7 @@ def linear_entmax15_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -646,7 +646,8 @@ def linear_entmax15_loss(
     return linear_class_loss("entmax15", 0.0, input, linear_weight, target, linear_bias=linear_bias,
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
-                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
 
 
 def linear_fitzpatrick_entmax15_loss(
@@ -654,7 +655,7 @@ def linear_fitzpatrick_entmax15_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -674,7 +675,7 @@ def linear_fitzpatrick_entmax15_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_fitzpatrick_logistic_loss(
@@ -682,7 +683,7 @@ def linear_fitzpatrick_logistic_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -713,6 +714,9 @@ def linear_fitzpatrick_logistic_loss(
             half precision would be rounded more than 16 times.
         engine: as in :func:`fitzpatrick_logistic_loss`.
         validate: whether to look at the targets' values, as in :func:`fitzpatrick_logistic_loss`.
+        process_group: processes that share the classes: each has its rows of ``linear_weight`` and
+            ``linear_bias``, and all have the same ``input``, whose gradient is summed over them;
+            see :func:`fitzpatrick_logistic_loss`.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -729,7 +733,7 @@ def linear_fitzpatrick_logistic_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_fitzpatrick_sparsemax_loss(
@@ -737,7 +741,7 @@ def linear_fitzpatrick_sparsemax_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -757,7 +761,7 @@ def linear_fitzpatrick_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_logistic_loss(
@@ -765,7 +769,7 @@ def linear_logistic_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -784,7 +788,8 @@ def linear_logistic_loss(
     return linear_class_loss("logistic", 0.0, input, linear_weight, target, linear_bias=linear_bias,
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
-                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
 
 
 def linear_perceptron_loss(
@@ -792,7 +797,7 @@ def linear_perceptron_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
 
@@ -812,7 +817,7 @@ def linear_perceptron_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_sparsemax_loss(
@@ -820,7 +825,7 @@ def linear_sparsemax_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -840,7 +845,7 @@ def linear_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 _LOSSES: dict[str, Callable[..., Tensor]] = {

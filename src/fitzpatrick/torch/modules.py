@@ -90,6 +90,7 @@ class NamedLinearClassLoss(NamedLinearLoss):
     accumulate_dtype: torch.dtype | None
     engine: str | None
     validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class Entmax15Loss(NamedClassLoss):
@@ -569,12 +570,13 @@ class LinearEntmax15Loss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("entmax15", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -604,12 +606,13 @@ class LinearFitzpatrickEntmax15Loss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_entmax15", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -640,12 +643,13 @@ class LinearFitzpatrickLogisticLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_logistic", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -676,13 +680,13 @@ class LinearFitzpatrickSparsemaxLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_sparsemax", in_features, num_classes, bias=bias,
                          device=device, dtype=dtype, weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing,
                          chunk_size=chunk_size, accumulate_dtype=accumulate_dtype, engine=engine,
-                         validate=validate)
+                         validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -713,12 +717,13 @@ class LinearLogisticLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("logistic", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -748,12 +753,13 @@ class LinearPerceptronLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("perceptron", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -783,12 +789,13 @@ class LinearSparsemaxLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("sparsemax", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)

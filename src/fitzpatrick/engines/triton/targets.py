@@ -31,7 +31,11 @@ Target = Tensor | Smoothed
 
 
 def smooth(
-    labels: Tensor, k: Tensor | int, weight: Tensor | None, label_smoothing: float, dtype: torch.dtype
+    labels: Tensor,
+    k: Tensor | int,
+    weight: Tensor | None,
+    label_smoothing: float,
+    dtype: torch.dtype,
 ) -> tuple[Smoothed, Tensor]:
     """Smoothed labels, and their weights.
 
