@@ -309,8 +309,11 @@ def solve_separable_shard(
     """The same for a part of the classes; ``zero_kernel`` has the formulas at y = 0."""
     theta = theta - shard.max(row_max(theta))
     # p increases with y: a lower bound for the largest score alone, at y = 0, is one for all
-    largest = namespace(theta).zeros_like(theta[..., :1])
-    any_classes = namespace(theta).broadcast_to(largest[:1], (1, MAX_CLASSES))
+    xp = namespace(theta)
+    largest = xp.zeros_like(theta[..., :1])
+    any_classes = xp.broadcast_to(
+        xp.zeros((1,), dtype=theta.dtype, device=theta.device), (MAX_CLASSES,)
+    )
     s = shift_shard_to_root(
         kernel.point,
         theta,

@@ -280,7 +280,8 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
     _all_reduce_(gathered, ReduceOp.SUM, group)
     if not look:
         parts = gathered[:, -1]
-        return ClassShard(group, rank, parts[:rank].sum(), parts.sum())
+        # a share of all classes is to have the digits of the scores
+        return ClassShard(group, rank, parts[:rank].sum(), parts.sum().double())
     rows = gathered.tolist()
     wrong = [i for i, row in enumerate(rows) if row[0]]
     if wrong and not own.is_wrong:
