@@ -1,7 +1,9 @@
 """Classes in several processes: the losses and gradients are those of one process."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,40 +15,37 @@ import torch.distributed as distributed
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 HERE = Path(__file__).parent
-# A file opening of the processes, which a loaded machine may take a minute for.
+# in seconds; far more than the processes take, even where they have to share a core
 DEADLINE = 300
 
 if not (distributed.is_available() and distributed.is_gloo_available()):
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
-from sharded_worker import CASES
+from sharded_worker import CASES  # noqa: E402  # which needs gloo
 
 
-def start(*arguments):
-    """A process of the worker's file, with one thread, as its siblings share the cores."""
-    command = [sys.executable, str(HERE / "sharded_worker.py"), *map(str, arguments)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def run_worker(world_size, folder):
+    """Run the worker's cases in so many processes, or lose one of two for 0."""
+    command = [sys.executable, str(HERE / "sharded_worker.py"), str(world_size), str(folder)]
+    # one thread each, since they share the cores
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, env=environment, **pipes)
-
-
-def finish(processes):
-    """What they have written, once all have ended well; none of them is left behind."""
+    # a group of its own, so that none of them is left behind
+    worker = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)
     try:
-        outputs = [process.communicate(timeout=DEADLINE)[0] for process in processes]
+        output, _ = worker.communicate(timeout=DEADLINE)
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in processes] == [0] * len(processes), outputs
-    return outputs
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+    assert worker.returncode == 0, output
 
 
 @pytest.fixture(scope="module", params=[2, 4], ids="{} processes".format)
 def results(request, tmp_path_factory):
     """What went wrong in each case, on any rank; all cases run in one group of processes."""
     folder = tmp_path_factory.mktemp("ranks")
-    finish([start(rank, request.param, folder) for rank in range(request.param)])
+    run_worker(request.param, folder)
     ranks = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(request.param)]
     return {case: "\n".join(filter(None, (rank[case] for rank in ranks))) for case in CASES}
 
@@ -57,7 +56,7 @@ def test_in_processes(results, case):
 
 
 def test_a_process_that_ends_does_not_leave_the_other_waiting(tmp_path):
-    finish([start("lose_one", rank, tmp_path) for rank in range(2)])
+    run_worker(0, tmp_path)
     message = json.loads((tmp_path / "0.json").read_text())
     assert "the processes of process_group lost one another: one of them has ended" in message
 
