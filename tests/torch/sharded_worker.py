@@ -6,6 +6,7 @@ All cases of a world size run in one group of processes, since starting them tak
 import itertools
 import json
 import os
+import runpy
 import sys
 import traceback
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
 # What the package promises: sharded losses and gradients are those of one process.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6}
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_tensor_parallel.py"
 N_CLASSES = 11  # no multiple of a number of processes
 LABELS = torch.tensor([0, 10, 5, 3, 7, 2, 9, 4, 1, 6])
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
@@ -48,6 +50,29 @@ EVERY_LOSS = [
 SOME_LOSSES = (
     EVERY_LOSS if TEST_ALL else [("logistic", 0.5), ("entmax15", 1.0), ("perceptron", 0.0)]
 )
+
+
+def numbers_that_travel(rounds, steps):
+    """How many numbers a row each reduction has, by loss and target.
+
+    Args:
+        rounds: with four candidates for τ in each.
+        steps: of Newton's method after the first.
+    """
+    sections, newton = [1, *[8] * rounds, 2, 1], [1, *[2] * (1 + steps), 2, 1]
+    return {
+        ("logistic", 0.0, "labels"): [1, 2],
+        ("logistic", 1.0, "labels"): [1, 2],
+        ("logistic", 0.0, "proportions"): [1, 2, 1],
+        ("logistic", 1.0, "proportions"): newton,
+        ("sparsemax", 1.0, "labels"): sections,
+        ("entmax15", 1.0, "proportions"): sections,
+        ("tsallis13", 0.0, "labels"): sections,
+        ("perceptron", 0.0, "labels"): [1, 1, 1],
+    }
+
+
+NUMBERS = {torch.float32: numbers_that_travel(6, 4), torch.float64: numbers_that_travel(8, 6)}
 
 
 def loss_of(family, tightness):
@@ -377,21 +402,7 @@ class Cases:
     def reductions(self):
         """What travels is what the page says: numbers of each row, in so many reductions."""
         for dtype in TOLERANCES if self.is_thorough else [torch.float32]:
-            bits = {torch.float64: 53, torch.float32: 24}[dtype]
-            rounds, steps = {53: 8, 24: 6}[bits], {53: 6, 24: 4}[bits]
-            sections = [1, *[8] * rounds, 2, 1]
-            newton = [1, *[2] * (1 + steps), 2, 1]
-            expected = {
-                ("logistic", 0.0, "labels"): [1, 2],
-                ("logistic", 1.0, "labels"): [1, 2],
-                ("logistic", 0.0, "proportions"): [1, 2, 1],
-                ("logistic", 1.0, "proportions"): newton,
-                ("sparsemax", 1.0, "labels"): sections,
-                ("entmax15", 1.0, "proportions"): sections,
-                ("tsallis13", 0.0, "labels"): sections,
-                ("perceptron", 0.0, "labels"): [1, 1, 1],
-            }
-            for (family, tightness, kind), numbers in expected.items():
+            for (family, tightness, kind), numbers in NUMBERS[dtype].items():
                 y = LABELS if kind == "labels" else proportions_in(dtype)[:, self.own]
                 part = scores_in(dtype)[:, self.own].clone().requires_grad_()
                 options = {"validate": False, "process_group": self.group}
@@ -510,6 +521,19 @@ class Cases:
         torch.testing.assert_close(rows.full_tensor(), expected)
         message = raised(ValueError, F.fitzpatrick_entmax15_loss, shared, labels)
         assert "use 'sum' and divide" in message
+
+    @case
+    def example(self):
+        """The script trains a head as one process does."""
+        train = runpy.run_path(str(EXAMPLE))["train"]
+        classes = slice(500 * self.rank, None if self.rank == 1 else 500 * (self.rank + 1))
+        if self.world_size == 2:
+            losses, weight = train("fitzpatrick_logistic", 3, classes, self.group)
+            expected, expected_weight = train("fitzpatrick_logistic", 3)
+            # rounding errors of float64 in a few steps
+            torch.testing.assert_close(losses, expected, rtol=1e-12, atol=0)
+            torch.testing.assert_close(weight, expected_weight, rtol=0, atol=1e-12)
+            assert losses[-1] < losses[0]
 
     @case
     def heads(self):

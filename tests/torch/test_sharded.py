@@ -21,7 +21,7 @@ DEADLINE = 300
 if not (distributed.is_available() and distributed.is_gloo_available()):
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
-from sharded_worker import CASES  # noqa: E402  # which needs gloo
+from sharded_worker import CASES, NUMBERS  # noqa: E402  # which needs gloo
 
 
 def run_worker(world_size, folder):
@@ -53,6 +53,25 @@ def results(request, tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_in_processes(results, case):
     assert not results[case], results[case]
+
+
+def test_the_page_says_what_travels():
+    """Its table has the reductions, numbers and bytes that the processes counted."""
+    page = (HERE.parents[1] / "docs" / "distributed.md").read_text()
+    rows = {
+        ("logistic", 1.0, "labels"): "`logistic`, any tightness, class indices",
+        ("logistic", 0.0, "proportions"): "`logistic`, tightness 0, proportions",
+        ("logistic", 1.0, "proportions"): "`logistic`, other tightness, proportions",
+        ("sparsemax", 1.0, "labels"): "`sparsemax`, `entmax15` and every α-entmax",
+        ("perceptron", 0.0, "labels"): "`perceptron`",
+    }
+    for loss, title in rows.items():
+        cells = []
+        for dtype in (torch.float32, torch.float64):
+            numbers = NUMBERS[dtype][loss]
+            total = sum(numbers)
+            cells.append(f"{len(numbers)}, {total}, {total * dtype.itemsize}")
+        assert f"| {title} | {' | '.join(cells)} |" in page
 
 
 def test_a_process_that_ends_does_not_leave_the_other_waiting(tmp_path):
