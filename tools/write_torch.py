@@ -177,12 +177,12 @@ reduction: str = "mean"
 label_smoothing: float = 0.0
     ε in [0, 1]; targets become (1 − ε) target + ε / k.
 chunk_size: int | None = None
-    rows whose scores are held at once. None chooses so that they take 300 MiB on a GPU and 4 MiB on
+    rows whose scores are held at once. None chooses so that they take 300 MiB on a GPU and 8 MiB on
     a CPU, or less.
 accumulate_dtype: torch.dtype | None = None
-    dtype in which the gradient of ``linear_weight`` is summed over the chunks: ``torch.float32``,
-    or None for that of ``linear_weight``, and for float32 where half precision would be rounded
-    more than 16 times.
+    dtype in which the gradient of ``linear_weight`` is summed over the chunks: ``torch.float32``
+    or its own. None keeps its error below twice that of a single product: its own dtype for at most
+    16 chunks on a GPU, else float32.
 engine: str | None = None
     as in :func:`{name}_loss`.
 validate: bool | None = None

@@ -40,16 +40,16 @@ __all__ = ["HeadCall", "head_loss"]
 # Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
 # for the memory, since each chunk reads and writes the gradient of the weight.
 MAX_GPU_BYTES = 300 * 2**20
-# Scores of a chunk on a CPU: within its second cache, or the third.
-MAX_CPU_BYTES = 4 * 2**20
+# Scores of a chunk on a CPU (benchmarks/cpu_head.py): they stay in its caches.
+MAX_CPU_BYTES = 8 * 2**20
 # Chunk sizes are multiples of this, which the tiles of matrix products are.
 ROWS_TOGETHER = 128
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
-# So many roundings in half precision leave the sum half of the digits that one leaves, at least:
-# a random walk of m steps, rounded at each, is off by the square root of (m + 1)/2, and the rounded
-# scores are off as much as a rounded sum.
-MAX_ROUNDINGS = 16
+# A sum of so many chunks in half precision is off by at most twice what one product is: a random
+# walk that is rounded at each of m steps is off by the square root of (m + 1)/2 roundings, and the
+# rounded scores are off by two. A CPU rounds a product before it adds it, and has room for float32.
+MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -186,7 +186,7 @@ def _width(layer: Layer, call: HeadCall) -> int:
 
 def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
     """How many rows a chunk has."""
-    if call.chunk_size:
+    if call.chunk_size or n == 0:
         return min(call.chunk_size, n)
     size = width * call.dtype.itemsize
     budget = MAX_CPU_BYTES if weight.is_cpu else MAX_GPU_BYTES
@@ -335,7 +335,8 @@ def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dt
     own = layer.weight.dtype
     if call.accumulate_dtype is not None:
         return call.accumulate_dtype
-    return torch.float32 if own.itemsize == 2 and n_chunks > MAX_ROUNDINGS else own
+    most = MAX_ROUNDINGS.get(layer.weight.device.type, 1)
+    return torch.float32 if own.itemsize == 2 and n_chunks > most else own
 
 
 def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:

@@ -708,10 +708,10 @@ def linear_fitzpatrick_logistic_loss(
         label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
         tightness: c, any finite number that is not negative.
         chunk_size: rows whose scores are held at once. None chooses so that they take 300 MiB on a
-            GPU and 4 MiB on a CPU, or less.
+            GPU and 8 MiB on a CPU, or less.
         accumulate_dtype: dtype in which the gradient of ``linear_weight`` is summed over the
-            chunks: ``torch.float32``, or None for that of ``linear_weight``, and for float32 where
-            half precision would be rounded more than 16 times.
+            chunks: ``torch.float32`` or its own. None keeps its error below twice that of a single
+            product: its own dtype for at most 16 chunks on a GPU, else float32.
         engine: as in :func:`fitzpatrick_logistic_loss`.
         validate: whether to look at the targets' values, as in :func:`fitzpatrick_logistic_loss`.
         process_group: processes that share the classes: each has its rows of ``linear_weight`` and
