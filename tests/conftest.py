@@ -29,6 +29,7 @@ SLOW_FILES = (
     "test_tracing.py",
     "test_sharded.py",
     "test_torch_memory.py",
+    "test_explorer.py",
     "test_cli.py",
     "test_derivatives.py",
     "test_torch_training.py",
