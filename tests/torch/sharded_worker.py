@@ -3,6 +3,7 @@
 All cases of a world size run in one group of processes, since starting them takes seconds.
 """
 
+import functools
 import itertools
 import json
 import os
@@ -385,6 +386,9 @@ class Cases:
         if gradient.numel():
             message = raised(NotImplementedError, gradient.sum().backward)
             assert "differentiated once" in message
+        with_group = functools.partial(F.sparsemax_loss, target=LABELS[:5], **group)
+        message = raised(NotImplementedError, torch.func.grad(with_group), part.detach())
+        assert "not by torch.func" in message
         y = proportions_in(torch.float64)[:5, self.own]
         loss = F.sparsemax_loss
         assert "weight.detach()" in raised(NotImplementedError, loss, part, y, weight, **group)

@@ -36,6 +36,7 @@ __all__ = [
     "is_autocast",
     "is_dtensor",
     "is_plain",
+    "is_transformed",
     "looks_at_values",
     "output_dtype",
     "rows_along",
@@ -283,9 +284,14 @@ def check_one_forward_level() -> None:
         )
 
 
+def is_transformed() -> bool:
+    """Whether ``torch.func`` or forward mode is at work."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
 def check_no_transform() -> None:
     """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+    if is_transformed():
         raise NotImplementedError(
             "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
             "torch.func or in forward mode; there, use the loss of "

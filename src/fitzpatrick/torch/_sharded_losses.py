@@ -23,6 +23,7 @@ from ._arguments import (
     check_labels,
     check_scores,
     class_dim,
+    is_transformed,
     looks_at_values,
     output_dtype,
     rows_along,
@@ -66,6 +67,12 @@ def sharded_class_loss(
     *options: Any,
 ) -> Tensor:
     """A loss on the simplex whose classes are in several processes."""
+    if is_transformed():
+        raise NotImplementedError(
+            "with classes in several processes the losses are differentiated by backward() and "
+            "torch.autograd.grad, not by torch.func or in forward mode; there, gather the scores "
+            "in one process"
+        )
     given = _Options(*options)
     if isinstance(input, DTensor):
         if process_group is not None:
