@@ -115,6 +115,12 @@ validate: bool | None = None
     whether to look at the targets' values: labels in range, proportions that sum to one. None looks
     on the CPU alone, since a GPU would have to wait. What is not looked at is not repaired: a label
     out of range makes its row NaN.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has the scores of some of them, next to one another, in
+    the order of the ranks. Class indices and ``weight`` are of all classes and the same on every
+    rank, proportions are those of the rank's classes. All ranks get the same loss, differentiable
+    once, and each the gradient in its own scores. A ``DTensor`` that is sharded along the classes
+    needs no group.
 """),
 )
 ENTRIES = Kind(
@@ -181,6 +187,9 @@ engine: str | None = None
     as in :func:`{name}_loss`.
 validate: bool | None = None
     whether to look at the targets' values, as in :func:`{name}_loss`.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has its rows of ``linear_weight`` and ``linear_bias``,
+    and all have the same ``input``, whose gradient is summed over them; see :func:`{name}_loss`.
 """)
 HEAD_ARGUMENTS = (
     ("input", "features, (…, h)."),
@@ -640,6 +649,7 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -650,6 +660,9 @@ from ._activations import (
 from ._handles import handle_of
 from ._linear import linear_class_loss
 from ._losses import {functions}
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]
@@ -716,10 +729,15 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLinearLoss, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]

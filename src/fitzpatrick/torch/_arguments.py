@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from typing import SupportsIndex
 
 import torch
@@ -33,7 +34,9 @@ __all__ = [
     "expand_mask",
     "expand_to",
     "is_autocast",
+    "is_dtensor",
     "is_plain",
+    "is_transformed",
     "looks_at_values",
     "output_dtype",
     "rows_along",
@@ -262,6 +265,12 @@ def is_plain(*tensors: Tensor) -> bool:
     )
 
 
+def is_dtensor(x: Tensor) -> bool:
+    """Whether ``x`` is spread over a device mesh; never imports PyTorch's module for that."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(x, module.DTensor)
+
+
 def check_one_forward_level() -> None:
     """Raise where forward mode runs inside of forward mode.
 
@@ -275,9 +284,14 @@ def check_one_forward_level() -> None:
         )
 
 
+def is_transformed() -> bool:
+    """Whether ``torch.func`` or forward mode is at work."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
 def check_no_transform() -> None:
     """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+    if is_transformed():
         raise NotImplementedError(
             "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
             "torch.func or in forward mode; there, use the loss of "

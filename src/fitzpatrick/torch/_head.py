@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -27,9 +27,13 @@ from torch.library import custom_op
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ._arguments import check_no_transform, is_plain
+from ._autograd import LossCall
 from ._engine import engine_module
 from ._operators import as_operator_arguments
 from ._targets import divisor_of, weigh_labels, weigh_proportions
+
+if TYPE_CHECKING:  # PyTorch may come without torch.distributed
+    from ._sharded import ClassShard
 
 __all__ = ["HeadCall", "head_loss"]
 
@@ -104,7 +108,7 @@ def _kept(labels: Tensor, ignore_index: int) -> Tensor | None:
 
 
 def _label_rows(
-    labels: Tensor, k: int, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
+    labels: Tensor, k: Tensor | int, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
 ) -> _Rows:
     kept = _kept(labels, call.ignore_index)
     if kept is not None:
@@ -129,21 +133,36 @@ def _label_rows(
     return _Rows(kept, len(labels), chunk, nan_of_no_rows)
 
 
-def _proportion_rows(y: Tensor, weight: Tensor | None, call: HeadCall, dtype: torch.dtype) -> _Rows:
+def _proportion_rows(
+    y: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    dtype: torch.dtype,
+    shard: "ClassShard | None",
+) -> _Rows:
     n = len(y)
     divisor = divisor_of(n, call.reduction)
 
     def chunk(rows: slice) -> tuple[Target, Scale]:
-        return weigh_proportions(y[rows], weight, call.label_smoothing, divisor, dtype)
+        weigh = weigh_proportions if shard is None else shard.weigh_proportions
+        return weigh(y[rows], weight, call.label_smoothing, divisor, dtype)
 
     is_mean_of_nothing = call.reduction == "mean" and n == 0
     return _Rows(None, n, chunk, y.new_full((), math.nan) if is_mean_of_nothing else None)
 
 
 def chunk_loss(
-    scores: Tensor, target: Target, scale: Scale, call: HeadCall, with_gradient: bool
+    scores: Tensor,
+    target: Target,
+    scale: Scale,
+    call: HeadCall,
+    with_gradient: bool,
+    shard: "ClassShard | None",
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
+    if shard is not None:
+        part = LossCall(call.omega, call.tightness, call.engine, call.ignore_index)
+        return shard.value_and_gradient(scores, target, scale, part, scores.dtype)
     if call.engine == "reference" and isinstance(target, Smoothed):
         target = target.rows(scores.shape[1])
     engine = engine_module(call.engine)
@@ -178,6 +197,12 @@ def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
     return min(-(-even // ROWS_TOGETHER) * ROWS_TOGETHER, n)
 
 
+def _rows_of_shards_chunk(n: int, weight: Tensor, call: HeadCall, shard: "ClassShard") -> int:
+    """The same where processes share the classes: a number that all of them come to."""
+    even = -(-int(shard.n_classes) // shard.n_shards)
+    return rows_of_chunk(n, even, weight[:1].expand(even, -1), call)
+
+
 def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
     """total ← beta · total + gradientᵀ x, rounded once."""
     if total.dtype == gradient.dtype:
@@ -200,13 +225,14 @@ def _solve(
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None = None,
+    shard: "ClassShard | None" = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
     With an ``upstream`` gradient it multiplies the rows, and the loss is of no use.
     """
     with torch.no_grad(), _without_autocast(layer.x):
-        return _walk(layer, target, weight, call, wanted, upstream)
+        return _walk(layer, target, weight, call, wanted, upstream, shard)
 
 
 def _walk(
@@ -216,6 +242,7 @@ def _walk(
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None,
+    shard: "ClassShard | None",
 ) -> tuple[Tensor, Gradients]:
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
@@ -228,17 +255,22 @@ def _walk(
     if width != k:
         w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
-        if has_labels:  # those out of range stay there
+        if has_labels and shard is None:  # those out of range stay there
             outside = width + (call.ignore_index == width)
             target = target.masked_fill((target >= k) & (target != call.ignore_index), outside)
     if has_labels:
-        rows = _label_rows(target, k, weight, call, working)
+        n_classes = k if shard is None else shard.n_classes
+        rows = _label_rows(target, n_classes, weight, call, working)
     else:
-        rows = _proportion_rows(target, weight, call, working)
+        rows = _proportion_rows(target, weight, call, working, shard)
     if upstream is not None and upstream.ndim and rows.kept is not None:
         upstream = upstream[rows.kept]
 
-    step = rows_of_chunk(rows.n, width, layer.weight, call)
+    step = (
+        _rows_of_shards_chunk(rows.n, layer.weight, call, shard)
+        if shard
+        else rows_of_chunk(rows.n, width, layer.weight, call)
+    )
     starts = range(0, rows.n, step or 1)
     sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
@@ -258,13 +290,16 @@ def _walk(
         if upstream is not None:
             factors = as_tensor(scale, seen, _labels_or_rows(y), call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call, any(wanted))
+        values[now], gradient = chunk_loss(seen, y, scale, call, any(wanted), shard)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
         sums.add(gradient, some, now)
-    return _reduce(values, rows, len(layer.x), call), sums.gradients()
+    by_x, *others = sums.gradients()
+    if by_x is not None and shard is not None:
+        by_x = shard.sum(by_x)  # each process has the products with its own classes
+    return _reduce(values, rows, len(layer.x), call), (by_x, *others)
 
 
 class _Sums:
@@ -380,12 +415,13 @@ class _Head(Function):
         target: Tensor,
         weight: Tensor | None,
         call: HeadCall,
+        shard: "ClassShard | None",
     ) -> Tensor:
         ctx.save_for_backward(x, linear_weight, linear_bias, target, weight)
-        ctx.call = call
+        ctx.call, ctx.shard = call, shard
         wanted = ctx.needs_input_grad[:3] if _is_fused(call) else (False, False, False)
         layer = Layer(x, linear_weight, linear_bias)
-        loss, ctx.gradients = _solve(layer, target, weight, call, wanted)
+        loss, ctx.gradients = _solve(layer, target, weight, call, wanted, shard=shard)
         if not _is_fused(call):
             ctx.gradients = None
         return loss
@@ -406,13 +442,14 @@ class _Head(Function):
         else:
             *layer, target, weight = ctx.saved_tensors
             wanted = ctx.needs_input_grad[:3]
-            gradients = _solve(Layer(*layer), target, weight, ctx.call, wanted, upstream)[1]
+            given = target, weight, ctx.call, wanted, upstream, ctx.shard
+            gradients = _solve(Layer(*layer), *given)[1]
         if torch.is_grad_enabled():
             sources = [x for x in (*ctx.saved_tensors[:3], upstream) if x is not None]
             gradients = tuple(
                 None if g is None else _apply(_NoSecondDerivative, g, *sources) for g in gradients
             )
-        return *gradients, None, None, None
+        return *gradients, None, None, None, None
 
 
 def _apply(function: type[Function], *inputs: Any) -> Tensor:
@@ -503,16 +540,23 @@ def _pull_back(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gr
 linear_loss.register_autograd(_pull_back, setup_context=_save)
 
 
-def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCall) -> Tensor:
+def head_loss(
+    layer: Layer,
+    target: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    shard: "ClassShard | None" = None,
+) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,) or proportions (n, k).
+    The target holds labels (n,) or proportions (n, k). With a shard, weight and bias are those of
+    its classes.
     """
     parts = [part for part in layer if part is not None]
     needs_grad = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
     others = [target] if weight is None else [target, weight]
     check_no_transform()
-    if torch.compiler.is_compiling() or not is_plain(*parts, *others):
+    if shard is None and (torch.compiler.is_compiling() or not is_plain(*parts, *others)):
         wanted = [
             needs_grad and _is_fused(call) and part is not None and part.requires_grad
             for part in layer
@@ -523,5 +567,5 @@ def head_loss(layer: Layer, target: Tensor, weight: Tensor | None, call: HeadCal
         loss: Tensor = computed[0]
         return loss
     if needs_grad:
-        return _apply(_Head, *layer, target, weight, call)
-    return _solve(layer, target, weight, call, (False, False, False))[0]
+        return _apply(_Head, *layer, target, weight, call, shard)
+    return _solve(layer, target, weight, call, (False, False, False), shard=shard)[0]

@@ -11,6 +11,7 @@ leaves the rest to the operators.
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -34,6 +35,7 @@ from ._arguments import (
     columns_along,
     expand_mask,
     expand_to,
+    is_dtensor,
     is_plain,
     looks_at_values,
     output_dtype,
@@ -45,14 +47,21 @@ from ._entmax import EntmaxCall, entmax_rows
 from ._handles import handle_of, regularizer_of
 from ._targets import divisor_of, weigh_labels, weigh_proportions
 
+if TYPE_CHECKING:  # PyTorch may come without it
+    from torch.distributed import ProcessGroup
+
 __all__ = [
+    "check_arguments",
+    "check_class_target",
     "class_loss",
+    "deliver",
     "entmax",
     "entry_loss",
     "link",
     "loss_of_kind",
     "row_loss",
     "supports_pos_weight",
+    "without_axis",
 ]
 
 
@@ -69,7 +78,7 @@ def supports_pos_weight(omega: Regularizer) -> bool:
     return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 
 
-def _check(
+def check_arguments(
     input: Tensor,  # noqa: A002
     target: Tensor,
     reduction: str,
@@ -82,7 +91,8 @@ def _check(
     check_options(reduction, label_smoothing, validate)
 
 
-def _without(shape: torch.Size, axis: int) -> torch.Size:
+def without_axis(shape: torch.Size, axis: int) -> torch.Size:
+    """A shape without one of its axes."""
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -117,9 +127,14 @@ def _reduce(
 ) -> Tensor:
     """The reduced loss of rows that carry the reduction's scale already."""
     out = loss_rows(*rows, call, is_summed=reduction != "none")
+    return deliver(out, reduction, shape, dtype)
+
+
+def deliver(out: Tensor, reduction: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+    """A loss that is reduced already, or the losses of rows in their shape, in a dtype."""
     if reduction == "none":
         out = out.reshape(shape)
-    if reduction == "mean" and rows[0].numel() == 0:
+    if reduction == "mean" and math.prod(shape) == 0:
         out = out * math.nan  # the mean of nothing, as PyTorch has it
     return out if out.dtype == dtype else out.to(dtype)
 
@@ -137,14 +152,23 @@ def class_loss(
     dim: int | None = None,
     engine: str | None = None,
     validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
+    if process_group is not None or is_dtensor(input):
+        from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
+
+        options = weight, ignore_index, reduction, label_smoothing, dim, engine, validate
+        sharded: Tensor = sharded_class_loss(
+            omega, tightness, input, target, process_group, *options
+        )
+        return sharded
     is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
     if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
         if loss is not None:
             return loss
-    _check(input, target, reduction, label_smoothing, validate)
+    check_arguments(input, target, reduction, label_smoothing, validate)
     ignore_index = as_class_index(ignore_index)
     axis = class_dim(input, dim)
     k = input.shape[axis]
@@ -155,27 +179,19 @@ def class_loss(
         check_class_weight(weight, input, k, look and label_smoothing > 0)
     has_labels = not target.is_floating_point() and label_smoothing == 0
     call = _call(omega, tightness, engine, input, ignore_index, has_labels=has_labels)
-    shape = _without(input.shape, axis)
+    shape = without_axis(input.shape, axis)
     theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
     nan_of_no_rows = None
     y: Target
     scale: Scale
+    check_class_target(input, target, axis, ignore_index)
     if target.is_floating_point():
-        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
-        check_nothing_ignored(ignore_index)
         y = rows_along(target, axis)
         if look:
             check_rows(y, regularizer_of(omega).domain)
         divisor = divisor_of(theta.shape[0], reduction)
         y, scale = weigh_proportions(y, weight, label_smoothing, divisor, working_dtype(theta))
     else:
-        if target.shape != shape:
-            one_hot = "; one-hot rows are proportions: convert them with .float()"
-            hint = one_hot if target.shape == input.shape else ""
-            raise ValueError(
-                f"class indices must have shape {tuple(shape)} to go with input of shape "
-                f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
-            )
         labels = target if target.dtype == torch.int64 else target.long()
         if look:
             check_labels(labels, k, ignore_index)
@@ -188,6 +204,27 @@ def class_loss(
             )
     out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
     return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+
+
+def check_class_target(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    axis: int,
+    ignore_index: int,
+) -> None:
+    """Raise unless the target's shape is right for class indices, or for proportions."""
+    if target.is_floating_point():
+        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
+        check_nothing_ignored(ignore_index)
+        return
+    shape = without_axis(input.shape, axis)
+    if target.shape != shape:
+        one_hot = "; one-hot rows are proportions: convert them with .float()"
+        hint = one_hot if target.shape == input.shape else ""
+        raise ValueError(
+            f"class indices must have shape {tuple(shape)} to go with input of shape "
+            f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
+        )
 
 
 def _few_labels(
@@ -228,7 +265,7 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    _check(input, target, reduction, 0.0, validate)
+    check_arguments(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     call = _call(omega, tightness, engine, input)
     if looks_at_values(validate, input) and target.numel():
@@ -292,7 +329,7 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    _check(input, target, reduction, 0.0, validate)
+    check_arguments(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     axis = class_dim(input, dim)
     if input.shape[axis] == 0:
@@ -303,7 +340,7 @@ def row_loss(
     if looks_at_values(validate, input):
         check_rows(y, regularizer_of(omega).domain)
     rows = theta, y, divisor_of(theta.shape[0], reduction)
-    return _reduce(rows, call, reduction, _without(input.shape, axis), output_dtype(input))
+    return _reduce(rows, call, reduction, without_axis(input.shape, axis), output_dtype(input))
 
 
 def link(

@@ -88,6 +88,7 @@ class LossModule(nn.Module):
     def _check_options(self) -> None:
         options = self._options()
         check_engine(options.pop("engine"))
+        options.pop("process_group", None)
         options.pop("dim", None)
         as_chunk_size(options.pop("chunk_size", None))
         options.pop("accumulate_dtype", None)
@@ -132,6 +133,11 @@ class LossModule(nn.Module):
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
         """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
+        if getattr(self, "process_group", None) is not None:
+            raise NotImplementedError(
+                "a link needs the scores of all classes; gather them from the process group and "
+                "call the link's function, or a module without process_group"
+            )
         dim = getattr(self, "dim", -1) if dim is None else dim
         return link(self._omega, input, dim)
 
@@ -179,7 +185,8 @@ class NamedLinearLoss(NamedLoss):
     ) -> None:
         super().__init__(loss, **options)
         weight = options.get("weight")
-        if weight is not None and weight.shape != (num_classes,):
+        is_whole = options.get("process_group") is None
+        if weight is not None and is_whole and weight.shape != (num_classes,):
             raise ValueError(
                 f"weight must have one entry per class, ({num_classes},), got {tuple(weight.shape)}"
             )

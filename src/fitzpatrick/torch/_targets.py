@@ -31,7 +31,7 @@ def weigh_proportions(
 
 def weigh_labels(
     labels: Tensor,
-    k: int,
+    k: Tensor | int,
     weight: Tensor | None,
     ignore_index: int,
     reduction: str,

@@ -25,6 +25,7 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -41,6 +42,9 @@ from ._activations import (
 from ._handles import handle_of
 from ._linear import linear_class_loss
 from ._losses import class_loss, entry_loss, link, loss_of_kind
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "budget",
@@ -88,6 +92,7 @@ def entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -104,13 +109,15 @@ def entmax15_loss(
         0.5266
     """
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -128,13 +135,15 @@ def fitzpatrick_entmax15_loss(
         0.249
     """
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -167,6 +176,11 @@ def fitzpatrick_logistic_loss(
         validate: whether to look at the targets' values: labels in range, proportions that sum to
             one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
             is not repaired: a label out of range makes its row NaN.
+        process_group: processes that share the classes: each has the scores of some of them, next
+            to one another, in the order of the ranks. Class indices and ``weight`` are of all
+            classes and the same on every rank, proportions are those of the rank's classes. All
+            ranks get the same loss, differentiable once, and each the gradient in its own scores. A
+            ``DTensor`` that is sharded along the classes needs no group.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -181,7 +195,8 @@ def fitzpatrick_logistic_loss(
         0.3908
     """
     return class_loss("logistic", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_poisson_loss(
@@ -278,6 +293,7 @@ def fitzpatrick_sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -295,7 +311,8 @@ def fitzpatrick_sparsemax_loss(
         0.1953
     """
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_squared_loss(
@@ -325,6 +342,7 @@ def logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -341,13 +359,15 @@ def logistic_loss(
         0.9441
     """
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def perceptron_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -364,7 +384,8 @@ def perceptron_loss(
         0.25
     """
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def poisson_loss(
@@ -437,6 +458,7 @@ def sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -453,7 +475,8 @@ def sparsemax_loss(
         0.3906
     """
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def squared_loss(
@@ -604,7 +627,7 @@ def linear_entmax15_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -623,7 +646,8 @@ def linear_entmax15_loss(
     return linear_class_loss("entmax15", 0.0, input, linear_weight, target, linear_bias=linear_bias,
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
-                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
 
 
 def linear_fitzpatrick_entmax15_loss(
@@ -631,7 +655,7 @@ def linear_fitzpatrick_entmax15_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -651,7 +675,7 @@ def linear_fitzpatrick_entmax15_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_fitzpatrick_logistic_loss(
@@ -659,7 +683,7 @@ def linear_fitzpatrick_logistic_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -690,6 +714,9 @@ def linear_fitzpatrick_logistic_loss(
             product: its own dtype for at most 16 chunks on a GPU, else float32.
         engine: as in :func:`fitzpatrick_logistic_loss`.
         validate: whether to look at the targets' values, as in :func:`fitzpatrick_logistic_loss`.
+        process_group: processes that share the classes: each has its rows of ``linear_weight`` and
+            ``linear_bias``, and all have the same ``input``, whose gradient is summed over them;
+            see :func:`fitzpatrick_logistic_loss`.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -706,7 +733,7 @@ def linear_fitzpatrick_logistic_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_fitzpatrick_sparsemax_loss(
@@ -714,7 +741,7 @@ def linear_fitzpatrick_sparsemax_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -734,7 +761,7 @@ def linear_fitzpatrick_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_logistic_loss(
@@ -742,7 +769,7 @@ def linear_logistic_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -761,7 +788,8 @@ def linear_logistic_loss(
     return linear_class_loss("logistic", 0.0, input, linear_weight, target, linear_bias=linear_bias,
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
-                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
 
 
 def linear_perceptron_loss(
@@ -769,7 +797,7 @@ def linear_perceptron_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
 
@@ -789,7 +817,7 @@ def linear_perceptron_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 def linear_sparsemax_loss(
@@ -797,7 +825,7 @@ def linear_sparsemax_loss(
     weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -817,7 +845,7 @@ def linear_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate)
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 _LOSSES: dict[str, Callable[..., Tensor]] = {

@@ -18,10 +18,15 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLinearLoss, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "Entmax15Loss",
@@ -62,6 +67,7 @@ class NamedClassLoss(NamedLoss):
     dim: int | None
     engine: str | None
     validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class NamedEntryLoss(NamedLoss):
@@ -84,6 +90,7 @@ class NamedLinearClassLoss(NamedLinearLoss):
     accumulate_dtype: torch.dtype | None
     engine: str | None
     validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class Entmax15Loss(NamedClassLoss):
@@ -103,10 +110,11 @@ class Entmax15Loss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("entmax15", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -133,10 +141,11 @@ class FitzpatrickEntmax15Loss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_entmax15", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -164,10 +173,11 @@ class FitzpatrickLogisticLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_logistic", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -288,10 +298,11 @@ class FitzpatrickSparsemaxLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_sparsemax", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -347,10 +358,11 @@ class LogisticLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("logistic", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -376,11 +388,11 @@ class PerceptronLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("perceptron", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -496,10 +508,11 @@ class SparsemaxLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("sparsemax", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -557,12 +570,13 @@ class LinearEntmax15Loss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("entmax15", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -592,12 +606,13 @@ class LinearFitzpatrickEntmax15Loss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_entmax15", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -628,12 +643,13 @@ class LinearFitzpatrickLogisticLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_logistic", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -664,13 +680,13 @@ class LinearFitzpatrickSparsemaxLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_sparsemax", in_features, num_classes, bias=bias,
                          device=device, dtype=dtype, weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing,
                          chunk_size=chunk_size, accumulate_dtype=accumulate_dtype, engine=engine,
-                         validate=validate)
+                         validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -701,12 +717,13 @@ class LinearLogisticLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("logistic", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -736,12 +753,13 @@ class LinearPerceptronLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("perceptron", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -771,12 +789,13 @@ class LinearSparsemaxLoss(NamedLinearClassLoss):
         weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("sparsemax", in_features, num_classes, bias=bias, device=device,
                          dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
-                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate)
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
