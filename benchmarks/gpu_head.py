@@ -218,6 +218,8 @@ def main() -> None:
             at_labels |= {f"{name}, {size} rows": loss for name, loss in some.items()}
     else:
         at_labels |= ours(OURS[:1] if arguments.quick else OURS)
+        in_single = ours(OURS[:1], accumulate_dtype=torch.float32)
+        at_labels |= {f"{name}, float32 sums": loss for name, loss in in_single.items()}
         at_proportions = {} if arguments.quick else ours(AT_PROPORTIONS)
     print({**machine(), **{name: version(name) for name in ("liger_kernel", "cut_cross_entropy")}})
     rows: list[dict[str, Any]] = []
