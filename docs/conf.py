@@ -1,0 +1,92 @@
+"""How Sphinx builds the site; ``make docs`` runs it, with warnings as errors."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext")]
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from sphinx.application import Sphinx
+
+import fitzpatrick
+
+project = "fitzpatrick"
+author = "the fitzpatrick developers"
+release = fitzpatrick.__version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "public_module",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build", "gallery", "results"]
+html_math_renderer = "mathml"
+nitpicky = True
+# No inventory of another project is fetched: the site is built without a network. Types of ours
+# that no page describes are those of fields and arguments in between.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(abc|collections|enum|jax|numpy|pathlib|scipy|sklearn|torch|typing)(\..*)?"),
+    (r"py:class", r"fitzpatrick\.(.*\._.*|datasets\.columns\.Column)"),
+]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+myst_update_mathjax = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_numpy_docstring = False
+# names and what they mean, without an entry of its own for each in the index
+napoleon_custom_sections = [("Attributes", "params_style")]
+autosummary_generate = False
+viewcode_follow_imported_members = True
+
+if (HERE / "gallery").is_dir():
+    extensions.append("sphinx_gallery.gen_gallery")
+    sphinx_gallery_conf = {
+        "examples_dirs": "gallery",
+        "gallery_dirs": "auto_gallery",
+        "filename_pattern": "plot_",
+        "download_all_examples": False,
+        "show_memory": False,
+        "abort_on_example_error": True,
+    }
+else:
+    suppress_warnings = ["toc.empty_glob"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "fitzpatrick"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_nav_level": 1,
+    "header_links_before_dropdown": 8,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+copyright = f"{release}, BSD-3-Clause"  # noqa: A001 - Sphinx's name
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
+    """Methods that scikit-learn makes for its metadata routing, which it explains itself."""
+    is_routing = name == "get_metadata_routing" or (
+        name.startswith("set_") and name.endswith("_request")
+    )
+    return True if is_routing else None
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the rule above."""
+    app.connect("autodoc-skip-member", leave_out)
