@@ -1,8 +1,10 @@
 """How Sphinx builds the site; ``make docs`` runs it, with warnings as errors."""
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext")]
@@ -87,6 +89,15 @@ def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
     return True if is_routing else None
 
 
+def drop_back_links(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Source pages without links back: one file may serve two modules, and viewcode mixes them."""
+    if page.startswith("_modules/") and "body" in context:
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the rule above."""
+    """Connect the two rules above."""
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("html-page-context", drop_back_links)

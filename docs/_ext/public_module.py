@@ -6,6 +6,7 @@ no docstring: the body of the directive describes them.
 
 import inspect
 from importlib import import_module
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import ClassVar
 
@@ -14,6 +15,15 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
+
+import fitzpatrick
+
+
+def public_modules() -> list[str]:
+    """The modules with an ``__all__`` whose names have no underscore in front."""
+    found = walk_packages(fitzpatrick.__path__, "fitzpatrick.")
+    names = [info.name for info in found if "._" not in info.name and ".triton" not in info.name]
+    return ["fitzpatrick", *(name for name in names if hasattr(import_module(name), "__all__"))]
 
 
 def described_names(module: str) -> list[str]:
