@@ -15,6 +15,8 @@ from sphinx.util.inventory import InventoryFile
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+from public_names import described_names, public_modules
+
 # what a browser fetches by itself, tag by tag; a link is followed by its reader alone
 ASSETS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
@@ -63,8 +65,6 @@ def faults_of_links(folder: Path) -> list[str]:
 
 def faults_of_reference(folder: Path) -> list[str]:
     """Public names that the reference does not describe."""
-    from public_module import described_names, public_modules
-
     inventory = InventoryFile.loads((folder / "objects.inv").read_bytes(), uri="")
     known = {name for names in inventory.data.values() for name in names}
     return [
