@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext")]
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tools"), str(HERE / "_ext")]
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from sphinx.application import Sphinx

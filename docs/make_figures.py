@@ -8,6 +8,7 @@ The losses are computed; the benchmarks are those of the files in ``benchmarks/r
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +20,7 @@ from fitzpatrick.experiments.figures import FAINT, FAMILY, FENCHEL_YOUNG, FITZPA
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures"
 RESULTS = HERE.parent / "benchmarks" / "results"
+GRID: dict[str, Any] = {**FAINT, "alpha": 0.4}
 OURS, PEER = FITZPATRICK["color"], FENCHEL_YOUNG["color"]
 
 Bar = tuple[str, float, bool]  # label, ratio, whether it is ours
@@ -38,7 +40,7 @@ def losses_figure() -> Figure:
             label = f"tightness {tightness:g}{names.get(tightness, '')}"
             ax.plot(s, value, label=label, **style)
         ax.set(title=name, xlabel="score of the true class minus the other's", ylim=(-0.1, 4.1))
-        ax.grid(**FAINT, alpha=0.4)
+        ax.grid(**GRID)
     axes[0].set_ylabel("loss")
     axes[0].legend(frameon=False, fontsize="small")
     return figure
@@ -56,10 +58,15 @@ def draw_bars(ax: Axes, title: str, bars: list[Bar]) -> None:
     ax.axvline(1.0, color="#111111", linewidth=1.0)
     for place, ratio in zip(places, ratios, strict=True):
         ax.annotate(
-            f"{ratio:.3g}", (max(ratio, 1.0), place), (3, 0), textcoords="offset points", va="center", size=8
+            f"{ratio:.3g}",
+            (max(ratio, 1.0), place),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            size=8,
         )
     ax.set_title(title, fontsize=10)
-    ax.grid(axis="x", **FAINT, alpha=0.4)
+    ax.grid(axis="x", **GRID)
     ax.set_axisbelow(True)
 
 

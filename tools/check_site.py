@@ -2,8 +2,8 @@
 
     python tools/check_site.py docs/_build/html
 
-Sphinx resolves its own references. This reads what it wrote: links and assets of every page, and the
-names of the reference.
+Sphinx resolves its own references. This reads what it wrote: links and assets of every page, and
+the names of the reference.
 """
 
 import sys
@@ -11,12 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from public_names import described_names, public_modules
 from sphinx.util.inventory import InventoryFile
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs" / "_ext"))
-from public_names import described_names, public_modules
-
 # what a browser fetches by itself, tag by tag; a link is followed by its reader alone
 ASSETS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
@@ -57,9 +55,12 @@ def faults_of_links(folder: Path) -> list[str]:
             other = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not other.exists():
                 faults.append(f"{name}: {target} does not exist")
-            elif parts.fragment and other in pages:
-                if unquote(parts.fragment) not in pages[other].ids:
-                    faults.append(f"{name}: {target} has no such place")
+            elif (
+                parts.fragment
+                and other in pages
+                and unquote(parts.fragment) not in pages[other].ids
+            ):
+                faults.append(f"{name}: {target} has no such place")
     return faults
 
 

@@ -18,7 +18,9 @@ def to_mathml(latex: str, display: str) -> str:
     try:
         return str(convert(latex, display=display))
     except Exception as error:
-        raise ExtensionError(f"latex2mathml cannot read the formula {latex!r}: {error!r}") from error
+        raise ExtensionError(
+            f"latex2mathml cannot read the formula {latex!r}: {error!r}"
+        ) from error
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
