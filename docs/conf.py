@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery", "results"]
 html_math_renderer = "mathml"
@@ -49,18 +50,14 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 autosummary_generate = False
 viewcode_follow_imported_members = True
 
-if (HERE / "gallery").is_dir():
-    extensions.append("sphinx_gallery.gen_gallery")
-    sphinx_gallery_conf = {
-        "examples_dirs": "gallery",
-        "gallery_dirs": "auto_gallery",
-        "filename_pattern": "plot_",
-        "download_all_examples": False,
-        "show_memory": False,
-        "abort_on_example_error": True,
-    }
-else:
-    suppress_warnings = ["toc.empty_glob"]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": "plot_",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "write_computation_times": False,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "fitzpatrick"
@@ -97,7 +94,18 @@ def drop_back_links(
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
 
 
+def keep_existing(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Entries of a table of contents marked "(if there)" whose page is not there are left out."""
+    source[0] = re.sub(
+        r"^/?(\w+) \(if there\)\n",
+        lambda found: f"/{found[1]}\n" if (HERE / f"{found[1]}.md").exists() else "",
+        source[0],
+        flags=re.MULTILINE,
+    )
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the two rules above."""
+    """Connect the rules above."""
+    app.connect("source-read", keep_existing)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("html-page-context", drop_back_links)

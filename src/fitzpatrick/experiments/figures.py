@@ -35,6 +35,22 @@ FAMILY: dict[float, dict[str, Any]] = {
     2.0: {"color": "#fdae6b", "linestyle": (0, (2, 1)), "linewidth": 2.4},
 }  # styles by tightness
 
+# a palette for categories that the color-blind can tell apart: Okabe and Ito's
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+STYLE: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.prop_cycle": f"cycler('color', {list(COLORS)})",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "grid.alpha": 0.4,
+    "grid.color": FAINT["color"],
+    "grid.linewidth": FAINT["linewidth"],
+    "legend.frameon": False,
+}  # for ``matplotlib.pyplot.style.use``: the look of the gallery
+
 _PAIRS = ("logistic", "sparsemax")
 
 
@@ -145,15 +161,15 @@ def level_set_figure() -> "Figure":
     figure, axes = _new_figure(len(_PAIRS), 2, (8.4, 8.2))
     figure.suptitle("Level sets of L(y, θ) in y on the simplex of three classes, θ fixed")
     scores = {"logistic": np.asarray([1.6, 0.6, -0.8]), "sparsemax": np.asarray([1.0, 0.5, -0.6])}
-    y = _simplex_grid(120)
+    y = simplex_grid(120)
     for row, name in zip(axes, _PAIRS, strict=True):
         omega = get_loss(name).regularizer
         theta = scores[name]
         for ax, loss in zip(row, (FenchelYoungLoss(omega), FitzpatrickLoss(omega)), strict=True):
             title = name if isinstance(loss, FenchelYoungLoss) else f"Fitzpatrick {name}"
-            _draw_levels(ax, y, loss, theta)
+            draw_levels(ax, y, loss, theta)
             link = loss.link(theta)
-            place = _to_plane(link)
+            place = to_plane(link)
             ax.plot(*place, "o", color="white", markeredgecolor="black", clip_on=False, zorder=5)
             shift = (8, -4) if link.all() else (-10, -17)  # beside it, or below the edge it is on
             ax.annotate("ŷ(θ)", place, shift, **_OFFSET)
@@ -163,13 +179,13 @@ def level_set_figure() -> "Figure":
     return figure
 
 
-def _simplex_grid(steps: int) -> Array:
+def simplex_grid(steps: int) -> Array:
     """The points of the three-class simplex whose entries are multiples of 1/steps."""
     i, j = np.triu_indices(steps + 1)
     return np.stack([i, j - i, steps - j], axis=-1) / steps
 
 
-def _to_plane(y: Array) -> Array:
+def to_plane(y: Array) -> Array:
     """Corners e_1, e_2, e_3 at the left, the right and the top of a triangle."""
     corners = np.asarray([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
     return np.asarray(y @ corners)
@@ -179,25 +195,33 @@ _LEVELS = np.asarray([0.05, 0.2, 0.5, 1.0, 2.0])
 _BOX: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 
 
-def _draw_levels(ax: "Axes", y: Array, loss: Loss, theta: Array) -> None:
+def draw_levels(ax: "Axes", y: Array, loss: Loss, theta: Array) -> None:
+    """Level sets of L(·, θ), from its values at points y of the three-class simplex."""
     from matplotlib.tri import Triangulation
 
     value = loss.value(y, np.broadcast_to(theta, y.shape))
-    plane = _to_plane(y)
+    plane = to_plane(y)
     mesh = Triangulation(plane[:, 0], plane[:, 1])
     # from white to gray in even steps, so that neighbours differ in print too
     grays = [str(gray) for gray in np.linspace(1.0, 0.45, _LEVELS.size + 1)]
     ax.tricontourf(mesh, value, levels=[0.0, *_LEVELS, 10.0], colors=grays)
     ax.tricontour(mesh, value, levels=_LEVELS, colors="black", linewidths=0.8)
     for level, point in _label_points(loss, theta):
-        ax.annotate(f"{level:g}", _to_plane(point), ha="center", va="center", fontsize=8, bbox=_BOX)
-    ax.plot(*_to_plane(np.eye(3)[[0, 1, 2, 0]]).T, color="black", linewidth=1.2)
-    for corner, (label, shift) in zip(
-        _to_plane(np.eye(3)),
-        (("e₁", (-12, -12)), ("e₂", (4, -12)), ("e₃", (-5, 6))),
-        strict=True,
-    ):
-        ax.annotate(label, corner, shift, **_OFFSET)
+        ax.annotate(f"{level:g}", to_plane(point), ha="center", va="center", fontsize=8, bbox=_BOX)
+    draw_simplex(ax)
+
+
+def draw_simplex(ax: "Axes", corners: Sequence[str] = ("e₁", "e₂", "e₃")) -> None:
+    """The triangle of :func:`to_plane` with names at its corners, and no axes around it."""
+    places = to_plane(np.eye(3))
+    ax.plot(*places[[0, 1, 2, 0]].T, color="black", linewidth=1.2)
+    styles: tuple[dict[str, Any], ...] = (
+        {"xytext": (-4, -4), "ha": "right", "va": "top"},
+        {"xytext": (4, -4), "ha": "left", "va": "top"},
+        {"xytext": (0, 6), "ha": "center", "va": "bottom"},
+    )
+    for place, name, style in zip(places, corners, styles, strict=True):
+        ax.annotate(name, place, **style, **_OFFSET)
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.margins(0.08)

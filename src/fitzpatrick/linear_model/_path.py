@@ -70,7 +70,7 @@ def fit_path(
     X: Any,
     Y: Any,
     loss: str | Loss,
-    alphas: Sequence[float],
+    alphas: Sequence[float] | Array,
     *,
     tightness: float | None = None,
     fit_intercept: bool = True,

@@ -1,0 +1,66 @@
+"""
+The losses and their gaps
+=========================
+
+A Fenchel-Young loss and its Fitzpatrick loss share one link and one zero. Everywhere else the
+Fitzpatrick loss is the smaller of the two. This example draws both, and the gap between them.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import fitzpatrick as fp
+from fitzpatrick.experiments.figures import FENCHEL_YOUNG, FITZPATRICK, STYLE
+
+plt.style.use(STYLE)
+
+# %%
+# Two classes
+# -----------
+# The right class has score s, the other one 0. Both losses fall as s grows. The logistic pair
+# never reaches zero; the entmax and sparsemax pairs do, once the margin is large enough.
+
+s = np.linspace(-6, 6, 401)
+theta = np.stack([s, np.zeros_like(s)], axis=1)
+label = np.zeros(s.size, dtype=int)
+
+figure, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharex=True, sharey="row")
+for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, strict=True):
+    loss = fp.get_loss(name).value(label, theta)
+    smaller = fp.get_loss(f"fitzpatrick_{name}").value(label, theta)
+    above.plot(s, loss, label=name, **FENCHEL_YOUNG)
+    above.plot(s, smaller, label=f"fitzpatrick_{name}", **FITZPATRICK)
+    above.set(title=f"{name} and its Fitzpatrick loss")
+    above.legend()
+    below.fill_between(s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25)
+    below.plot(s, loss - smaller, color=FITZPATRICK["color"])
+    below.set(xlabel="score of the right class, s")
+    print(
+        f"{name:10s} gap at s = 0: {loss[200] - smaller[200]:.3f}, "
+        f"at s = -6: {loss[0] - smaller[0]:.3f}"
+    )
+axes[0, 0].set(ylabel="loss")
+axes[1, 0].set(ylabel="gap")
+
+# %%
+# The sparse losses are piecewise smooth, and so is their gap. Far on the wrong side it stays
+# constant for sparsemax, where both losses grow at the same rate. The gap of the logistic pair
+# keeps growing, like the logarithm of the margin.
+#
+# Targets entry by entry
+# ----------------------
+# Other regularizers need no simplex. Here one score meets one target: a number, a probability, a
+# count. The losses touch zero at the score whose link is the target.
+
+cases = {"squared": 0.5, "sigmoid": 0.8, "poisson": 3.0}
+score = np.linspace(-3, 3, 401)[:, None]
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
+for ax, (name, target) in zip(axes, cases.items(), strict=True):
+    y = np.full_like(score, target)
+    loss, smaller = fp.get_loss(name), fp.get_loss(f"fitzpatrick_{name}")
+    ax.plot(score, loss.value(y, score), label=name, **FENCHEL_YOUNG)
+    ax.plot(score, smaller.value(y, score), label=f"fitzpatrick_{name}", **FITZPATRICK)
+    ax.set(title=f"{name}, target {target:g}", xlabel="score θ")
+    ax.legend(loc="upper center")
+axes[0].set(ylabel="loss")
+plt.show()

@@ -1,0 +1,177 @@
+"""The examples of the gallery run without a warning, and their pictures show what the text says."""
+
+import ast
+import contextlib
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .helpers import TEST_ALL
+
+pytest.importorskip("matplotlib")
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+NAMES = sorted(path.stem.removeprefix("plot_") for path in GALLERY.glob("plot_*.py"))
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Execute an example: its variables and its figures."""
+
+    def execute(name):
+        path = GALLERY / f"plot_{name}.py"
+        packages = {package: pytest.importorskip(package) for package in _imports(path)}
+        with _same_threads(packages.get("torch")):
+            variables = runpy.run_path(str(path), run_name="__main__")
+        return variables, [plt.figure(number) for number in plt.get_fignums()]
+
+    mpl.use("Agg")
+    monkeypatch.setattr(plt, "show", lambda: None)  # it warns where there is a display
+    with mpl.rc_context():
+        yield execute
+    plt.close("all")
+
+
+@contextlib.contextmanager
+def _same_threads(torch):
+    """Some examples ask PyTorch for one thread; the other tests keep theirs."""
+    threads = None if torch is None else torch.get_num_threads()
+    try:
+        yield
+    finally:
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+
+def _imports(path):
+    """The packages that a script imports and Python does not have."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(str(node.module))
+    return {name.partition(".")[0] for name in found} - set(sys.stdlib_module_names)
+
+
+def _curves(axes):
+    return [np.asarray(line.get_ydata()) for line in axes.get_lines()]
+
+
+def test_there_are_enough_examples():
+    assert len(NAMES) >= 14
+    assert (GALLERY / "GALLERY_HEADER.rst").read_text(encoding="utf-8").startswith("Gallery\n====")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_has_a_title_an_introduction_and_cells(name):
+    text = (GALLERY / f"plot_{name}.py").read_text(encoding="utf-8")
+    title, underline, blank, *introduction = ast.get_docstring(ast.parse(text)).splitlines()
+    assert underline == "=" * len(title)
+    assert not blank
+    assert " ".join(introduction).endswith(".")
+    assert text.count("\n# %%\n") >= 2
+    assert "\nplt.style.use(STYLE)\n" in text
+
+
+def test_losses(run):
+    _, (pairs, products) = run("losses")
+    above, below = np.split(np.asarray(pairs.axes), 2)
+    assert len(above) == len(below) == 3
+    for losses, gaps in zip(above, below, strict=True):
+        loss, smaller = _curves(losses)
+        (gap,) = _curves(gaps)
+        # the values are below 10, and each is within 1e-13 relative
+        np.testing.assert_allclose(gap, loss - smaller, atol=1e-11)
+        assert np.all(smaller >= 0)
+        assert np.all(gap >= -1e-11)
+        assert gap[0] > 0.9
+    for axes in products.axes:
+        loss, smaller = _curves(axes)
+        assert np.all(smaller <= loss + 1e-11)
+        assert loss.min() < 1e-3 < loss.max()
+
+
+def test_level_sets_of_a_tighter_loss_are_wider(run):
+    variables, (targets, predictions) = run("level_sets")
+    assert [len(figure.axes) for figure in (targets, predictions)] == [6, 3]
+    assert variables["levels"].size == 6
+    titles = [axes.get_title() for axes in targets.axes]
+    assert titles[3:] == [f"fitzpatrick_{name}" for name in titles[:3]]
+    drawn = [{text.get_text() for text in axes.texts} for axes in targets.axes]
+    for upper, lower in zip(drawn[:3], drawn[3:], strict=True):
+        assert lower < upper  # the highest levels are not reached any more
+
+
+def test_losses_decrease_in_the_tightness(run):
+    _, (family, in_tightness) = run("tightness")
+    for axes in family.axes:
+        curves = np.asarray(_curves(axes))
+        assert len(curves) == 13
+        assert np.all(np.diff(curves, axis=0) <= 1e-11)  # the losses, and the pulls
+    losses, shares = in_tightness.axes
+    for curve in _curves(losses):
+        assert np.all(np.diff(curve) < 0)
+        assert np.all(np.diff(curve, 2) > -1e-11)
+    assert all(np.all(np.diff(curve) > 0) for curve in _curves(shares))
+
+
+def test_links_are_the_sparser_the_larger_the_scores_and_the_order(run):
+    _, (shares, sizes) = run("links")
+    boundaries = [len(axes.get_lines()) for axes in shares.axes]
+    assert boundaries[0] == 0  # no class is ever dropped
+    assert min(boundaries[1:]) >= 2
+    *curves, dense = _curves(sizes.axes[0])
+    assert np.all(np.asarray(dense) == 100)
+    assert np.all(np.diff(curves, axis=0) <= 0)
+    assert np.all(np.diff(curves, axis=1) <= 0)
+
+
+def test_corrected_probabilities_are_calibrated(run):
+    variables, (figure,) = run("calibration")
+    raw, corrected = figure.axes
+    *curves, diagonal = raw.get_lines()
+    assert len(curves) == 2 * len(variables["FAMILY"])
+    assert list(diagonal.get_xdata()) == [0, 1]
+
+    def distance(line):
+        return np.abs(np.subtract(*line.get_data())).mean()
+
+    lines, dots = curves[::2], curves[1::2]
+    assert distance(lines[0]) < 1e-12  # the logistic loss needs no correction
+    assert distance(dots[-1]) > 0.03
+    # 30,000 samples in 12 bins: a frequency has a standard deviation of about 0.01
+    for line in corrected.get_lines()[:-1]:
+        assert distance(line) < 0.02
+
+
+def test_a_regularizer_of_ones_own_has_the_link_that_it_should(run):
+    variables, figures = run("custom_regularizer")
+    assert [len(figure.axes) for figure in figures] == [2, 2]
+    np.testing.assert_allclose(variables["link"].sum(axis=1), variables["total"], rtol=1e-12)
+    assert np.all(np.diff(_curves(figures[0].axes[1]), axis=0) <= 1e-11)
+    with_budget, without = (float(axes.get_title().rpartition(" ")[2]) for axes in figures[1].axes)
+    assert with_budget < without
+
+
+@pytest.mark.parametrize("name", NAMES if TEST_ALL else ["counts"])
+def test_every_picture_has_data_and_labels(run, name):
+    _, figures = run(name)
+    assert figures
+    for figure in figures:
+        assert _is_labeled(figure)
+        for axes in figure.axes:
+            assert axes.has_data()
+
+
+def _is_labeled(figure: Figure) -> bool:
+    """Whether something says what is seen, and on which axes where there are any."""
+    has_title = bool(figure.get_suptitle()) or any(axes.get_title() for axes in figure.axes)
+    bare = [axes for axes in figure.axes if axes.axison and not axes.images]
+    return has_title and (not bare or any(axes.get_xlabel() or axes.get_ylabel() for axes in bare))
