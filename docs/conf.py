@@ -60,7 +60,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = "fitzpatrick"
+html_title = f"fitzpatrick {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -69,11 +69,11 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_nav_level": 1,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-copyright = f"{release}, BSD-3-Clause"  # noqa: A001 - Sphinx's name
+copyright = "2026, the fitzpatrick developers"  # noqa: A001 - Sphinx's name
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

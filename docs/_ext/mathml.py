@@ -3,6 +3,8 @@
 Sphinx's own renderers load MathJax, or make images with LaTeX.
 """
 
+from xml.etree import ElementTree
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
@@ -11,16 +13,27 @@ from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
 
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", MATHML)
+# what carries its condition below itself on a line of its own
+LIMITS = ("inf", "max", "min", "sup")
+
+
 def to_mathml(latex: str, display: str) -> str:
     """One formula; several lines, or lines aligned at ``&``, become one table."""
     if r"\\" in latex and r"\begin" not in latex:
         latex = rf"\begin{{align*}}{latex}\end{{align*}}"
     try:
-        return str(convert(latex, display=display))
+        formula = ElementTree.fromstring(convert(latex, display=display))
     except Exception as error:
         raise ExtensionError(
             f"latex2mathml cannot read the formula {latex!r}: {error!r}"
         ) from error
+    if display == "block":
+        for element in list(formula.iter(f"{{{MATHML}}}msub")):
+            if element[0].text in LIMITS:
+                element.tag = f"{{{MATHML}}}munder"
+    return ElementTree.tostring(formula, encoding="unicode")
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -31,7 +44,7 @@ def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     """A formula on a line of its own."""
-    translator.body.append(f'<div class="math">{to_mathml(node.astext(), "block")}</div>\n')
+    translator.body.append(f'<div class="formula">{to_mathml(node.astext(), "block")}</div>\n')
     raise nodes.SkipNode
 
 
