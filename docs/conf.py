@@ -68,6 +68,7 @@ html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],
     "show_nav_level": 1,
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
