@@ -43,6 +43,7 @@ myst_heading_anchors = 3
 myst_update_mathjax = False
 
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 napoleon_numpy_docstring = False
 # names and what they mean, without an entry of its own for each in the index
