@@ -13,6 +13,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 from sphinx.application import Sphinx
 
 import fitzpatrick
+from fitzpatrick import explorer
 
 project = "fitzpatrick"
 author = "the fitzpatrick developers"
@@ -106,8 +107,14 @@ def keep_existing(app: Sphinx, docname: str, source: list[str]) -> None:
     )
 
 
+def write_explorer(app: Sphinx) -> None:
+    """The page of ``fitzpatrick explore``, which the site links to."""
+    (HERE / "_static" / "explorer.html").write_text(explorer.page(), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connect the rules above."""
+    app.connect("builder-inited", write_explorer)
     app.connect("source-read", keep_existing)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("html-page-context", drop_back_links)

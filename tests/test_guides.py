@@ -9,7 +9,7 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick.linear_model import ProportionRegressor
 
-from .pages import DOCS, blocks
+from .markdown import DOCS, blocks
 
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 10.0)
 

@@ -25,8 +25,8 @@ LAYERS = (
     ("losses", "divergences", "engines"),
     ("_weights", "metrics", "preprocessing"),
     ("linear_model", "torch", "jax"),
-    ("datasets",),
-    ("experiments",),
+    ("datasets", "_page"),
+    ("experiments", "explorer"),
     ("cli",),
     ("__main__",),
 )

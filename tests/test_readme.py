@@ -2,7 +2,7 @@
 
 import pytest
 
-from .pages import ROOT, blocks, run_python, skip_without_packages
+from .markdown import ROOT, blocks, run_python, skip_without_packages
 
 README = ROOT / "README.md"
 SNIPPETS = [block.text for block in blocks(README) if block.language == "python"]

@@ -13,7 +13,7 @@ import pytest
 
 import fitzpatrick
 
-from .pages import DOCS, ROOT, blocks, commands, run_command, run_python, skip_without_packages
+from .markdown import DOCS, ROOT, blocks, commands, run_command, run_python, skip_without_packages
 
 README = ROOT / "README.md"
 MAX_WORDS = 800

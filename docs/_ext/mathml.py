@@ -12,7 +12,6 @@ from sphinx.errors import ExtensionError
 from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
-
 MATHML = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", MATHML)
 # what carries its condition below itself on a line of its own

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ..pages import DOCS, blocks, commands, run_command, run_python
+from ..markdown import DOCS, blocks, commands, run_command, run_python
 
 PAGE = DOCS / "files.md"
 

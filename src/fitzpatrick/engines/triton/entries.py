@@ -62,20 +62,21 @@ def _coin_root(s, y, c, o: tl.constexpr):
     if o.mode != "one":
         log_a += tl.log(c)
     height = level + shift
-    square = 4.0 * a * b
-    bound = 0.5 * (height + tl.sqrt(height * height + square)) + TINY
-    linear = height * reciprocal(1.0 + tl.sqrt(square), o.fast) - shift
+    product = 4.0 * a * b
+    bound = 0.5 * (height + tl.sqrt(height * height + product)) + TINY
+    linear = height * reciprocal(1.0 + tl.sqrt(product), o.fast) - shift
     u = tl.minimum(linear, log(bound, o.fast) - log_a)
     STEPS: tl.constexpr = 3 if o.acc == tl.float32 else 5
     for _ in tl.static_range(STEPS):
         e = exp(tl.minimum(tl.maximum(u, -MAX_EXPONENT), MAX_EXPONENT), o.fast)
         rise = a * e
         fall = b * reciprocal(e, o.fast)
-        excess = u + rise - fall - level
+        bend = rise - fall
+        excess = u + bend - level
         slope = 1.0 + rise + fall
-        twice = 2.0 * slope * slope
-        below = tl.maximum(twice - excess * (rise - fall), 0.25 * twice)
-        step = 2.0 * excess * slope * reciprocal(below, o.fast)
+        square = slope * slope
+        below = tl.maximum(square - 0.5 * excess * bend, 0.25 * square)
+        step = excess * slope * reciprocal(below, o.fast)
         u = u - tl.where(tl.abs(step) < float("inf"), step, 0.0)
     return tl.where(reflect, -u, u)
 
