@@ -1,6 +1,7 @@
 """Pages in Markdown: their code blocks, and how to run what a reader would type."""
 
 import ast
+import doctest
 import os
 import re
 import shlex
@@ -43,7 +44,18 @@ def skip_without_packages(page: Path) -> None:
 
 
 def run_python(text: str, page: Path, names: dict[str, Any]) -> None:
-    """Run a block, and compare the numbers in its comments with those of the expressions."""
+    """Run a block, and compare the numbers in its comments with those of the expressions.
+
+    A block that begins with a prompt is a doctest.
+    """
+    if text.startswith(">>>"):
+        example = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+        options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        runner = doctest.DocTestRunner(optionflags=options)
+        runner.run(example, clear_globs=False)
+        names.update(example.globs)
+        assert runner.failures == 0, text
+        return
     exec(compile(text, page.name, "exec"), names)
     for expression, number in _CLAIM.findall(text):
         if isinstance(ast.parse(expression).body[0], ast.Expr):
