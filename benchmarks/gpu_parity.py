@@ -1,6 +1,7 @@
 """Do the GPU kernels agree with the formulas of the core in float64? Prints a table; fails if not.
 
     python benchmarks/gpu_parity.py --jobs 16 --seeds 3
+    python benchmarks/gpu_parity.py --omega head
     compute-sanitizer --error-exitcode 9 python benchmarks/gpu_parity.py --small
 
 Every mode of every kernel is checked, at the tightness 0, 1/2, 1 and 2 (0.3 in float64, which
@@ -25,7 +26,7 @@ from typing import Any
 
 import torch
 
-from fitzpatrick import FitzpatrickLoss
+from fitzpatrick import FitzpatrickLoss, get_loss, loss_names
 from fitzpatrick.engines import find_kernel
 from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton import launch as engine
@@ -39,6 +40,9 @@ OMEGAS |= {f"entmax {alpha}": Tsallis(alpha) for alpha in (1.1, 1.3, 1.8)}
 ENTRIES = ["squared", "sparse_sigmoid", "sigmoid", "poisson"]
 LINK_SIZES = [3, 1000, 1024, 50257]
 ALPHAS = [2.0, 1.5, 1.3, 1.05, 1.0]
+HEAD_ROWS = 37
+HEAD_SIZES = [64, 101, 1001, 5003, 8192, 50257]  # even and odd, narrow and wide
+HEAD_PARTS = ["loss", "input", "weight", "bias"]
 TIGHTNESSES = [0.0, 0.5, 1.0, 2.0]
 SIZES = {
     torch.float64: [3, 1000, 50257],
@@ -266,6 +270,74 @@ def check_entries(omega: str, dtype: torch.dtype, seeds: tuple[int, ...]) -> Any
     return good, line if good else line + "  MISS"
 
 
+def head_options(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[Any]:
+    """(target, options) of a linear loss."""
+    options: dict[str, Any] = {"device": "cuda", "generator": generator}
+    labels = torch.randint(0, k, (HEAD_ROWS,), **options)
+    some = labels.masked_fill(torch.rand(HEAD_ROWS, **options) < 0.3, -100)
+    y = torch.softmax(2 * torch.randn(HEAD_ROWS, k, dtype=torch.float64, **options), -1).to(dtype)
+    bias, weight = torch.randn(k, **options).to(dtype), torch.rand(k, **options) + 0.1
+    yield labels, {}
+    yield some, {"linear_bias": bias, "chunk_size": 5}
+    yield some, {"reduction": "none", "chunk_size": 7}
+    yield some, {"weight": weight, "label_smoothing": 0.1, "chunk_size": 16}
+    yield labels, {"label_smoothing": 0.1, "reduction": "sum", "accumulate_dtype": torch.float32}
+    yield y, {"linear_bias": bias}
+    yield y, {"weight": weight, "reduction": "none", "chunk_size": 5}
+
+
+def check_head(name: str, dtype: torch.dtype, small: bool, seed: int) -> tuple[bool, str]:
+    """A linear loss against that of all scores: its errors are at most twice as large."""
+    worst, where = 0.0, ""
+    eps = torch.finfo(dtype).eps
+    for k in HEAD_SIZES[:2] if small else HEAD_SIZES:
+        generator = torch.Generator("cuda").manual_seed(seed)
+        x = torch.randn(HEAD_ROWS, 64, device="cuda", generator=generator)
+        w = torch.randn(k, 64, device="cuda", generator=generator) / 8
+        for target, options in head_options(k, dtype, generator):
+            if dtype == torch.float64:
+                options.pop("accumulate_dtype", None)
+            found = head_gradients(name, x.to(dtype), w.to(dtype), target, options, True)
+            plain = head_gradients(name, x.to(dtype), w.to(dtype), target, options, False)
+            options = {key: _double(value) for key, value in options.items()}
+            wide = x.to(dtype).double(), w.to(dtype).double(), _double(target)
+            exact = head_gradients(name, *wide, options, False)
+            for part, (ours, theirs, value) in enumerate(zip(found, plain, exact, strict=True)):
+                # a unit of rounding where the other one happens to be exact
+                scale = value.norm() + 1e-6
+                bound = 2 * (theirs.double() - value).norm() / scale + 4 * eps
+                ratio = float((ours.double() - value).norm() / scale / bound)
+                if not ratio <= worst:
+                    worst, where = ratio, f"{k}, {sorted(options)}, {HEAD_PARTS[part]}"
+    good = worst <= 1
+    line = f"head {name:22s} {str(dtype)[6:]:9s} {worst:5.2f} of its bound  {where}"
+    return good, line if good else line + "  MISS"
+
+
+def _double(x: Any) -> Any:
+    is_float = isinstance(x, torch.Tensor) and x.is_floating_point()
+    return x.double() if is_float else x
+
+
+def head_gradients(name: str, x: Any, w: Any, target: Any, given: Any, is_head: bool) -> list[Any]:
+    """The loss and its gradients in input, weight and bias, by a linear loss or by all scores."""
+    options = dict(given)
+    bias = options.pop("linear_bias", None)
+    leaves = [t.detach().requires_grad_() for t in (x, w, bias) if t is not None]
+    bias = None if bias is None else leaves[2]
+    if is_head:
+        loss = getattr(functional, f"linear_{name}_loss")(
+            leaves[0], leaves[1], target, linear_bias=bias, **options
+        )
+    else:
+        options = {k: v for k, v in options.items() if k not in ("chunk_size", "accumulate_dtype")}
+        scores = torch.nn.functional.linear(leaves[0], leaves[1], bias)
+        loss = getattr(functional, f"{name}_loss")(scores, target, **options)
+    upstream = torch.linspace(0.5, 2, loss.numel(), device="cuda", dtype=loss.dtype)
+    total = (loss * upstream.reshape(loss.shape)).sum()
+    return [loss.detach(), *torch.autograd.grad(total, leaves)]
+
+
 def attempt(check: Callable[..., tuple[bool, str]], omega: str, *rest: Any) -> tuple[bool, str]:
     """The result of a check, or how it failed."""
     try:
@@ -278,7 +350,8 @@ def main() -> None:
     """Check, print, and exit with 1 on a miss."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="small sizes, for compute-sanitizer")
-    parser.add_argument("--omega", choices=[*OMEGAS, *ENTRIES, "links"], help="this one alone")
+    choices = [*OMEGAS, *ENTRIES, "links", "head"]
+    parser.add_argument("--omega", choices=choices, help="this one alone")
     parser.add_argument("--seed", type=int, help="first seed of the inputs; drawn if not given")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -294,6 +367,14 @@ def main() -> None:
     if arguments.omega in (None, "links"):
         cases = itertools.product(TOLERANCES, ALPHAS)
         checks += [(check_links, "links", dtype, alpha, small, seeds) for dtype, alpha in cases]
+    if arguments.omega in (None, "head"):
+        losses = [name for name in loss_names() if get_loss(name).regularizer.domain.has_labels]
+        checks += [
+            (check_head, name, dtype, small, seed)
+            for name, dtype in itertools.product(losses, TOLERANCES)
+            # in half precision scores tie, and the perceptron's gradient jumps there
+            if name != "perceptron" or dtype.itemsize > 2
+        ]
     for name in ENTRIES if arguments.omega is None else [arguments.omega]:
         if name in ENTRIES:
             checks += [(check_entries, name, dtype, seeds) for dtype in TOLERANCES]

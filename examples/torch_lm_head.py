@@ -1,13 +1,15 @@
 """The head of a language model: hidden states to a large vocabulary, with padding ignored.
 
-The model learns by heart which token follows another. The small size takes some seconds on a CPU;
-the large one, 8192 tokens and 131072 words in bfloat16, is for a GPU, where the
-loss and its gradient come from one kernel.
+The model learns by heart which token follows another. The last layer and the loss are one function,
+which never holds the scores of all tokens; with ``--all-scores`` they are two, as usual. The small
+size takes some seconds on a CPU; the large one, 8192 tokens and 131072 words in bfloat16, is for a
+GPU.
 
     python examples/torch_lm_head.py
     python examples/torch_lm_head.py --size large --device cuda
     python examples/torch_lm_head.py --loss logistic        # cross-entropy
     python examples/torch_lm_head.py --tightness 0.5        # between the two
+    python examples/torch_lm_head.py --all-scores           # more memory
 """
 
 import argparse
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 import torch
 
 import fitzpatrick as fp
-from fitzpatrick.torch import LossModule
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 PADDING = -100
 LABEL_LOSSES = [name for name in fp.loss_names() if fp.get_loss(name).regularizer.domain.has_labels]
@@ -48,16 +50,16 @@ def main(arguments: list[str] | None = None) -> list[float]:
     parser.add_argument("--size", default="small", choices=SIZES)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--all-scores", action="store_true", help="a layer, then a loss")
     options = parser.parse_args(arguments)
     size, device = SIZES[options.size], torch.device(options.device)
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Embedding(size.words, size.width),
-        torch.nn.Linear(size.width, size.words, bias=False),
-    ).to(device, size.dtype)
-    loss = fp.get_loss(options.loss, options.tightness)
-    criterion = LossModule(loss, ignore_index=PADDING)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    body = torch.nn.Embedding(size.words, size.width).to(device, size.dtype)
+    layer = torch.nn.Linear(size.width, size.words, bias=False).to(device, size.dtype)
+    given = {} if options.tightness is None else {"tightness": options.tightness}
+    linear_loss = getattr(F, f"linear_{options.loss}_loss")
+    loss_of_scores = getattr(F, f"{options.loss}_loss")
+    optimizer = torch.optim.Adam([*body.parameters(), *layer.parameters()], lr=3e-3)
     successor = torch.randperm(size.words, device=device)
     tokens = torch.randint(0, size.words, (size.tokens,), device=device)
     targets = successor[tokens]
@@ -66,7 +68,11 @@ def main(arguments: list[str] | None = None) -> list[float]:
     start = time.perf_counter()
     for step in range(options.steps):
         optimizer.zero_grad()
-        mean = criterion(model(tokens), targets)
+        if options.all_scores:
+            mean = loss_of_scores(layer(body(tokens)), targets, ignore_index=PADDING, **given)
+        else:
+            hidden = body(tokens)
+            mean = linear_loss(hidden, layer.weight, targets, ignore_index=PADDING, **given)
         mean.backward()
         optimizer.step()
         losses.append(mean.item())

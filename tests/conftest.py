@@ -27,6 +27,7 @@ SLOW_FILES = (
     "test_torch_triton.py",
     "test_torch_compilation.py",
     "test_tracing.py",
+    "test_sharded.py",
     "test_torch_memory.py",
     "test_explorer.py",
     "test_cli.py",

@@ -80,6 +80,16 @@ def test_every_example_has_a_title_an_introduction_and_cells(name):
     assert "\nplt.style.use(STYLE)\n" in text
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_cell_prints_the_value_of_its_last_line(name):
+    quiet = {"plt.show", "plt.style.use", "print", "torch.set_num_threads"}  # they return None
+    text = (GALLERY / f"plot_{name}.py").read_text(encoding="utf-8")
+    for cell in text.split("\n# %%\n"):
+        last = ast.parse(cell).body[-1:]
+        if last and isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Call):
+            assert ast.unparse(last[0].value.func) in quiet
+
+
 def test_losses(run):
     _, (pairs, products) = run("losses")
     above, below = np.split(np.asarray(pairs.axes), 2)
@@ -155,6 +165,8 @@ def test_a_regularizer_of_ones_own_has_the_link_that_it_should(run):
     variables, figures = run("custom_regularizer")
     assert [len(figure.axes) for figure in figures] == [2, 2]
     np.testing.assert_allclose(variables["link"].sum(axis=1), variables["total"], rtol=1e-12)
+    # central differences with h = 1e-5: eps / h and h² times values of the size of 10
+    assert np.abs(variables["difference"]).max() < 1e-7
     assert np.all(np.diff(_curves(figures[0].axes[1]), axis=0) <= 1e-11)
     with_budget, without = (float(axes.get_title().rpartition(" ")[2]) for axes in figures[1].axes)
     assert with_budget < without

@@ -54,7 +54,7 @@ def parse_options(text: str) -> tuple[Option, ...]:
     options: list[Option] = []
     positional, _, keyword_only = text.partition("\n*\n")
     for part, is_keyword_only in ((positional, False), (keyword_only, True)):
-        for block in re.split(r"\n(?=\w)", part.strip()):
+        for block in re.split(r"\n(?=\w)", part.strip()) if part.strip() else ():
             parameter, _, doc = block.partition("\n")
             name = parameter.split(":")[0]
             options.append(Option(name, parameter, " ".join(doc.split()), is_keyword_only))
@@ -115,6 +115,12 @@ validate: bool | None = None
     whether to look at the targets' values: labels in range, proportions that sum to one. None looks
     on the CPU alone, since a GPU would have to wait. What is not looked at is not repaired: a label
     out of range makes its row NaN.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has the scores of some of them, next to one another, in
+    the order of the ranks. Class indices and ``weight`` are of all classes and the same on every
+    rank, proportions are those of the rank's classes. All ranks get the same loss, differentiable
+    once, and each the gradient in its own scores. A ``DTensor`` that is sharded along the classes
+    needs no group.
 """),
 )
 ENTRIES = Kind(
@@ -158,6 +164,46 @@ engine: str | None = None
 validate: bool | None = None
     whether to look at the targets' values; None looks on the CPU alone.
 """),
+)
+
+
+HEAD_OPTIONS = parse_options("""
+*
+weight: Tensor | None = None
+    one weight per class, as in :func:`{name}_loss`; it has no derivative here.
+ignore_index: int = -100
+    class index that counts for nothing; its rows are left out of the matrix products.
+reduction: str = "mean"
+    ``"mean"``, ``"sum"`` or ``"none"``.
+label_smoothing: float = 0.0
+    ε in [0, 1]; targets become (1 − ε) target + ε / k.
+chunk_size: int | None = None
+    rows whose scores are held at once. None chooses so that they take 300 MiB on a GPU and 8 MiB on
+    a CPU, or less.
+accumulate_dtype: torch.dtype | None = None
+    dtype in which the gradient of ``linear_weight`` is summed over the chunks: ``torch.float32``
+    or its own. None keeps its error below twice that of a single product: its own dtype for at most
+    16 chunks on a GPU, else float32.
+engine: str | None = None
+    as in :func:`{name}_loss`.
+validate: bool | None = None
+    whether to look at the targets' values, as in :func:`{name}_loss`.
+process_group: "ProcessGroup | None" = None
+    processes that share the classes: each has its rows of ``linear_weight`` and ``linear_bias``,
+    and all have the same ``input``, whose gradient is summed over them; see :func:`{name}_loss`.
+""")
+HEAD_ARGUMENTS = (
+    ("input", "features, (…, h)."),
+    ("linear_weight", "weight of the layer, (k, h)."),
+    (
+        "target",
+        "class indices, with the shape of ``input`` without its last axis, or proportions, (…, k).",
+    ),
+    ("linear_bias", "bias of the layer, (k,), or None."),
+)
+HEAD_RETURNS = (
+    "The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have, "
+    "differentiable once in ``input``, ``linear_weight`` and ``linear_bias``."
 )
 
 
@@ -352,6 +398,123 @@ def {name}_loss(
 '''
 
 
+HEAD = r"""    Equal, up to rounding, to the loss of the scores, which are never all in memory:
+
+    .. math:: L(y, X W^\top + b)
+
+    The forward pass computes the scores of a chunk of rows, turns them into their gradient in
+    place, and multiplies that by the weight and by the input. The backward pass scales the results.
+
+    Args:
+{arguments}
+
+    Returns:
+{returns}
+"""
+HEAD_ELSEWHERE = r"""    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`{name}_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_{elsewhere}_loss`.
+"""
+
+
+def head_options(named: Named) -> list[Option]:
+    """Those of a loss with a linear layer."""
+    return [*HEAD_OPTIONS[:4], *([TIGHTNESS] if named.is_fitzpatrick else []), *HEAD_OPTIONS[4:]]
+
+
+def head_example(named: Named) -> tuple[str, str]:
+    """A line that makes a weight and a target, and what the loss is there of the feature 1."""
+    scores, target, value, _ = named.example(named.loss.tightness)
+    rows = [[score] for score in scores]
+    return f"weight, target = torch.tensor({rows}), torch.tensor({target})", str(value)
+
+
+def write_head_function(name: str) -> str:
+    """The function of a loss with a linear layer."""
+    named = Named(name)
+    options = head_options(named)
+    given, value = head_example(named)
+    passed = [f'"{named.pair}"', "tightness" if named.is_fitzpatrick else "0.0"]
+    passed += ["input", "linear_weight", "target", "linear_bias=linear_bias"]
+    passed += [f"{o.name}={o.name}" for o in options if o is not TIGHTNESS]
+    first = ["input: Tensor", "linear_weight: Tensor", "target: Tensor", "*"]
+    first += ["linear_bias: Tensor | None = None"]
+    if explains(named):
+        arguments = [*HEAD_ARGUMENTS, *((o.name, o.doc.format(name=name)) for o in options)]
+        text = HEAD.format(
+            arguments="\n".join(paragraph(f"{key}: {doc}", 8, 4) for key, doc in arguments),
+            returns=paragraph(HEAD_RETURNS, 8),
+        )
+    else:
+        text = HEAD_ELSEWHERE.format(name=name, elsewhere=most_options(named.kind))
+    return f'''
+def linear_{name}_loss(
+{signature(first, options, 4)}
+) -> Tensor:
+    r"""{title(named)}, of a linear layer.
+
+{text}
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> {given}
+        >>> round(F.linear_{name}_loss(torch.ones(1, 1), weight, target).item(), 4)
+        {value}
+    """
+{call("    return linear_class_loss", passed)}
+'''
+
+
+def write_head_module(name: str) -> str:
+    """The module of a loss with a linear layer."""
+    named = Named(name)
+    own_name = f"Linear{module_name(name)}"
+    options = head_options(named)
+    first = ["self", "in_features: int", "num_classes: int", "*", "bias: bool = False"]
+    first += ["device: torch.device | str | int | None = None", "dtype: torch.dtype | None = None"]
+    given = [f'"{name}"', "in_features", "num_classes", "bias=bias", "device=device", "dtype=dtype"]
+    given += [f"{o.name}={o.name}" for o in options if o is not TIGHTNESS]
+    set_tightness = "        self.tightness = tightness\n" if named.is_fitzpatrick else ""
+    return f'''
+class {own_name}(NamedLinearClassLoss):
+    r"""{title(named)}, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_{name}_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import {own_name}
+        >>> head = {own_name}(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+{signature(first, options, 8)}
+    ) -> None:
+{call("        super().__init__", given)}
+{set_tightness}
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+'''
+
+
+def write_head_base() -> str:
+    """The base class of the modules with a linear layer."""
+    attributes = [f"{option.name}: {option.type}" for option in HEAD_OPTIONS]
+    return f'''
+class NamedLinearClassLoss(NamedLinearLoss):
+    """A module of a loss {CLASSES.targets}, of a linear layer."""
+
+{"".join(f"    {attribute}{NEWLINE}" for attribute in attributes)}'''
+
+
 # written by hand, in _activations.py
 ACTIVATIONS = [
     "budget", "entmax", "entmax_loss", "fitzpatrick_entmax_loss", "normmax", "normmax_loss",
@@ -466,6 +629,7 @@ A loss is its registry name plus ``_loss``; a link has the plain name of its Fen
 (:func:`sparsemax`, :func:`entmax15`, ``logistic`` for the soft argmax, …). Losses on the simplex
 take the arguments of :func:`torch.nn.functional.cross_entropy`, losses of separate entries those of
 :func:`torch.nn.functional.binary_cross_entropy_with_logits`. Fitzpatrick losses take a tightness.
+A loss on the simplex with ``linear_`` before its name is that of a linear layer's scores.
 
 Example:
     >>> import torch
@@ -486,14 +650,20 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
 from ._activations import (
 {activations})
 from ._handles import handle_of
+from ._linear import linear_class_loss
 from ._losses import {functions}
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]
@@ -560,9 +730,15 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
+import torch
 from torch import Tensor
 
-from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLinearLoss, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
 {all}]
@@ -574,10 +750,12 @@ def sources() -> Iterator[tuple[Path, str]]:
     """Every file and its text."""
     losses, links = fp.loss_names(), sorted(regularizers_by_name())
     kinds = {Named(name).kind for name in losses}
+    heads = [name for name in losses if Named(name).kind is CLASSES]
     functions = {kind.function for kind in kinds} | {"link", "loss_of_kind"}
     public = [f"{name}_loss" for name in losses] + links + ["link_function", "loss_function"]
-    public += ACTIVATIONS
+    public += ACTIVATIONS + [f"linear_{name}_loss" for name in heads]
     body = [write_function(name) for name in losses] + [write_link(name) for name in links]
+    body += [write_head_function(name) for name in heads]
     yield (
         FOLDER / "functional.py",
         FUNCTIONAL.format(
@@ -591,14 +769,18 @@ def sources() -> Iterator[tuple[Path, str]]:
         ),
     )
     modules = [module_name(name) for name in losses]
+    modules += [f"Linear{module_name(name)}" for name in heads]
     bases = [write_base(kind) for kind in (CLASSES, ENTRIES, ROWS) if kind in kinds]
+    bases.append(write_head_base())
+    body = bases + [write_module(name) for name in losses]
+    body += [write_head_module(name) for name in heads]
     any_omega = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule"]
     yield (
         FOLDER / "modules.py",
         MODULES.format(
             written=WRITTEN,
             all=listed([f'"{name}"' for name in sorted([*any_omega, *modules])]),
-            body="\n".join(bases + [write_module(name) for name in losses]),
+            body="\n".join(body),
         ),
     )
 

@@ -3,7 +3,7 @@ Paths of penalties
 ==================
 
 ``fit_path`` fits one model for each penalty, from strong to weak, each started where the last ones
-point. The picture of the coefficients along the way shows which features enter, and when.
+point. Along the way one sees the coefficients grow, and the error on new data fall and rise.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,12 @@ X_train, X_test, y_train, y_test = train_test_split(
     X, wine.target, train_size=0.5, random_state=0, stratify=wine.target
 )
 alphas = np.geomspace(1e3, 1e-3, 31)
-names = ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax")
+names = (
+    "logistic",
+    "fitzpatrick_logistic",
+    "sparsemax",
+    "fitzpatrick_sparsemax",
+)
 paths = {name: fit_path(X_train, y_train, name, alphas) for name in names}
 
 # %%
@@ -37,15 +42,21 @@ paths = {name: fit_path(X_train, y_train, name, alphas) for name in names}
 # the logistic loss they grow without end as the penalty falls: separable classes push the scores to
 # infinity. The sparsemax losses are zero beyond a finite margin, and their paths level off.
 
-shown = np.argsort(-sum(np.abs(path.coefs[-1, 0]) for path in paths.values()))[:3]
+shown = np.argsort(-sum(np.abs(path.coefs[-1, 0]) for path in paths.values()))[
+    :3
+]
 figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True)
 for ax, (name, path) in zip(axes.flat, paths.items(), strict=True):
     coefficients = path.coefs[:, 0]
     ax.semilogx(alphas, coefficients, color="#9a9a9a", linewidth=0.9)
     for j in shown:
-        ax.semilogx(alphas, coefficients[:, j], linewidth=2, label=wine.feature_names[j])
+        ax.semilogx(
+            alphas, coefficients[:, j], linewidth=2, label=wine.feature_names[j]
+        )
     ax.set(title=name)
-    ax.legend(loc="lower left")
+figure.legend(
+    *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+)
 axes[0, 0].invert_xaxis()
 for ax in axes[1]:
     ax.set(xlabel="alpha (strong → weak)")
@@ -62,13 +73,24 @@ one_hot = np.eye(3)[y_test]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
 for ax, pair in zip(axes, (names[:2], names[2:]), strict=True):
     for name, style in zip(pair, (FENCHEL_YOUNG, FITZPATRICK), strict=True):
-        models = [ProportionRegressor.from_model(model, name) for model in paths[name].models]
-        errors = [metrics.squared_error(one_hot, model.predict(X_test)) for model in models]
+        models = [
+            ProportionRegressor.from_model(model, name)
+            for model in paths[name].models
+        ]
+        errors = [
+            metrics.squared_error(one_hot, model.predict(X_test))
+            for model in models
+        ]
         ax.loglog(alphas, errors, label=name, **style)
         best = int(np.argmin(errors))
         ax.plot(alphas[best], errors[best], "o", color=style["color"])
-        print(f"{name:24s} least error {errors[best]:.4f} at alpha = {alphas[best]:.3g}")
-    ax.set(title=f"{pair[0]} and its Fitzpatrick loss", xlabel="alpha (strong → weak)")
+        print(
+            f"{name:24s} least error {errors[best]:.4f} at alpha = {alphas[best]:.3g}"
+        )
+    ax.set(
+        title=f"{pair[0]} and its Fitzpatrick loss",
+        xlabel="alpha (strong → weak)",
+    )
     ax.legend()
     ax.invert_xaxis()
 axes[0].set(ylabel="test error")

@@ -10,6 +10,7 @@ losses put their minimum elsewhere, at a place that can be computed and undone.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
+from sklearn.metrics import log_loss
 
 import fitzpatrick as fp
 from fitzpatrick.experiments.figures import FAMILY, STYLE
@@ -37,38 +38,58 @@ def true_probability(loss: fp.losses.Loss, theta: np.ndarray) -> np.ndarray:
 # %%
 # A measured reliability curve
 # ----------------------------
-# The data are drawn from a logistic model, so that a linear classifier can be exactly right. The
-# dots are frequencies among test samples in bins of the predicted probability; the lines are the
-# curves that the formula above predicts.
+# The data are drawn from a logistic model, which a linear classifier can match. The dots are
+# frequencies among test samples in bins of the predicted probability; the lines are the curves
+# that the formula above predicts.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 5))
-y = (rng.random(40000) < expit(X @ np.array([1.5, -1.0, 0.8, 0.5, 0.0]))).astype(int)
+y = (
+    rng.random(40000) < expit(X @ np.array([1.5, -1.0, 0.8, 0.5, 0.0]))
+).astype(int)
 train, test = slice(0, 10000), slice(10000, None)
-edges = np.linspace(0, 1, 13)
-theta = np.linspace(-7, 7, 401)
 
+
+def reliability(
+    probability: np.ndarray, n_bins: int = 12
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean probability and frequency of positives in each bin of at least 200 test samples."""
+    bins = np.minimum((n_bins * probability).astype(int), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    kept = count >= 200
+    sums = np.stack(
+        [
+            np.bincount(bins, weights, n_bins)
+            for weights in (probability, y[test])
+        ]
+    )
+    mean, frequency = sums[:, kept] / count[kept]
+    return mean, frequency
+
+
+theta = np.linspace(-7, 7, 401)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), sharex=True, sharey=True)
 for (tightness, style), size in zip(FAMILY.items(), (10, 8, 6, 4), strict=True):
-    model = FitzpatrickClassifier("fitzpatrick_logistic", alpha=1.0, tightness=tightness)
     loss = fp.get_loss("fitzpatrick_logistic", tightness=tightness)
-    scores = model.fit(X[train], y[train]).decision_function(X[test])
+    model = FitzpatrickClassifier(loss, alpha=1.0).fit(X[train], y[train])
+    scores = model.decision_function(X[test])
     raw, corrected = expit(scores), true_probability(loss, scores)
+    dots = {
+        "marker": "o",
+        "linestyle": "",
+        "color": style["color"],
+        "markersize": size,
+    }
     axes[0].plot(expit(theta), true_probability(loss, theta), **style)
-    print(f"c = {tightness:g}: log loss", end="")
-    for ax, probability in zip(axes, (raw, corrected), strict=True):
-        bins = np.digitize(probability, edges[1:-1])
-        count = np.bincount(bins, minlength=12)
-        kept = count >= 200  # fewer say little about a frequency
-        mean = np.bincount(bins, probability, minlength=12)[kept] / count[kept]
-        frequency = np.bincount(bins, y[test], minlength=12)[kept] / count[kept]
-        ax.plot(
-            mean, frequency, "o", color=style["color"], markersize=size, label=f"c = {tightness:g}"
-        )
-        log_loss = -np.log(np.where(y[test] == 1, probability, 1 - probability)).mean()
-        print(f" {log_loss:.4f} {'raw,' if ax is axes[0] else 'corrected'}", end="")
-    print()
-for ax, title in zip(axes, ("Link of the scores", "Corrected probabilities"), strict=True):
+    axes[0].plot(*reliability(raw), label=f"c = {tightness:g}", **dots)
+    axes[1].plot(*reliability(corrected), **dots)
+    print(
+        f"c = {tightness:g}: log loss {log_loss(y[test], raw):.4f}, "
+        f"{log_loss(y[test], corrected):.4f} corrected"
+    )
+for ax, title in zip(
+    axes, ("Link of the scores", "Corrected probabilities"), strict=True
+):
     ax.plot([0, 1], [0, 1], color="black", linewidth=0.8)
     ax.set(title=title, xlabel="predicted probability", aspect="equal")
 axes[0].set(ylabel="frequency of positives")

@@ -53,9 +53,20 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     error = -model.scores_.mean(axis=0)
     image = ax.pcolormesh(error.T, cmap="cividis", vmin=least, vmax=1.1 * least)
     i, j = np.unravel_index(error.argmin(), error.shape)
-    ax.plot(i + 0.5, j + 0.5, "*", color="white", markersize=16, markeredgecolor="black")
-    ax.set_xticks(np.arange(alphas.size) + 0.5, [f"{alpha:.0f}" for alpha in alphas])
-    ax.set_yticks(np.arange(len(tightnesses)) + 0.5, [f"{c:g}" for c in tightnesses])
+    ax.plot(
+        i + 0.5,
+        j + 0.5,
+        "*",
+        color="white",
+        markersize=16,
+        markeredgecolor="black",
+    )
+    ax.set_xticks(
+        np.arange(alphas.size) + 0.5, [f"{alpha:.0f}" for alpha in alphas]
+    )
+    ax.set_yticks(
+        np.arange(len(tightnesses)) + 0.5, [f"{c:g}" for c in tightnesses]
+    )
     ax.grid(visible=False)
     ax.set(title=f"{name} family", xlabel="penalty alpha")
     test_error = metrics.squared_error(Y_test, model.predict(X_test))
@@ -64,7 +75,10 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
         f"error {-model.best_score_:.4f} in the folds, {test_error:.4f} on the test genes"
     )
 axes[0].set(ylabel="tightness c")
-figure.colorbar(image, ax=axes, label="cross-validated squared error", extend="max")
+figure.colorbar(
+    image, ax=axes, label="cross-validated squared error", extend="max"
+)
+plt.show()
 
 # %%
 # Is the difference real?
@@ -79,7 +93,12 @@ for place, (name, model) in zip((-0.02, 0.02), models.items(), strict=True):
     change = 100 * (errors / errors[:, :1] - 1)
     bars = change.std(axis=0, ddof=1) / np.sqrt(len(change))
     ax.errorbar(
-        np.add(tightnesses, place), change.mean(axis=0), bars, marker="o", capsize=3, label=name
+        np.add(tightnesses, place),
+        change.mean(axis=0),
+        bars,
+        marker="o",
+        capsize=3,
+        label=name,
     )
 ax.axhline(0, color="black", linewidth=0.8)
 ax.set(

@@ -3,8 +3,8 @@ Counts with the Poisson loss
 ============================
 
 The regularizer Σ y log y − y on the non-negative numbers has the link exp(θ) and the Poisson loss.
-Its Fitzpatrick family pulls less on zeros, which helps where zeros lie: a counter that is off
-reports zero, too.
+Its Fitzpatrick family pulls less on zeros. That helps when some zeros are false: a counter that is
+switched off reports zero, too.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ OUTAGES = 0.15
 # %%
 # Cars by the hour
 # ----------------
-# A road has two rush hours. The counter is off in a part of the intervals and reports zero cars
-# then. The models are linear in periodic splines of the time.
+# A road has two rush hours. Now and then its counter is off, and reports zero cars. The models are
+# linear in periodic splines of the time.
 
 rng = np.random.default_rng(0)
 hour = np.sort(rng.uniform(0, 24, 1000))
@@ -33,7 +33,9 @@ hour = np.sort(rng.uniform(0, 24, 1000))
 
 def rate(t: np.ndarray) -> np.ndarray:
     """Cars in an interval at time t."""
-    rush = np.exp(-(((t - 8) / 1.5) ** 2)) + 0.8 * np.exp(-(((t - 17.5) / 2) ** 2))
+    rush = np.exp(-(((t - 8) / 1.5) ** 2)) + 0.8 * np.exp(
+        -(((t - 17.5) / 2) ** 2)
+    )
     return 10 + 50 * rush
 
 
@@ -42,25 +44,38 @@ counts = np.where(is_off, 0.0, rng.poisson(rate(hour)))
 grid = np.linspace(0, 24, 300)
 figure, ax = plt.subplots(figsize=(10, 4.2))
 ax.plot(hour, counts, ".", color="#9a9a9a", markersize=3)
-ax.plot(grid, rate(grid), color="#9a9a9a", linewidth=5, alpha=0.5, label="true rate")
+ax.plot(
+    grid, rate(grid), color="#9a9a9a", linewidth=5, alpha=0.5, label="true rate"
+)
 for tightness, style in FAMILY.items():
     model = make_pipeline(
-        SplineTransformer(n_knots=13, extrapolation="periodic", include_bias=False),
-        ProportionRegressor("fitzpatrick_poisson", alpha=1e-3, tightness=tightness),
+        SplineTransformer(
+            n_knots=13, extrapolation="periodic", include_bias=False
+        ),
+        ProportionRegressor(
+            "fitzpatrick_poisson", alpha=1e-3, tightness=tightness
+        ),
     )
     fitted = model.fit(hour[:, None], counts).predict(grid[:, None])
     ax.plot(grid, fitted, label=f"c = {tightness:g}", **style)
-    print(f"c = {tightness:g}: mean of fitted / true rate {(fitted / rate(grid)).mean():.3f}")
-ax.set(xlabel="hour", ylabel="cars", title=f"Counts of which {OUTAGES:.0%} are false zeros")
+    print(
+        f"c = {tightness:g}: mean of fitted / true rate {(fitted / rate(grid)).mean():.3f}"
+    )
+ax.set(
+    xlabel="hour",
+    ylabel="cars",
+    title=f"Counts of which {OUTAGES:.0%} are false zeros",
+)
 ax.set(xlim=(0, 24), xticks=range(0, 25, 4))
 ax.legend(ncols=2)
+plt.show()
 
 # %%
 # What each loss estimates
 # ------------------------
 # The Poisson loss estimates the mean, false zeros included. Tighter losses estimate something else:
 # the rate at which the expected gradient is zero, computed here from the Poisson distribution. With
-# rates of ten and more they are almost unbiased on clean counts (left), and lose much less to false
+# rates of ten and more they are almost unbiased on clean counts (left), and lose less to false
 # zeros (right). With small rates, where zeros are the rule, they overestimate: take tightness 0.
 
 
@@ -69,7 +84,9 @@ def estimate(tightness: float, true_rate: float, outages: float) -> float:
     loss = fp.get_loss("fitzpatrick_poisson", tightness=tightness)
     y = np.arange(poisson.isf(1e-12, true_rate) + 1)[:, None]
     weights = (1 - outages) * poisson.pmf(y, true_rate) + outages * (y == 0)
-    score = brentq(lambda t: (weights * loss.gradient(y, np.full_like(y, t))).sum(), -9, 9)
+    score = brentq(
+        lambda t: (weights * loss.gradient(y, np.full_like(y, t))).sum(), -9, 9
+    )
     return float(np.exp(score))
 
 
@@ -80,7 +97,9 @@ for ax, outages in zip(axes, (0.0, OUTAGES), strict=True):
         ratios = [estimate(tightness, one, outages) / one for one in rates]
         ax.semilogx(rates, ratios, label=f"c = {tightness:g}", **style)
     ax.axhline(1, color="black", linewidth=0.8)
-    ax.set(title=f"{outages:.0%} false zeros", xlabel="true rate", ylim=(0.75, 1.5))
+    ax.set(
+        title=f"{outages:.0%} false zeros", xlabel="true rate", ylim=(0.75, 1.5)
+    )
     ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
 axes[0].set(ylabel="estimate / true rate")
 axes[0].legend(title="tightness")

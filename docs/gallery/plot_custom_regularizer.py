@@ -5,7 +5,7 @@ A regularizer of your own
 A regularizer defines a link, a Fenchel-Young loss and the whole Fitzpatrick family. This one
 couples its entries: counts that compete for one budget,
 
-.. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \tfrac12 \Big(\sum_i y_i\Big)^2,
+.. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \frac{1}{2} \left( \sum_i y_i \right)^2,
           \qquad y \ge 0.
 """
 
@@ -44,20 +44,35 @@ t = np.linspace(-4, 6, 201)
 theta = np.stack([t, np.zeros_like(t), np.full_like(t, 1.0)], axis=1)
 link = omega.link(theta)
 total = fp.special.wright_omega(logsumexp(theta, axis=1))
-print(f"largest difference to the closed form: {np.abs(link.sum(axis=1) - total).max():.1e}")
+print(
+    f"largest difference to the closed form: {np.abs(link.sum(axis=1) - total).max():.1e}"
+)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8))
-axes[0].stackplot(t, link.T, alpha=0.85, labels=["entry 1", "entry 2", "entry 3"])
-axes[0].plot(t, total, color="black", linestyle=":", label="closed form of the total")
-axes[0].set(title="The link: counts that crowd each other out", xlabel="first score", ylabel="ŷ(θ)")
+axes[0].stackplot(
+    t, link.T, alpha=0.85, labels=["entry 1", "entry 2", "entry 3"]
+)
+axes[0].plot(
+    t, total, color="black", linestyle=":", label="closed form of the total"
+)
+axes[0].set(
+    title="The link: counts that crowd each other out",
+    xlabel="first score",
+    ylabel="ŷ(θ)",
+)
 axes[0].legend(loc="upper left")
 
 y = np.broadcast_to([1.0, 0.5, 0.5], theta.shape)
 for tightness, style in FAMILY.items():
     value = fp.FitzpatrickLoss(omega, tightness=tightness).value(y, theta)
     axes[1].plot(t, value, label=f"c = {tightness:g}", **style)
-axes[1].set(title="Its family of losses, y = (1, 0.5, 0.5)", xlabel="first score", ylabel="loss")
+axes[1].set(
+    title="Its family of losses, y = (1, 0.5, 0.5)",
+    xlabel="first score",
+    ylabel="loss",
+)
 axes[1].legend(title="tightness")
+plt.show()
 
 # %%
 # Check it, then fit with it
@@ -71,7 +86,9 @@ weights = rng.normal(size=(4, 3)) + np.array([[0.0], [0.0], [1.0], [0.0]])
 Y = rng.gamma(25, omega.link(X @ weights + 1) / 25)
 loss, h, v = fp.FitzpatrickLoss(omega), 1e-5, rng.normal(size=(300, 3))
 scores = X @ weights
-slope = (loss.value(Y, scores + h * v) - loss.value(Y, scores - h * v)) / (2 * h)
+slope = (loss.value(Y, scores + h * v) - loss.value(Y, scores - h * v)) / (
+    2 * h
+)
 difference = slope - (loss.gradient(Y, scores) * v).sum(axis=1)
 print(f"finite differences agree to {np.abs(difference).max():.1e}")
 
@@ -81,12 +98,25 @@ print(f"finite differences agree to {np.abs(difference).max():.1e}")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, sharey=True)
 for ax, (title, one) in zip(
-    axes, {"with the budget": loss, "poisson": fp.get_loss("poisson")}.items(), strict=True
+    axes,
+    {"with the budget": loss, "poisson": fp.get_loss("poisson")}.items(),
+    strict=True,
 ):
-    predicted = ProportionRegressor(one, alpha=0.1).fit(X[:200], Y[:200]).predict(X[200:])
+    predicted = (
+        ProportionRegressor(one, alpha=0.1)
+        .fit(X[:200], Y[:200])
+        .predict(X[200:])
+    )
     error = np.abs(predicted - Y[200:]).mean()
     for j in range(3):
-        ax.loglog(Y[200:, j], predicted[:, j], "o", markersize=4, alpha=0.7, label=f"entry {j + 1}")
+        ax.loglog(
+            Y[200:, j],
+            predicted[:, j],
+            "o",
+            markersize=4,
+            alpha=0.7,
+            label=f"entry {j + 1}",
+        )
     ax.axline((0.1, 0.1), (1, 1), color="black", linewidth=0.8)
     ax.set(title=f"{title}: mean absolute error {error:.3f}", xlabel="observed")
 axes[0].set(ylabel="predicted")

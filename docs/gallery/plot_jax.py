@@ -22,7 +22,9 @@ plt.style.use(STYLE)
 digits = load_digits()
 X, X_test, y, y_test = map(
     jnp.asarray,
-    train_test_split(digits.data / 16, digits.target, train_size=300, random_state=0),
+    train_test_split(
+        digits.data / 16, digits.target, train_size=300, random_state=0
+    ),
 )
 
 # %%
@@ -48,7 +50,10 @@ def fit(loss: fj.LossFunction, alpha: jax.Array) -> tuple[jax.Array, jax.Array]:
         weights, ahead = state
         gradient = jax.grad(objective)(ahead)
         moved = ahead - gradient / (curvature + alpha)
-        return (moved, moved + count / (count + 3) * (moved - weights)), jnp.linalg.norm(gradient)
+        return (
+            moved,
+            moved + count / (count + 3) * (moved - weights),
+        ), jnp.linalg.norm(gradient)
 
     zero = jnp.zeros((X.shape[1], 10))
     (weights, _), norms = jax.lax.scan(step, (zero, zero), jnp.arange(STEPS))
@@ -71,7 +76,9 @@ results = {
     for name, loss in losses.items()
 }
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(
+    1, 2, figsize=(10, 3.8), sharey=True, layout="constrained"
+)
 colors = plt.get_cmap("cividis")
 for ax, (name, (_, norms)) in zip(axes, results.items(), strict=True):
     for i, one in enumerate(np.asarray(norms)):
@@ -79,7 +86,10 @@ for ax, (name, (_, norms)) in zip(axes, results.items(), strict=True):
     ax.set(title=name, xlabel="step")
 axes[0].set(ylabel="norm of the gradient")
 scale = LogNorm(float(alphas[0]), float(alphas[-1]))
-figure.colorbar(plt.cm.ScalarMappable(scale, colors), ax=axes, label="penalty alpha")
+figure.colorbar(
+    plt.cm.ScalarMappable(scale, colors), ax=axes, label="penalty alpha"
+)
+plt.show()
 
 # %%
 # The error on test digits
@@ -87,12 +97,18 @@ figure.colorbar(plt.cm.ScalarMappable(scale, colors), ax=axes, label="penalty al
 # The same batch of weights gives the whole curve of the test error.
 
 figure, ax = plt.subplots(figsize=(7.5, 3.8))
-for (name, (weights, _)), style in zip(results.items(), (FENCHEL_YOUNG, FITZPATRICK), strict=True):
+for (name, (weights, _)), style in zip(
+    results.items(), (FENCHEL_YOUNG, FITZPATRICK), strict=True
+):
     predicted = (X_test @ weights).argmax(axis=-1)
     errors = 100 * np.asarray((predicted != y_test).mean(axis=-1))
     ax.loglog(alphas, errors, label=name, **style)
     print(f"{name:22s} least test error {errors.min():.1f} %")
-ax.set(title="24 fits with each loss", xlabel="penalty alpha", ylabel="test error, %")
+ax.set(
+    title="24 fits with each loss",
+    xlabel="penalty alpha",
+    ylabel="test error, %",
+)
 ax.set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
 ax.minorticks_off()
 ax.legend()

@@ -24,7 +24,10 @@ plt.style.use(STYLE)
 # plants are counted. The true shares, which only a simulation knows, have exact zeros.
 
 rng = np.random.default_rng(0)
-centers, widths = np.array([0.0, 0.25, 0.45, 0.7, 1.0]), np.array([0.3, 0.22, 0.15, 0.25, 0.3])
+centers, widths = (
+    np.array([0.0, 0.25, 0.45, 0.7, 1.0]),
+    np.array([0.3, 0.22, 0.15, 0.25, 0.3]),
+)
 
 
 def true_shares(elevation: np.ndarray) -> np.ndarray:
@@ -45,12 +48,19 @@ shares = rng.multinomial(25, true_shares(elevation)) / 25
 
 grid = np.linspace(0, 1, 400)
 predictions = {"truth": true_shares(grid)}
-for loss in ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax"):
+for loss in (
+    "logistic",
+    "fitzpatrick_logistic",
+    "sparsemax",
+    "fitzpatrick_sparsemax",
+):
     model = make_pipeline(
         SplineTransformer(n_knots=8, include_bias=False),
         ProportionRegressorCV(loss, alphas=np.geomspace(1e-3, 1, 7), tol=1e-5),
     )
-    predictions[loss] = model.fit(elevation[:, None], shares).predict(grid[:, None])
+    predictions[loss] = model.fit(elevation[:, None], shares).predict(
+        grid[:, None]
+    )
 
 figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), sharex=True, sharey=True)
 order = np.argsort(elevation)
@@ -59,20 +69,26 @@ panels = [
     *((k, grid, v) for k, v in predictions.items()),
 ]
 for ax, (title, place, part) in zip(axes.flat, panels, strict=True):
-    ax.stackplot(place, part.T, alpha=0.85, labels=[f"species {j}" for j in range(1, 6)])
+    ax.stackplot(
+        place, part.T, alpha=0.85, labels=[f"species {j}" for j in range(1, 6)]
+    )
     ax.set(title=title, ylim=(0, 1), xlim=(place[0], place[-1]))
 for ax in axes[1]:
     ax.set(xlabel="elevation")
 for ax in axes[:, 0]:
     ax.set(ylabel="share")
-figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+figure.legend(
+    *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5
+)
 plt.show()
 
 # %%
 # The usual measures of label distribution learning, against the true shares. Kullback-Leibler is
 # left out: it is infinite wherever a sparse prediction is zero and the truth is not.
 
-print(f"{'loss':24s}{'squared error':>14s}{'Jensen-Shannon':>16s}{'Chebyshev':>11s}{'zeros':>8s}")
+print(
+    f"{'loss':24s}{'squared error':>14s}{'Jensen-Shannon':>16s}{'Chebyshev':>11s}{'zeros':>8s}"
+)
 for name, prediction in predictions.items():
     print(
         f"{name:24s}{metrics.squared_error(predictions['truth'], prediction):14.4f}"

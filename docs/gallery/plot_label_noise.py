@@ -2,9 +2,9 @@
 Robustness to label noise
 =========================
 
-Some training labels are wrong. A tighter loss pulls less on samples that look misclassified, so it
-should cope better. Does it? Here a share of the labels of scikit-learn's digits is drawn anew, and
-linear classifiers are judged on test labels that are left as they are.
+Some training labels are wrong. A tighter loss pulls less on the samples that it gets wrong, so
+false labels should mislead it less. Do they? Here a share of the labels of scikit-learn's digits is
+redrawn at random, and linear classifiers are judged on test labels that are left as they are.
 """
 
 import matplotlib.pyplot as plt
@@ -31,22 +31,35 @@ seeds = range(3)
 
 
 def with_noise(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """The labels, a share of them drawn anew from all ten classes."""
+    """The labels, a share of them redrawn from all ten classes."""
     rng = np.random.default_rng(seed)
-    return np.where(rng.random(labels.size) < share, rng.integers(0, 10, labels.size), labels)
+    return np.where(
+        rng.random(labels.size) < share,
+        rng.integers(0, 10, labels.size),
+        labels,
+    )
 
 
 accuracy = np.empty((len(FAMILY), len(seeds), noise_shares.size, alphas.size))
 for seed in seeds:
-    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=600, random_state=seed)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, train_size=600, random_state=seed
+    )
     for i, share in enumerate(noise_shares):
         labels = with_noise(y_train, share, seed)
         for c, tightness in enumerate(FAMILY):
             path = fit_path(
-                X_train, labels, "fitzpatrick_sparsemax", alphas, tightness=tightness, tol=1e-3
+                X_train,
+                labels,
+                "fitzpatrick_sparsemax",
+                alphas,
+                tightness=tightness,
+                tol=1e-3,
             )
             scores = X_test @ path.coefs.mT + path.intercepts[:, None]
-            accuracy[c, seed, i] = (scores.argmax(axis=-1) == y_test).mean(axis=-1)
+            accuracy[c, seed, i] = (scores.argmax(axis=-1) == y_test).mean(
+                axis=-1
+            )
 accuracy = 100 * accuracy.mean(axis=1)
 
 # %%
@@ -60,15 +73,25 @@ accuracy = 100 * accuracy.mean(axis=1)
 best = accuracy.max(axis=-1)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True)
 for c, (tightness, style) in enumerate(FAMILY.items()):
-    axes[0].plot(100 * noise_shares, accuracy[c, :, -1], label=f"c = {tightness:g}", **style)
+    axes[0].plot(
+        100 * noise_shares,
+        accuracy[c, :, -1],
+        label=f"c = {tightness:g}",
+        **style,
+    )
     axes[1].semilogx(alphas, accuracy[c, 3], **style)
     axes[2].plot(100 * noise_shares, best[c], **style)
-    print(f"c = {tightness:g}, alpha = {alphas[-1]:g}:", accuracy[c, :, -1].round(1))
+    print(
+        f"c = {tightness:g}, alpha = {alphas[-1]:g}:",
+        accuracy[c, :, -1].round(1),
+    )
     print(f"c = {tightness:g}, best alpha: ", best[c].round(1))
 axes[0].set(title=f"penalty alpha = {alphas[-1]:g}", ylabel="test accuracy, %")
 axes[0].legend(title="tightness")
-axes[1].set(title=f"{noise_shares[3]:.0%} of the labels drawn anew", xlabel="alpha")
+axes[1].set(
+    title=f"{noise_shares[3]:.0%} of the labels redrawn", xlabel="alpha"
+)
 axes[2].set(title="the best penalty for each loss")
 for ax in axes[::2]:
-    ax.set(xlabel="labels drawn anew, %")
+    ax.set(xlabel="labels redrawn, %")
 plt.show()

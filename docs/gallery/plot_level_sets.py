@@ -2,8 +2,8 @@
 Level sets on the simplex
 =========================
 
-With three classes, targets and predictions are points of a triangle. Its level sets show what a
-loss cares about.
+With three classes, targets and predictions are points of a triangle, and the level sets of a loss
+show what it cares about.
 """
 
 import matplotlib.pyplot as plt
@@ -30,13 +30,24 @@ plt.style.use(STYLE)
 theta = np.array([1.0, 0.5, -0.6])
 y = simplex_grid(90)
 figure, axes = plt.subplots(2, 3, figsize=(10, 6.8))
-for name, column in zip(("logistic", "entmax15", "sparsemax"), axes.T, strict=True):
-    for ax, loss_name in zip(column, (name, f"fitzpatrick_{name}"), strict=True):
+for name, column in zip(
+    ("logistic", "entmax15", "sparsemax"), axes.T, strict=True
+):
+    for ax, loss_name in zip(
+        column, (name, f"fitzpatrick_{name}"), strict=True
+    ):
         loss = fp.get_loss(loss_name)
         draw_levels(ax, y, loss, theta)
-        ax.plot(*to_plane(loss.link(theta)), "o", color="white", mec="black", clip_on=False)
+        ax.plot(
+            *to_plane(loss.link(theta)),
+            "o",
+            color="white",
+            mec="black",
+            clip_on=False,
+        )
         ax.set_title(loss_name, pad=24)
 figure.suptitle("Loss of a target y, scores θ = (1, 0.5, −0.6)")
+plt.show()
 
 # %%
 # Fixed target, moving prediction
@@ -59,10 +70,20 @@ for ax, tightness in zip(axes, (0, 1, 3), strict=True):
     ax.tricontourf(*plane, value, levels=[0, *levels, 20], colors=shades)
     ax.tricontour(*plane, value, levels=levels, colors="black", linewidths=0.8)
     step = -loss.gradient(np.broadcast_to(target, coarse.shape), np.log(coarse))
-    ax.quiver(*to_plane(coarse).T, *to_plane(step).T, color="#d94801", scale=6, width=0.008)
+    ax.quiver(
+        *to_plane(coarse).T,
+        *to_plane(step).T,
+        color="#d94801",
+        scale=6,
+        width=0.008,
+    )
     ax.plot(*to_plane(target), "*", color="white", mec="black", markersize=13)
     draw_simplex(ax)
     ax.set_title(f"tightness {tightness}", pad=24)
-    print(f"tightness {tightness}: loss at the center {loss.value(target, np.zeros(3)):.3f}")
-figure.suptitle("Loss of a prediction p, target (0.6, 0.3, 0.1); arrows: descent of the scores")
+    print(
+        f"tightness {tightness}: loss at the center {loss.value(target, np.zeros(3)):.3f}"
+    )
+figure.suptitle(
+    "Loss of a prediction p, target (0.6, 0.3, 0.1); arrows: descent of the scores"
+)
 plt.show()

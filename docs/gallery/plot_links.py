@@ -31,13 +31,18 @@ links = {
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.3), sharey=True)
 for ax, (title, omega) in zip(axes, links.items(), strict=True):
     shares = omega.link(theta)
-    ax.stackplot(s, shares.T, labels=["class 1", "class 2", "class 3"], alpha=0.85)
+    ax.stackplot(
+        s, shares.T, labels=["class 1", "class 2", "class 3"], alpha=0.85
+    )
     kept = np.count_nonzero(shares, axis=1)
     for place in s[1:][np.diff(kept) != 0]:
         ax.axvline(place, color="black", linewidth=1, linestyle=":")
-    ax.set(title=title, xlabel="score of class 1", ylim=(0, 1), xlim=(s[0], s[-1]))
+    ax.set(
+        title=title, xlabel="score of class 1", ylim=(0, 1), xlim=(s[0], s[-1])
+    )
 axes[0].set(ylabel="share of each class")
 axes[0].legend(loc="upper left", frameon=True)
+plt.show()
 
 # %%
 # How many classes are left
@@ -49,10 +54,15 @@ scales = np.geomspace(0.05, 10, 30)
 draws = np.random.default_rng(0).normal(size=(200, 100))
 figure, ax = plt.subplots(figsize=(7.5, 4))
 for alpha, color in zip(
-    (1.1, 1.25, 1.5, 1.75, 2.0), plt.get_cmap("cividis")(np.linspace(0, 0.9, 5)), strict=True
+    (1.1, 1.25, 1.5, 1.75, 2.0),
+    plt.get_cmap("cividis")(np.linspace(0, 0.9, 5)),
+    strict=True,
 ):
     omega = fp.regularizers.Tsallis(alpha)
-    kept = [np.count_nonzero(omega.link(scale * draws), axis=1).mean() for scale in scales]
+    kept = [
+        np.count_nonzero(omega.link(scale * draws), axis=1).mean()
+        for scale in scales
+    ]
     ax.loglog(scales, kept, color=color, label=f"α = {alpha:g}", linewidth=2)
     print(
         f"alpha = {alpha:4g}: {kept[0]:6.1f} classes at scale {scales[0]:g}, "

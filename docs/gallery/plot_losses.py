@@ -2,8 +2,9 @@
 The losses and their gaps
 =========================
 
-A Fenchel-Young loss and its Fitzpatrick loss share one link and one zero. Everywhere else the
-Fitzpatrick loss is the smaller of the two. This example draws both, and the gap between them.
+A Fenchel-Young loss and its Fitzpatrick loss have the same link, and both are zero exactly where
+the prediction is right. The Fitzpatrick loss is never the larger of the two. This example draws
+both, and the gap between them.
 """
 
 import matplotlib.pyplot as plt
@@ -25,22 +26,27 @@ theta = np.stack([s, np.zeros_like(s)], axis=1)
 label = np.zeros(s.size, dtype=int)
 
 figure, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharex=True, sharey="row")
-for name, (above, below) in zip(("logistic", "entmax15", "sparsemax"), axes.T, strict=True):
+for name, (above, below) in zip(
+    ("logistic", "entmax15", "sparsemax"), axes.T, strict=True
+):
     loss = fp.get_loss(name).value(label, theta)
     smaller = fp.get_loss(f"fitzpatrick_{name}").value(label, theta)
     above.plot(s, loss, label=name, **FENCHEL_YOUNG)
     above.plot(s, smaller, label=f"fitzpatrick_{name}", **FITZPATRICK)
     above.set(title=f"{name} and its Fitzpatrick loss")
     above.legend()
-    below.fill_between(s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25)
+    below.fill_between(
+        s, loss - smaller, color=FITZPATRICK["color"], alpha=0.25
+    )
     below.plot(s, loss - smaller, color=FITZPATRICK["color"])
-    below.set(xlabel="score of the right class, s")
+    below.set(xlabel="score of the right class, s", xticks=range(-6, 7, 3))
     print(
         f"{name:10s} gap at s = 0: {loss[200] - smaller[200]:.3f}, "
         f"at s = -6: {loss[0] - smaller[0]:.3f}"
     )
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="gap")
+plt.show()
 
 # %%
 # The sparse losses are piecewise smooth, and so is their gap. Far on the wrong side it stays
@@ -59,7 +65,12 @@ for ax, (name, target) in zip(axes, cases.items(), strict=True):
     y = np.full_like(score, target)
     loss, smaller = fp.get_loss(name), fp.get_loss(f"fitzpatrick_{name}")
     ax.plot(score, loss.value(y, score), label=name, **FENCHEL_YOUNG)
-    ax.plot(score, smaller.value(y, score), label=f"fitzpatrick_{name}", **FITZPATRICK)
+    ax.plot(
+        score,
+        smaller.value(y, score),
+        label=f"fitzpatrick_{name}",
+        **FITZPATRICK,
+    )
     ax.set(title=f"{name}, target {target:g}", xlabel="score θ")
     ax.legend(loc="upper center")
 axes[0].set(ylabel="loss")

@@ -22,7 +22,12 @@ yeast = load_dataset("yeast")  # comes with the package
 X, Y = yeast.train.X, label_proportions(yeast.train.Y)
 X_test, Y_test = yeast.test.X, label_proportions(yeast.test.Y)
 
-losses = ("logistic", "fitzpatrick_logistic", "sparsemax", "fitzpatrick_sparsemax")
+losses = (
+    "logistic",
+    "fitzpatrick_logistic",
+    "sparsemax",
+    "fitzpatrick_sparsemax",
+)
 rng = np.random.default_rng(0)
 
 # %%
@@ -36,9 +41,14 @@ for loss in losses:
         loss, alphas=[30, 100, 300, 1000], standardize=True, cv=2, tol=1e-3
     )
     models[loss] = model.fit(X, Y)
-errors = {loss: metrics.squared_errors(Y_test, models[loss].predict(X_test)) for loss in losses}
+errors = {
+    loss: metrics.squared_errors(Y_test, models[loss].predict(X_test))
+    for loss in losses
+}
 for loss in losses:
-    print(f"{loss:24s} alpha {models[loss].alpha_:5g}, squared error {errors[loss].mean():.4f}")
+    print(
+        f"{loss:24s} alpha {models[loss].alpha_:5g}, squared error {errors[loss].mean():.4f}"
+    )
 
 # %%
 # Intervals of a difference
@@ -50,11 +60,18 @@ for loss in losses:
 figure, ax = plt.subplots(figsize=(8, 2.8))
 for place, loss in enumerate(losses[1:]):
     difference = errors[loss] - errors["logistic"]
-    resampled = difference[rng.integers(difference.size, size=(2000, difference.size))].mean(axis=1)
+    resampled = difference[
+        rng.integers(difference.size, size=(2000, difference.size))
+    ].mean(axis=1)
     low, high = np.quantile(resampled, [0.025, 0.975])
     mean = difference.mean()
     ax.errorbar(
-        mean, place, xerr=[[mean - low], [high - mean]], fmt="o", color=COLORS[0], capsize=4
+        mean,
+        place,
+        xerr=[[mean - low], [high - mean]],
+        fmt="o",
+        color=COLORS[0],
+        capsize=4,
     )
     print(f"{loss:24s} {mean:+.4f}, 95 % interval [{low:+.4f}, {high:+.4f}]")
 ax.axvline(0, color="black", linewidth=0.8)
@@ -65,6 +82,7 @@ ax.set(
     title="Squared error minus that of the logistic loss, 95 % intervals",
     xlabel="better  ←  difference  →  worse",
 )
+plt.show()
 
 # %%
 # Intervals of predictions
@@ -80,13 +98,18 @@ draws = []
 for _ in range(20):
     rows = rng.integers(len(X), size=len(X))
     model = ProportionRegressor(
-        "sparsemax", alpha=models["sparsemax"].alpha_, standardize=True, tol=1e-3
+        "sparsemax",
+        alpha=models["sparsemax"].alpha_,
+        standardize=True,
+        tol=1e-3,
     )
     draws.append(model.fit(X[rows], Y[rows]).predict(X_test[genes]))
 low, middle, high = np.quantile(draws, [0.05, 0.5, 0.95], axis=0)
 
 figure, axes = plt.subplots(1, len(genes), figsize=(10, 4.2), sharey=True)
-for ax, target, *quantiles in zip(axes, Y_test[genes], low, middle, high, strict=True):
+for ax, target, *quantiles in zip(
+    axes, Y_test[genes], low, middle, high, strict=True
+):
     for has_label, face in ((True, COLORS[0]), (False, "white")):
         j = np.flatnonzero((target > 0) == has_label)
         left, center, right = (quantile[j] for quantile in quantiles)
@@ -99,9 +122,19 @@ for ax, target, *quantiles in zip(axes, Y_test[genes], low, middle, high, strict
             markerfacecolor=face,
             label="its labels" if has_label else "other labels",
         )
-    ax.axvline(target.max(), color=COLORS[1], linestyle="--", label="share of its labels")
-    ax.set(title=f"a gene with {np.count_nonzero(target)} labels", xlabel="predicted share")
+    ax.axvline(
+        target.max(),
+        color=COLORS[1],
+        linestyle="--",
+        label="share of its labels",
+    )
+    ax.set(
+        title=f"a gene with {np.count_nonzero(target)} labels",
+        xlabel="predicted share",
+    )
 axes[0].set(ylabel="label", yticks=range(1, 15))
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+figure.legend(
+    *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+)
 figure.suptitle("Predicted shares, 90 % bootstrap intervals")
 plt.show()

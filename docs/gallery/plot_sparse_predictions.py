@@ -17,7 +17,9 @@ from fitzpatrick.linear_model import fit_path
 
 plt.style.use(STYLE)
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X / 16, y, train_size=600, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X / 16, y, train_size=600, random_state=0
+)
 
 # %%
 # One path for each loss
@@ -31,18 +33,31 @@ predictions = {}
 for loss in (name for link in links for name in (link, f"fitzpatrick_{link}")):
     path = fit_path(X_train, y_train, loss, alphas, tol=1e-3)
     scores = X_test @ path.coefs.mT + path.intercepts[:, None]
-    predictions[loss] = np.stack([fp.get_loss(loss).link(one) for one in scores])
+    predictions[loss] = np.stack(
+        [fp.get_loss(loss).link(one) for one in scores]
+    )
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, sharey=True)
 for ax, link in zip(axes, links, strict=True):
-    for loss, style in ((link, FENCHEL_YOUNG), (f"fitzpatrick_{link}", FITZPATRICK)):
+    for loss, style in (
+        (link, FENCHEL_YOUNG),
+        (f"fitzpatrick_{link}", FITZPATRICK),
+    ):
         size = (predictions[loss] > 0).sum(axis=2).mean(axis=1)
         is_listed = predictions[loss][:, np.arange(y_test.size), y_test] > 0
-        ax.plot(size, 100 * is_listed.mean(axis=1), marker="o", markersize=4, label=loss, **style)
+        ax.plot(
+            size,
+            100 * is_listed.mean(axis=1),
+            marker="o",
+            markersize=4,
+            label=loss,
+            **style,
+        )
     ax.set(title=f"{link} link", xlabel="classes on the list, of 10 (mean)")
     ax.legend(loc="lower right")
 axes[0].set(ylabel="lists with the right class, %")
 figure.suptitle("Each dot is a penalty")
+plt.show()
 
 # %%
 # The lists at the best penalty
@@ -71,7 +86,10 @@ for ax, link in zip(axes, links, strict=True):
             f"one class for {(lengths == 1).mean():.0%} of the digits"
         )
     ax.set(
-        title=f"{link} link", xlabel="classes on the list", xticks=range(1, 11), xlim=(0.4, 10.6)
+        title=f"{link} link",
+        xlabel="classes on the list",
+        xticks=range(1, 11),
+        xlim=(0.4, 10.6),
     )
     ax.legend()
 axes[0].set(ylabel="test digits")

@@ -35,13 +35,16 @@ for name, (above, below) in zip(("logistic", "sparsemax"), axes.T, strict=True):
         value, gradient = loss.value_and_gradient(label, theta)
         is_end = tightness in (0, 1, 3)
         style = {"color": color, "linewidth": 2.4 if is_end else 0.8}
-        above.plot(s, value, label=f"c = {tightness:g}" if is_end else None, **style)
+        above.plot(
+            s, value, label=f"c = {tightness:g}" if is_end else None, **style
+        )
         below.plot(s, -gradient[:, 0], **style)
     above.set(title=f"{name} family")
     above.legend(title="tightness")
     below.set(xlabel="score of the right class, s")
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="pull on the score")
+plt.show()
 
 # %%
 # Decreasing and convex in c
@@ -65,6 +68,10 @@ for s_fixed in (-4.0, -2.0, 0.0, 2.0):
     )
 axes[0].set(xlabel="tightness c", ylabel="loss", title="The loss decreases")
 axes[0].legend(title="score")
-axes[1].set(xlabel="tightness c", ylabel="first entry of y*", title="y* approaches the target")
+axes[1].set(
+    xlabel="tightness c",
+    ylabel="first entry of y*",
+    title="y* approaches the target",
+)
 axes[1].set_ylim(0, 1)
 plt.show()

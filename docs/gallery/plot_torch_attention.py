@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from fitzpatrick.experiments.figures import STYLE
 from fitzpatrick.torch import Entmax, FitzpatrickLogisticLoss
 
-# sphinx_gallery_thumbnail_number = 2
-plt.style.use(STYLE)
-torch.set_num_threads(1)  # so small a model is not worth more
 torch.manual_seed(0)
+torch.set_num_threads(1)  # so small a model is not worth more
+plt.style.use(STYLE)
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # The task
@@ -36,7 +36,9 @@ def draw(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     values = torch.randint(0, VALUES, (n, PAIRS), generator=generator)
     asked = torch.randint(0, PAIRS, (n, 1), generator=generator)
     pairs = torch.stack((keys, values + KEYS), -1).flatten(1)
-    return torch.cat((pairs, keys.gather(1, asked)), 1), values.gather(1, asked)[:, 0]
+    return torch.cat((pairs, keys.gather(1, asked)), 1), values.gather(
+        1, asked
+    )[:, 0]
 
 
 # %%
@@ -60,7 +62,9 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """What the tokens gather from those before them."""
         n, length, width = x.shape
-        parts = self.project(x).reshape(n, length, 3, self.heads, width // self.heads)
+        parts = self.project(x).reshape(
+            n, length, 3, self.heads, width // self.heads
+        )
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
         mask = torch.ones(length, length, dtype=torch.bool).tril()
@@ -78,8 +82,14 @@ class Model(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(KEYS + VALUES, width)
         self.places = nn.Parameter(0.1 * torch.randn(LENGTH, width))
-        self.first, self.second = Attention(width, heads), Attention(width, heads)
-        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.first, self.second = (
+            Attention(width, heads),
+            Attention(width, heads),
+        )
+        self.norm_first, self.norm_second = (
+            nn.LayerNorm(width),
+            nn.LayerNorm(width),
+        )
         self.head = nn.Linear(width, VALUES)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -101,8 +111,12 @@ generator = torch.Generator().manual_seed(0)
 model, criterion = Model(), FitzpatrickLogisticLoss()
 layers = (model.first, model.second)
 orders = [p for layer in layers for p in layer.entmax.parameters()]
-others = [p for p in model.parameters() if all(p is not order for order in orders)]
-optimizer = torch.optim.Adam([{"params": others, "lr": 5e-3}, {"params": orders, "lr": 3e-2}])
+others = [
+    p for p in model.parameters() if all(p is not order for order in orders)
+]
+optimizer = torch.optim.Adam(
+    [{"params": others, "lr": 5e-3}, {"params": orders, "lr": 3e-2}]
+)
 losses, alphas = [], []
 for _ in range(150):
     tokens, answers = draw(64, generator)
@@ -112,7 +126,11 @@ for _ in range(150):
     optimizer.step()
     losses.append(loss.item())
     alphas.append(
-        [a for layer in layers for a in torch.as_tensor(layer.entmax.alpha).flatten().tolist()]
+        [
+            a
+            for layer in layers
+            for a in torch.as_tensor(layer.entmax.alpha).flatten().tolist()
+        ]
     )
 
 tokens, answers = draw(1000, generator)
@@ -122,11 +140,17 @@ print(f"right answers to new sequences: {accuracy:.1%}")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 axes[0].semilogy(losses, linewidth=1)
-axes[0].set(title="The loss during training", xlabel="step", ylabel="Fitzpatrick logistic loss")
+axes[0].set(
+    title="The loss during training",
+    xlabel="step",
+    ylabel="Fitzpatrick logistic loss",
+)
 for head, path in enumerate(zip(*alphas, strict=True)):
     axes[1].plot(path, label=f"layer {head // 2 + 1}, head {head % 2 + 1}")
 axes[1].set(title="Every head learns its own α", xlabel="step", ylabel="α")
-axes[1].legend(loc="lower left")
+axes[1].set_ylim(top=1.65)
+axes[1].legend(ncols=2, loc="upper right")
+plt.show()
 
 # %%
 # What the heads look at
@@ -141,13 +165,22 @@ for head, ax in enumerate(axes):
     weights = layers[head // 2].weights[:, head % 2].numpy()
     ax.imshow(np.where(seen, np.nan, 0.2), vmin=0, vmax=1, cmap="Greys")
     # lifted, so that small weights differ from zeros
-    ax.imshow(np.where(weights[0] > 0, 0.15 + weights[0], np.nan), vmin=0, vmax=1, cmap="Blues")
-    ax.set_title(f"layer {head // 2 + 1}, head {head % 2 + 1}: α = {alphas[-1][head]:.2f}")
+    ax.imshow(
+        np.where(weights[0] > 0, 0.15 + weights[0], np.nan),
+        vmin=0,
+        vmax=1,
+        cmap="Blues",
+    )
+    ax.set_title(
+        f"layer {head // 2 + 1}, head {head % 2 + 1}: α = {alphas[-1][head]:.2f}"
+    )
     ax.set_xticks(range(LENGTH), names, fontsize=8)
     ax.set_yticks(range(LENGTH), names, fontsize=8)
     ax.grid(visible=False)
     share = (weights[:, seen] == 0).mean()
-    print(f"{ax.get_title()}, {share:.0%} of the visible tokens have weight zero")
+    print(
+        f"{ax.get_title()}, {share:.0%} of the visible tokens have weight zero"
+    )
 axes[0].set(ylabel="query")
 figure.supxlabel("key")
 plt.show()

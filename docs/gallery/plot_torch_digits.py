@@ -41,10 +41,14 @@ criteria = {
 }
 
 
-def train(criterion: torch.nn.Module, seed: int) -> tuple[torch.nn.Module, list[float]]:
+def train(
+    criterion: torch.nn.Module, seed: int
+) -> tuple[torch.nn.Module, list[float]]:
     """A network, and its test error after each epoch."""
     torch.manual_seed(seed)
-    network = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
+    network = torch.nn.Sequential(
+        torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)
+    )
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
     errors = []
     for _ in range(EPOCHS):
@@ -53,7 +57,9 @@ def train(criterion: torch.nn.Module, seed: int) -> tuple[torch.nn.Module, list[
             criterion(network(X[rows]), y[rows]).backward()
             optimizer.step()
         with torch.no_grad():
-            errors.append((network(X_test).argmax(-1) != y_test).float().mean().item())
+            errors.append(
+                (network(X_test).argmax(-1) != y_test).float().mean().item()
+            )
     return network, errors
 
 
@@ -64,30 +70,42 @@ for i, (name, criterion) in enumerate(criteria.items()):
     networks[name] = runs[0][0]
     curves = 100 * np.array([errors for _, errors in runs])
     epochs = np.arange(1, EPOCHS + 1)
-    ax.plot(epochs, curves.mean(axis=0), label=name, linestyle=["-", "--"][i % 2])
+    ax.plot(
+        epochs, curves.mean(axis=0), label=name, linestyle=["-", "--"][i % 2]
+    )
     ax.fill_between(epochs, curves.min(axis=0), curves.max(axis=0), alpha=0.15)
     print(f"{name:26s} test error {curves[:, -1].mean():.1f} %")
-ax.set(xlabel="epoch", ylabel="test error, %", yscale="log", xticks=range(1, EPOCHS + 1))
+ax.set(
+    xlabel="epoch",
+    ylabel="test error, %",
+    yscale="log",
+    xticks=range(1, EPOCHS + 1),
+)
 ax.set_title("Held-out digits: mean and range of three starts")
 ax.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
 ax.minorticks_off()
 ax.legend()
+plt.show()
 
 # %%
 # Where a sparse network hesitates
 # --------------------------------
-# With a sparse link many digits get probability one on a single class. Here are the others'
-# extremes, with all the classes that are still possible; the true one is in orange.
+# With a sparse link many digits get probability one on a single class. Here are six that do not,
+# with all the classes that are still possible; the true one is in orange.
 
 with torch.no_grad():
-    probabilities = ft.functional.sparsemax(networks["FitzpatrickSparsemaxLoss"](X_test))
+    probabilities = ft.functional.sparsemax(
+        networks["FitzpatrickSparsemaxLoss"](X_test)
+    )
 kept = (probabilities > 0).sum(-1)
 print(
     f"{(kept == 1).float().mean():.0%} of the test digits keep one class; "
     f"the mean is {kept.float().mean():.2f}"
 )
 doubtful = torch.argsort(probabilities.max(-1).values)[:6].tolist()
-figure, axes = plt.subplots(2, 6, figsize=(10, 3.6), height_ratios=[2, 1], sharey="row")
+figure, axes = plt.subplots(
+    2, 6, figsize=(10, 3.6), height_ratios=[2, 1], sharey="row"
+)
 for i, (above, below) in zip(doubtful, axes.T, strict=True):
     above.imshow(X_test[i].reshape(8, 8).numpy(), cmap="gray_r")
     above.set_axis_off()

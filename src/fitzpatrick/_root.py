@@ -19,6 +19,7 @@ from ._array import (
     may_stop_early,
     namespace,
     precision_bits,
+    row_max,
     row_sum,
 )
 
@@ -26,6 +27,10 @@ from ._array import (
 STEP_BACK, SHORT_STEP = 4, 8
 # A compiler is given so few steps one after the other, and a loop for more.
 MAX_UNROLLED_STEPS = 5
+# Candidates for τ that one sum over all shards tells about, and how many such sums find it, by bits
+# of precision: one or two more than were ever needed in a search over sizes and score scales.
+CANDIDATES = 4
+SECTION_ROUNDS = {53: 8, 24: 6}
 
 
 def newton_steps(theta: Array) -> int:
@@ -147,3 +152,82 @@ def shift_to_root(
     tau = solve_tau(lambda tau: point(theta - tau), start, power, steps)
     s = theta - tau
     return s if steps == 0 else s - newton_step(*point(s), power)
+
+
+Sums = Callable[[Array], Array]
+
+
+def shift_shard_to_root(
+    point: Callable[[Array], tuple[Array, Array]],
+    theta: Array,
+    bracket: tuple[Array, Array | None],
+    power: Array | float,
+    steps: int,
+    sum_shards: Sums,
+) -> Array:
+    """The same for scores θ that are a part of the classes, from sums over all parts.
+
+    Args:
+        point: s ↦ (p, ∂p/∂s).
+        theta: the scores of this part, less the maximum of all.
+        bracket: a τ not above the root, and one not below it, (…, 1); None where none is known.
+        power: β; 0 means log g.
+        steps: how many Newton steps to take without an upper end; 0 where the first is exact.
+        sum_shards: the sums over all parts of numbers (…, m), m for each row.
+    """
+
+    def sums_at(tau: Array) -> Array:
+        """Σ p, then Σ ∂p/∂s over all parts, at m candidates for τ, (…, 2m)."""
+        xp = namespace(tau)
+        points = [point(theta - tau[..., i : i + 1]) for i in range(tau.shape[-1])]
+        ordered = [row_sum(part) for parts in zip(*points, strict=True) for part in parts]
+        return sum_shards(xp.concat(ordered, axis=-1))
+
+    tau, above = bracket
+    if above is None:
+        for _ in range(1 + steps):
+            sums = sums_at(tau)
+            tau, _ = advance(tau, newton_step(sums[..., :1], sums[..., 1:], power))
+    else:
+        for _ in range(SECTION_ROUNDS[precision_bits(theta)]):
+            tau, above = _section(sums_at, tau, above, power)
+        # a rounding error above the root the last step would lose entries, below it it would not
+        tau = tau - STEP_BACK * eps(tau) * namespace(tau).abs(tau)
+    s = theta - tau
+    if above is None and steps == 0:
+        return s
+    p, slope = point(s)
+    sums = sum_shards(namespace(s).concat([row_sum(p), row_sum(slope)], axis=-1))
+    return s - newton_step(sums[..., :1], sums[..., 1:], power)
+
+
+def _section(
+    sums_at: Callable[[Array], Array], below: Array, above: Array, power: Array | float
+) -> tuple[Array, Array]:
+    """A smaller bracket of the root, from the sums at a few points of a bracket.
+
+    The tangents of a convex function at any point meet zero below its root, its chord above.
+    """
+    xp = namespace(below)
+    shares = xp.arange(CANDIDATES, dtype=below.dtype, device=below.device) / CANDIDATES
+    tau = below + (above - below) * shares
+    sums = sums_at(tau)
+    total, slope = sums[..., :CANDIDATES], sums[..., CANDIDATES:]
+    is_left = total >= 1
+    tangents = tau + newton_step(total[..., None], slope[..., None], power)[..., 0]
+    # a step without a slope is NaN, and no better than what is known
+    raised = row_max(xp.where(tangents > below, tangents, below))
+    left = row_max(xp.where(is_left, tau, below))
+    right = -row_max(-xp.where(is_left, above, tau))
+    infinity = xp.full_like(total, xp.inf)
+    height = _excess(-row_max(-xp.where(is_left, total, infinity)), power)
+    depth = _excess(row_max(xp.where(is_left, -infinity, total)), power)
+    chord = left + (right - left) * (height / (height - depth))
+    lowered = xp.where((chord > left) & (chord < right), chord, right)
+    return raised, xp.where(lowered > raised, lowered, raised)
+
+
+def _excess(total: Array, power: Array | float) -> Array:
+    r""":math:`g^\beta - 1`, or log g, which is convex in τ."""
+    xp = namespace(total)
+    return xp.log(total) if power == 0 else total**power - 1

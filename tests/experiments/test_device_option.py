@@ -25,6 +25,7 @@ def reproduce(monkeypatch, capsys, tmp_path):
 
 
 def test_the_table_is_that_of_numpy(reproduce, tmp_path):
+    pytest.importorskip("torch")
     options = ("--seeds", "1", "-j", "1", "--losses", "logistic", "--alphas", "1e3")
     by_numpy, by_torch = reproduce(*options), reproduce(*options, "--device", "cpu")
     assert by_numpy[0] == by_torch[0] == 0
@@ -34,6 +35,7 @@ def test_the_table_is_that_of_numpy(reproduce, tmp_path):
 
 
 def test_a_device_that_is_not_there(reproduce, tmp_path):
+    pytest.importorskip("torch")
     code, _, errors = reproduce("--device", "abacus")
     assert code == 2
     assert errors.startswith("error: --device: PyTorch cannot use the device 'abacus' here: ")

@@ -262,6 +262,7 @@ def test_weak_penalties_on_separable_data_are_fitted_to_the_end(tmp_path, loss):
 
 
 def test_device_gives_the_records_of_numpy(tmp_path, experiment):
+    pytest.importorskip("torch")
     protocol = Protocol(alphas=(10.0, 1.0, 0.1), tol=1e-8, intercept=True)
     by_numpy = make_store(tmp_path, experiment, protocol)
     by_torch = make_store(tmp_path, experiment, replace(protocol, device="cpu"))

@@ -63,6 +63,10 @@ SHARDED = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, PartitionSpec as P
 from fitzpatrick.jax import fitzpatrick_sparsemax_loss as loss
+if hasattr(jax, "shard_map"):
+    from jax import shard_map
+else:  # before version 0.7
+    from jax.experimental.shard_map import shard_map
 
 assert jax.device_count() == 2, jax.devices()
 rng = np.random.default_rng(0)
@@ -75,7 +79,7 @@ def mean(theta, y):
     return jax.lax.pmean(loss(theta, y).mean(), "batch")
 
 whole = jax.jit(jax.value_and_grad(lambda t: loss(t, y).mean()))(theta)
-sharded = jax.jit(jax.shard_map(mean, mesh=mesh, in_specs=(rows, rows), out_specs=P()))
+sharded = jax.jit(shard_map(mean, mesh=mesh, in_specs=(rows, rows), out_specs=P()))
 split = jax.jit(jax.value_and_grad(sharded))(theta, y)
 mapped = jax.pmap(loss)(theta.reshape(2, 3, 4), y.reshape(2, 3, 4))
 for a, b in (*zip(whole, split), (jax.jit(loss)(theta, y).reshape(2, 3), mapped)):

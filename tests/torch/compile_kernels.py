@@ -74,7 +74,7 @@ def source_of_plan(plan, dtype, types, is_even):
     # tensors and even widths are multiples of 16 in a launch
     aligned = [name for name in kernel.arg_names if signature[name].startswith("*")]
     if is_even:
-        aligned += ["n", "groups", "theta_groups", "target_groups"]
+        aligned += ["n", "groups", "theta_groups", "out_groups", "target_groups"]
     places = [i for i, name in enumerate(kernel.arg_names) if name in aligned]
     attributes = {(i,): [["tt.divisibility", 16]] for i in places}
     source = ASTSource(kernel, signature, {"o": plan.constants["o"]}, attributes)

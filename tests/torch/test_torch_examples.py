@@ -32,9 +32,18 @@ def test_digits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["entmax15"], ["fitzpatrick_logistic", "--tightness", "0.5"]], ids=str
+    "options",
+    [["entmax15", "--all-scores"], ["fitzpatrick_logistic", "--tightness", "0.5"]],
+    ids=str,
 )
 def test_language_model_head(options):
     losses = run("torch_lm_head.py", "--size", "tiny", "--steps", "40", "--loss", *options)
     assert len(losses) == 40
     assert losses[-1] < losses[0] / 2
+
+
+@pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "logistic"])
+def test_text(loss):
+    losses, recited = run("torch_text.py", "--steps", "12", "--batch", "4", "--loss", loss)
+    assert recited.startswith("A loss says ")
+    assert losses[-1] < 0.9 * losses[0]

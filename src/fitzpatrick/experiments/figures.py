@@ -45,6 +45,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": "medium",
+    "font.size": 11.5,  # the pages show the pictures smaller than they are
     "grid.alpha": 0.4,
     "grid.color": FAINT["color"],
     "grid.linewidth": FAINT["linewidth"],

@@ -29,8 +29,9 @@ from .._array import (
     namespace,
     quiet,
     row_max,
+    row_sum,
 )
-from .._root import newton_steps, shift_to_root
+from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import as_points, as_scores
 from ..sets import ConvexSet
 
@@ -82,6 +83,34 @@ def at_labels(x: Array, labels: Array) -> Array:
     if is_torch(labels):  # PyTorch takes indices of one dtype
         labels = xp.astype(labels, xp.int64, copy=False)
     return xp.take_along_axis(x, labels[..., None], axis=-1)
+
+
+class Shard(ABC):
+    """Some of the classes of each row, next to one another, where other processes have the rest.
+
+    A loss needs a few numbers of whole rows. Each process computes those of its own classes, and a
+    shard puts them together. All get the same numbers, and go by nothing else, so that they stay
+    in step.
+
+    Attributes:
+        position: which of the parts this is, from 0, in the order of the classes.
+        offset: the first class of this part.
+    """
+
+    position: int
+    offset: Array | int
+
+    @abstractmethod
+    def sum(self, numbers: Array) -> Array:
+        """The sums over all parts of numbers (…, m), m for each row."""
+
+    @abstractmethod
+    def max(self, numbers: Array) -> Array:
+        """The largest of all parts; +∞ where one of them is NaN."""
+
+    def mark_labels(self, labels: Array, theta: Array) -> Array:
+        """The mask of shape (…, k) that is true at the label of each row, if it is one of these."""
+        return mark_labels(labels - self.offset, theta)
 
 
 class Regularizer(ABC):
@@ -151,6 +180,22 @@ class Regularizer(ABC):
         y = namespace(theta).astype(mark_labels(labels, theta), theta.dtype)
         return self.solve(y, theta, tightness)
 
+    def solve_shard(
+        self, y: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        """The loss of each row, and its gradient in these scores, a part of all classes."""
+        raise TypeError(
+            f"the losses of {self!r} need all classes in one process; classes in several are for "
+            "the losses of a SeparableRegularizer on the simplex and for the perceptron"
+        )
+
+    def solve_shard_labels(
+        self, labels: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        """The same at y = e_label, for labels that count all classes."""
+        y = namespace(theta).astype(shard.mark_labels(labels, theta), theta.dtype)
+        return self.solve_shard(y, theta, tightness, shard)
+
     def solve_link(self, theta: Array) -> Array:
         """∇Ω*(θ), trusting θ."""
         return self.solve(namespace(theta).zeros_like(theta), theta, 0.0).y_star
@@ -183,7 +228,7 @@ class Elementwise(ABC):
     """The loss of a separable potential, entry by entry, bound to its targets and a tightness.
 
     All methods take s = θ − τ. On a product set τ is 0; on the simplex it makes the maximizer
-    sum to one. The last three are about τ: a potential that is for product sets alone inherits
+    sum to one. The last four are about τ: a potential that is for product sets alone inherits
     them.
     """
 
@@ -203,6 +248,13 @@ class Elementwise(ABC):
     def start(self, theta: Array) -> Array:
         """A τ not above the root, shape (…, 1), for scores whose row maximum is 0."""
         raise TypeError(f"{type(self).__name__} does not couple the entries of a row")
+
+    def end(self, theta: Array) -> Array | None:
+        """A τ not below the root, for scores whose row maximum is 0; None where none is known.
+
+        Where the classes are in several processes, it saves them reductions.
+        """
+        return None
 
     def steps(self, theta: Array) -> int:
         """How many Newton steps lead from the start to τ."""
@@ -245,6 +297,33 @@ def solve_separable(
     start, steps = kernel.start(theta), kernel.steps(theta)
     s = shift_to_root(kernel.point, theta, start, kernel.power, steps)
     return SeparableSolution(kernel, y, s, is_coupled=True)
+
+
+# Steps that depend on the number of classes are for so many where no process knows it.
+MAX_CLASSES = 2**24
+
+
+def solve_separable_shard(
+    kernel: Elementwise, zero_kernel: Elementwise, y: Array, theta: Array, shard: Shard
+) -> tuple[Array, Array]:
+    """The same for a part of the classes; ``zero_kernel`` has the formulas at y = 0."""
+    theta = theta - shard.max(row_max(theta))
+    # p increases with y: a lower bound for the largest score alone, at y = 0, is one for all
+    xp = namespace(theta)
+    largest = xp.zeros_like(theta[..., :1])
+    any_classes = xp.broadcast_to(
+        xp.zeros((1,), dtype=theta.dtype, device=theta.device), (MAX_CLASSES,)
+    )
+    s = shift_shard_to_root(
+        kernel.point,
+        theta,
+        (zero_kernel.start(largest), zero_kernel.end(largest)),
+        kernel.power,
+        zero_kernel.steps(any_classes),
+        shard.sum,
+    )
+    value = shard.sum(row_sum(kernel.terms(s)))
+    return value[..., 0], minus_target(kernel.point(s)[0], y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,6 +401,28 @@ class SeparableRegularizer(Regularizer):
             labels, is_label, self.kernel(zero + 1, tightness), self.kernel(zero, tightness)
         )
         return solve_separable(kernel, is_label, theta, self.domain)
+
+    def solve_shard(
+        self, y: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if not self.is_coupled:
+            return super().solve_shard(y, theta, tightness, shard)
+        zero_kernel = self.kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
+        return solve_separable_shard(self.kernel(y, tightness), zero_kernel, y, theta, shard)
+
+    def solve_shard_labels(
+        self, labels: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if not self.is_coupled:
+            return super().solve_shard_labels(labels, theta, tightness, shard)
+        xp = namespace(theta)
+        is_label = shard.mark_labels(labels, theta)
+        zero = xp.zeros_like(theta[..., :1])
+        zero_kernel = self.kernel(zero, tightness)
+        # a label that another process has is looked up at some class here, and not used
+        places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
+        kernel = LabelKernel(places, is_label, self.kernel(zero + 1, tightness), zero_kernel)
+        return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
 
 
 def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], ...]) -> None:

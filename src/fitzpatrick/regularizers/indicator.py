@@ -2,9 +2,10 @@ r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at eve
 
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, row_max
+from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
-from ._base import Regularizer, Solution, at_labels, mark_labels, minus_target
+from ..sets._base import elementwise_gap
+from ._base import Regularizer, Shard, Solution, at_labels, mark_labels, minus_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,3 +97,20 @@ class Indicator(Regularizer):
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         return OracleLabelSolution(mark_labels(labels, theta), theta, self.domain, labels)
+
+    def solve_shard(
+        self, y: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if not (self.domain.has_labels and self.is_row_wise):
+            return super().solve_shard(y, theta, tightness, shard)
+        xp = namespace(theta)
+        own_top = row_max(theta)
+        top = shard.max(own_top)
+        # of several maxima the first one counts
+        place = xp.full_like(top, -float(shard.position))
+        first = shard.max(xp.where(own_top == top, place, xp.full_like(top, -xp.inf)))
+        gap = row_sum(elementwise_gap(xp.zeros_like(y), y, theta - top))
+        value = shard.sum(xp.where(xp.isnan(own_top), own_top, gap))
+        best = self.domain.maximize(theta)
+        y_star = xp.where(first == place, best, xp.zeros_like(best))
+        return value[..., 0], xp.where(xp.isnan(value), value, y_star - y)

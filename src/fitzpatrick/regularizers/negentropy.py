@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from .._array import Array, namespace, precision_bits
 from ..sets import ConvexSet, Orthant, Simplex
 from ..special import expm1_minus_x, logsumexp, wright_omega
-from ._base import Elementwise, SeparableRegularizer, Solution, check_domain
-from .negentropy_labels import solve_negentropy_labels
+from ._base import Elementwise, SeparableRegularizer, Shard, Solution, check_domain
+from .negentropy_labels import solve_negentropy_labels, solve_negentropy_shard_labels
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
 # over supports, sizes and score scales.
@@ -183,3 +183,10 @@ class Negentropy(SeparableRegularizer):
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         return solve_negentropy_labels(labels, theta, tightness)
+
+    def solve_shard_labels(
+        self, labels: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if not self.is_coupled:
+            return super().solve_shard_labels(labels, theta, tightness, shard)
+        return solve_negentropy_shard_labels(labels, theta, tightness, shard)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from .._array import Array, coupled_product, namespace, row_max, row_sum
 from ..special import sigmoid, softplus, wright_omega
-from ._base import Solution, at_labels, mark_labels
+from ._base import Shard, Solution, at_labels, mark_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,38 @@ class NegentropyLabelSolution(Solution):
 
 def solve_negentropy_labels(labels: Array, theta: Array, tightness: float) -> Solution:
     """The solution at y = e_label; a class with score −∞ takes no part."""
-    xp = namespace(theta)
     is_label = mark_labels(labels, theta)
     top = row_max(theta)
-    # the weights exp(θ_i − max) of the classes i ≠ j, and of the label
-    weights = xp.where(is_label, xp.zeros_like(theta), xp.exp(theta - top))
+    weights = _weights(is_label, theta - top)
     lead = at_labels(theta, labels) - top
-    total = row_sum(weights)
+    return _solve(is_label, weights, lead, row_sum(weights), tightness)
+
+
+def solve_negentropy_shard_labels(
+    labels: Array, theta: Array, tightness: float, shard: Shard
+) -> tuple[Array, Array]:
+    """The loss and the gradient where ``theta`` holds a part of the classes."""
+    xp = namespace(theta)
+    is_label = shard.mark_labels(labels, theta)
+    theta = theta - shard.max(row_max(theta))
+    weights = _weights(is_label, theta)
+    own_lead = row_sum(xp.where(is_label, theta, xp.zeros_like(theta)))
+    sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
+    solution = _solve(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
+    return solution.value(), solution.gradient()
+
+
+def _weights(is_label: Array, shifted: Array) -> Array:
+    """The weights exp(θ_i − max) of the classes i ≠ j, and 0 for the label."""
+    xp = namespace(shifted)
+    return xp.where(is_label, xp.zeros_like(shifted), xp.exp(shifted))
+
+
+def _solve(
+    is_label: Array, weights: Array, lead: Array, total: Array, tightness: float
+) -> Solution:
+    """The solution from the weights, their total, and by what the label leads the maximum."""
+    xp = namespace(weights)
     difference = xp.log(total) - lead
     if tightness == 0:
         own = xp.exp(lead)

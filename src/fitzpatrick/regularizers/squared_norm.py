@@ -43,6 +43,10 @@ class SquaredKernel(Elementwise):
         top = row_max(_mixture(self.y, theta, self.tightness))
         return (top - 1) * (1 + self.tightness)
 
+    def end(self, theta: Array) -> Array:
+        # there p is at most y c/(1 + c), which sums to less than one
+        return row_max(theta)
+
     def steps(self, theta: Array) -> int:
         return piecewise_linear_steps(theta)
 

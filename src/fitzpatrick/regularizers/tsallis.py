@@ -82,6 +82,10 @@ class EntmaxKernel(Elementwise):
     def start(self, theta: Array) -> Array:
         return row_max(theta) - self._reach
 
+    def end(self, theta: Array) -> Array:
+        # there p is at most y c/(1/β + c), which sums to less than one
+        return row_max(theta)
+
     def point(self, s: Array) -> tuple[Array, Array]:
         q = self._root(s)
         p = _power(q, self.beta)

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from typing import SupportsIndex
 
 import torch
@@ -13,9 +14,15 @@ from .._validation import check_membership
 from ..sets import ConvexSet
 
 __all__ = [
+    "as_chunk_size",
     "as_class_index",
+    "check_accumulate_dtype",
     "check_alphas",
+    "check_class_weight",
     "check_labels",
+    "check_layer",
+    "check_no_transform",
+    "check_nothing_ignored",
     "check_one_forward_level",
     "check_options",
     "check_rows",
@@ -26,7 +33,10 @@ __all__ = [
     "columns_along",
     "expand_mask",
     "expand_to",
+    "is_autocast",
+    "is_dtensor",
     "is_plain",
+    "is_transformed",
     "looks_at_values",
     "output_dtype",
     "rows_along",
@@ -38,14 +48,50 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 def check_scores(input: Tensor) -> None:  # noqa: A002  # PyTorch's name
     """Raise unless ``input`` holds floating-point scores."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"input must be a tensor of scores, got {type(input).__name__}")
-    if input.dtype not in _FLOATS:
+    _check_dense(input, "input", "scores")
+
+
+def _check_dense(x: Tensor, name: str, content: str) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor of {content}, got {type(x).__name__}")
+    if x.dtype not in _FLOATS:
         raise TypeError(
-            f"input must hold floating-point scores, got {input.dtype}; convert it with .float()"
+            f"{name} must hold floating-point {content}, got {x.dtype}; convert it with .float()"
         )
-    if input.layout is not torch.strided:
-        raise TypeError(f"input must be a dense tensor, got {input.layout}; convert it to_dense()")
+    if x.layout is not torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
+
+
+def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:  # noqa: A002
+    """Raise unless a linear layer of this weight (k, h) and bias (k,) takes ``input`` (…, h)."""
+    _check_dense(input, "input", "features")
+    if input.ndim == 0:
+        raise ValueError("input must have at least one axis, the features, got a scalar")
+    parts = [("linear_weight", weight)]
+    parts += [] if bias is None else [("linear_bias", bias)]
+    for name, part in parts:
+        _check_dense(part, name, "parameters")
+        if part.device != input.device:
+            raise ValueError(
+                f"input is on {input.device} and {name} on {part.device}; "
+                f"move it with {name}.to(input.device), or the module with .to(device)"
+            )
+    if weight.ndim != 2 or weight.shape[1] != input.shape[-1] or weight.shape[0] == 0:
+        raise ValueError(
+            f"linear_weight must have shape (classes, {input.shape[-1]}) to go with input of shape "
+            f"{tuple(input.shape)}, got {tuple(weight.shape)}"
+        )
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(
+            f"linear_bias must have one entry per class, ({weight.shape[0]},), "
+            f"got {tuple(bias.shape)}"
+        )
+    for name, part in parts:
+        if part.dtype != input.dtype and not is_autocast(input):
+            raise TypeError(
+                f"input is {input.dtype} and {name} {part.dtype}; convert one of them, "
+                "or use torch.autocast"
+            )
 
 
 def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
@@ -83,6 +129,27 @@ def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A00
         )
 
 
+def check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
+    """Raise unless ``weight`` has an entry for each class, not negative where one looks."""
+    check_weight(weight, input, "weight")
+    if tuple(weight.shape) != (k,):
+        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
+    if look and bool((weight < 0).any()):
+        raise ValueError(
+            "weight must not be negative with label_smoothing, where it changes the target, "
+            f"got {float(weight.min())}"
+        )
+
+
+def check_nothing_ignored(ignore_index: int) -> None:
+    """Raise where proportions come with a class index to ignore."""
+    if ignore_index >= 0:
+        raise ValueError(
+            f"ignore_index={ignore_index} is a class index and the target holds proportions, "
+            "which have none; a weight of 0 leaves a class out"
+        )
+
+
 def _as_integer(value: SupportsIndex, what: str) -> int:
     """The integer that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
     if type(value) is int:
@@ -90,6 +157,26 @@ def _as_integer(value: SupportsIndex, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{what}, got {value!r}")
     return operator.index(value)
+
+
+def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
+    """``chunk_size``, an integer of any library or None; raise where it is no number of rows."""
+    if chunk_size is None:
+        return None
+    size = _as_integer(chunk_size, "chunk_size must be a number of rows, or None")
+    if size < 1:
+        raise ValueError(f"chunk_size must be at least one row, got {size}; None chooses it")
+    return size
+
+
+def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
+    """Raise unless a gradient of the dtype ``own`` keeps its digits when summed in ``dtype``."""
+    wider = (own, torch.float32) if own != torch.float64 else (own,)
+    if dtype is not None and dtype not in wider:
+        raise ValueError(
+            f"accumulate_dtype must be {' or '.join(map(str, dict.fromkeys(wider)))} for a "
+            f"linear_weight in {own}, or None, got {dtype}"
+        )
 
 
 def as_class_index(ignore_index: SupportsIndex) -> int:
@@ -178,6 +265,12 @@ def is_plain(*tensors: Tensor) -> bool:
     )
 
 
+def is_dtensor(x: Tensor) -> bool:
+    """Whether ``x`` is spread over a device mesh; never imports PyTorch's module for that."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(x, module.DTensor)
+
+
 def check_one_forward_level() -> None:
     """Raise where forward mode runs inside of forward mode.
 
@@ -188,6 +281,21 @@ def check_one_forward_level() -> None:
         raise NotImplementedError(
             "the losses and links do not support forward mode inside of forward mode; "
             "use torch.func.hessian, or jacrev inside of jacfwd"
+        )
+
+
+def is_transformed() -> bool:
+    """Whether ``torch.func`` or forward mode is at work."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def check_no_transform() -> None:
+    """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
+    if is_transformed():
+        raise NotImplementedError(
+            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
+            "torch.func or in forward mode; there, use the loss of "
+            "torch.nn.functional.linear(input, linear_weight, linear_bias)"
         )
 
 
@@ -230,10 +338,13 @@ def check_rows(y: Tensor, domain: ConvexSet) -> None:
 def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
     """The dtype of a loss: the scores' own; float32 for half precision under autocast."""
     half = input.dtype in (torch.float16, torch.bfloat16)
-    device = input.device.type
-    if half and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-        return torch.float32
-    return input.dtype
+    return torch.float32 if half and is_autocast(input) else input.dtype
+
+
+def is_autocast(x: Tensor) -> bool:
+    """Whether PyTorch chooses the precision of what is computed of ``x``."""
+    device = x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def rows_along(x: Tensor, axis: int) -> Tensor:

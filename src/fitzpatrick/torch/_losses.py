@@ -11,18 +11,21 @@ leaves the rest to the operators.
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from .._validation import as_tightness, check_order
 from ..engines.triton.scale import Scale, working_dtype
-from ..engines.triton.targets import Target, smooth
+from ..engines.triton.targets import Target
 from ..regularizers import Regularizer, Tsallis
 from ._arguments import (
     as_class_index,
     check_alphas,
+    check_class_weight,
     check_labels,
+    check_nothing_ignored,
     check_options,
     check_rows,
     check_scores,
@@ -32,6 +35,7 @@ from ._arguments import (
     columns_along,
     expand_mask,
     expand_to,
+    is_dtensor,
     is_plain,
     looks_at_values,
     output_dtype,
@@ -41,15 +45,23 @@ from ._autograd import LossCall, few_labels, link_rows, loss_rows, training_entr
 from ._engine import choose_engine, engine_module, entmax_alpha
 from ._entmax import EntmaxCall, entmax_rows
 from ._handles import handle_of, regularizer_of
+from ._targets import divisor_of, weigh_labels, weigh_proportions
+
+if TYPE_CHECKING:  # PyTorch may come without it
+    from torch.distributed import ProcessGroup
 
 __all__ = [
+    "check_arguments",
+    "check_class_target",
     "class_loss",
+    "deliver",
     "entmax",
     "entry_loss",
     "link",
     "loss_of_kind",
     "row_loss",
     "supports_pos_weight",
+    "without_axis",
 ]
 
 
@@ -66,7 +78,7 @@ def supports_pos_weight(omega: Regularizer) -> bool:
     return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 
 
-def _check(
+def check_arguments(
     input: Tensor,  # noqa: A002
     target: Tensor,
     reduction: str,
@@ -79,7 +91,8 @@ def _check(
     check_options(reduction, label_smoothing, validate)
 
 
-def _without(shape: torch.Size, axis: int) -> torch.Size:
+def without_axis(shape: torch.Size, axis: int) -> torch.Size:
+    """A shape without one of its axes."""
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -114,16 +127,16 @@ def _reduce(
 ) -> Tensor:
     """The reduced loss of rows that carry the reduction's scale already."""
     out = loss_rows(*rows, call, is_summed=reduction != "none")
+    return deliver(out, reduction, shape, dtype)
+
+
+def deliver(out: Tensor, reduction: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+    """A loss that is reduced already, or the losses of rows in their shape, in a dtype."""
     if reduction == "none":
         out = out.reshape(shape)
-    if reduction == "mean" and rows[0].numel() == 0:
+    if reduction == "mean" and math.prod(shape) == 0:
         out = out * math.nan  # the mean of nothing, as PyTorch has it
     return out if out.dtype == dtype else out.to(dtype)
-
-
-def _divisor(n: int, reduction: str) -> int:
-    """What divides each of n rows that count the same."""
-    return n if reduction == "mean" and n else 1
 
 
 def class_loss(
@@ -139,14 +152,23 @@ def class_loss(
     dim: int | None = None,
     engine: str | None = None,
     validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
+    if process_group is not None or is_dtensor(input):
+        from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
+
+        options = weight, ignore_index, reduction, label_smoothing, dim, engine, validate
+        sharded: Tensor = sharded_class_loss(
+            omega, tightness, input, target, process_group, *options
+        )
+        return sharded
     is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
     if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
         if loss is not None:
             return loss
-    _check(input, target, reduction, label_smoothing, validate)
+    check_arguments(input, target, reduction, label_smoothing, validate)
     ignore_index = as_class_index(ignore_index)
     axis = class_dim(input, dim)
     k = input.shape[axis]
@@ -154,33 +176,22 @@ def class_loss(
         raise ValueError(f"input must have at least one class, got shape {tuple(input.shape)}")
     look = looks_at_values(validate, input)
     if weight is not None:
-        _check_class_weight(weight, input, k, look and label_smoothing > 0)
+        check_class_weight(weight, input, k, look and label_smoothing > 0)
     has_labels = not target.is_floating_point() and label_smoothing == 0
     call = _call(omega, tightness, engine, input, ignore_index, has_labels=has_labels)
-    shape = _without(input.shape, axis)
+    shape = without_axis(input.shape, axis)
     theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
     nan_of_no_rows = None
     y: Target
     scale: Scale
+    check_class_target(input, target, axis, ignore_index)
     if target.is_floating_point():
-        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
-        if ignore_index >= 0:
-            raise ValueError(
-                f"ignore_index={ignore_index} is a class index and the target holds proportions, "
-                "which have none; a weight of 0 leaves a class out"
-            )
         y = rows_along(target, axis)
         if look:
             check_rows(y, regularizer_of(omega).domain)
-        y, scale = _proportions(theta, y, weight, reduction, label_smoothing)
+        divisor = divisor_of(theta.shape[0], reduction)
+        y, scale = weigh_proportions(y, weight, label_smoothing, divisor, working_dtype(theta))
     else:
-        if target.shape != shape:
-            one_hot = "; one-hot rows are proportions: convert them with .float()"
-            hint = one_hot if target.shape == input.shape else ""
-            raise ValueError(
-                f"class indices must have shape {tuple(shape)} to go with input of shape "
-                f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
-            )
         labels = target if target.dtype == torch.int64 else target.long()
         if look:
             check_labels(labels, k, ignore_index)
@@ -188,11 +199,32 @@ def class_loss(
         if weight is None and label_smoothing == 0:
             y, scale = labels, None if reduction == "mean" else 1
         else:
-            y, scale, nan_of_no_rows = _weighted(
-                theta, labels, weight, ignore_index, reduction, label_smoothing
+            y, scale, nan_of_no_rows = weigh_labels(
+                labels, k, weight, ignore_index, reduction, label_smoothing, working_dtype(theta)
             )
     out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
     return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+
+
+def check_class_target(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    axis: int,
+    ignore_index: int,
+) -> None:
+    """Raise unless the target's shape is right for class indices, or for proportions."""
+    if target.is_floating_point():
+        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
+        check_nothing_ignored(ignore_index)
+        return
+    shape = without_axis(input.shape, axis)
+    if target.shape != shape:
+        one_hot = "; one-hot rows are proportions: convert them with .float()"
+        hint = one_hot if target.shape == input.shape else ""
+        raise ValueError(
+            f"class indices must have shape {tuple(shape)} to go with input of shape "
+            f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
+        )
 
 
 def _few_labels(
@@ -220,62 +252,6 @@ def _few_labels(
     return few_labels(input, target, call, reduction == "mean")
 
 
-def _check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
-    check_weight(weight, input, "weight")
-    if tuple(weight.shape) != (k,):
-        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
-    if look and bool((weight < 0).any()):
-        raise ValueError(
-            "weight must not be negative with label_smoothing, where it changes the target, "
-            f"got {float(weight.min())}"
-        )
-
-
-def _proportions(
-    theta: Tensor, y: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
-) -> tuple[Tensor, Scale]:
-    """Smoothed proportions; a row weighs ⟨weight, y⟩ and the mean is over rows."""
-    dtype = working_dtype(theta)
-    if label_smoothing > 0:
-        y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / y.shape[-1]
-    divisor = _divisor(theta.shape[0], reduction)
-    if weight is None:
-        return y, divisor
-    # not a matrix product, which autocast would compute in half precision
-    return y, (y.to(dtype) * weight.to(dtype)).sum(-1) / divisor
-
-
-def _weighted(
-    theta: Tensor,
-    labels: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> tuple[Target, Tensor, Tensor | None]:
-    """Labels, or their smoothed distribution, and their scale; the mean is over total weight.
-
-    The last result is to be added to the loss: NaN where the mean is over nothing, else zero. As a
-    factor it would reach the gradient, which is zero there, as in PyTorch.
-    """
-    k = theta.shape[1]
-    dtype = working_dtype(theta)
-    counts = labels != ignore_index
-    inside = counts & (labels >= 0) & (labels < k)
-    index = labels.masked_fill(~inside, 0)
-    weights = torch.ones_like(labels, dtype=dtype) if weight is None else weight.to(dtype)[index]
-    total = weights.masked_fill(~counts, 0.0).sum()
-    y: Target = labels
-    if label_smoothing > 0:
-        y, weights = smooth(index, k, weight, label_smoothing, dtype)
-        weights = weights.masked_fill(~inside, torch.nan)
-    if reduction != "mean":
-        return y, weights.masked_fill(~counts, 0.0), None
-    nan_of_no_rows = total / total - 1
-    scale = (weights / total + nan_of_no_rows).masked_fill(~counts, 0.0)
-    return y, scale, nan_of_no_rows.detach()
-
-
 def entry_loss(
     omega: str,
     tightness: float,
@@ -289,7 +265,7 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    _check(input, target, reduction, 0.0, validate)
+    check_arguments(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     call = _call(omega, tightness, engine, input)
     if looks_at_values(validate, input) and target.numel():
@@ -304,7 +280,7 @@ def entry_loss(
     pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
 
     def by_rows(theta: Tensor) -> Tensor:
-        rows = _entry_rows(theta, target, weight, pos_weight, _divisor(theta.numel(), reduction))
+        rows = _entry_rows(theta, target, weight, pos_weight, divisor_of(theta.numel(), reduction))
         return _reduce(rows, call, reduction, input.shape, output_dtype(input))
 
     if call.engine == "triton" and input.numel():
@@ -353,7 +329,7 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    _check(input, target, reduction, 0.0, validate)
+    check_arguments(input, target, reduction, 0.0, validate)
     _check_same_shape(input, target)
     axis = class_dim(input, dim)
     if input.shape[axis] == 0:
@@ -363,8 +339,8 @@ def row_loss(
     y = rows_along(target.to(working_dtype(input)), axis)
     if looks_at_values(validate, input):
         check_rows(y, regularizer_of(omega).domain)
-    rows = theta, y, _divisor(theta.shape[0], reduction)
-    return _reduce(rows, call, reduction, _without(input.shape, axis), output_dtype(input))
+    rows = theta, y, divisor_of(theta.shape[0], reduction)
+    return _reduce(rows, call, reduction, without_axis(input.shape, axis), output_dtype(input))
 
 
 def link(

@@ -1,27 +1,31 @@
 """Any loss as a ``torch.nn.Module``: the base class of the named modules, and modules of any Ω."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .. import losses as core
 from .._validation import as_tightness
 from ..regularizers import Regularizer
-from ._arguments import as_class_index, check_options
+from ._arguments import as_chunk_size, as_class_index, check_accumulate_dtype, check_options
 from ._engine import check_engine
 from ._handles import handle_of, restore
+from ._linear import linear_class_loss
 from ._losses import link, loss_of_kind, supports_pos_weight
 
-__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", "NamedLoss"]
+__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", "NamedLinearLoss", "NamedLoss"]
 
 _BUFFERS = ("weight", "pos_weight")
 
 
-def _option_defaults(omega: Regularizer) -> dict[str, Any]:
-    """The options of a regularizer's losses, with their defaults."""
-    parameters = inspect.signature(loss_of_kind(omega)).parameters.values()
+def _option_defaults(function: Callable[..., Tensor], omega: Regularizer) -> dict[str, Any]:
+    """The options of a function of a regularizer's losses, with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    defaults.pop("linear_bias", None)  # a parameter of the module
     if not supports_pos_weight(omega):
         defaults.pop("pos_weight", None)
     return defaults
@@ -57,7 +61,7 @@ class LossModule(nn.Module):
         self._omega = handle_of(omega)
         self._tightness = loss.tightness
         self._is_fenchel_young = isinstance(loss, core.FenchelYoungLoss)
-        self._defaults = _option_defaults(omega)
+        self._defaults = _option_defaults(self._function(), omega)
         for option in options:
             if option not in self._defaults:
                 raise TypeError(
@@ -77,10 +81,17 @@ class LossModule(nn.Module):
             self.register_buffer(name, value)
         self._check_options()
 
+    def _function(self) -> Callable[..., Tensor]:
+        """What computes the loss, of a handle, a tightness, tensors and options."""
+        return loss_of_kind(self.regularizer)
+
     def _check_options(self) -> None:
         options = self._options()
         check_engine(options.pop("engine"))
+        options.pop("process_group", None)
         options.pop("dim", None)
+        as_chunk_size(options.pop("chunk_size", None))
+        options.pop("accumulate_dtype", None)
         if "ignore_index" in options:
             self.ignore_index = as_class_index(options.pop("ignore_index"))
         for name in _BUFFERS:
@@ -117,11 +128,16 @@ class LossModule(nn.Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """The loss of scores ``input`` and ``target``."""
-        compute = loss_of_kind(self.regularizer)
+        compute = self._function()
         return compute(self._omega, self._tightness, input, target, **self._options())
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
         """The predictions ŷ(input) that belong to the scores, along the axis of the loss."""
+        if getattr(self, "process_group", None) is not None:
+            raise NotImplementedError(
+                "a link needs the scores of all classes; gather them from the process group and "
+                "call the link's function, or a module without process_group"
+            )
         dim = getattr(self, "dim", -1) if dim is None else dim
         return link(self._omega, input, dim)
 
@@ -144,6 +160,64 @@ class NamedLoss(LossModule):
 
     def _arguments(self) -> list[str]:
         return [] if self._is_fenchel_young else self._changed_tightness()
+
+
+class NamedLinearLoss(NamedLoss):
+    """The base class of the modules with a linear layer, which are named after a loss.
+
+    Attributes:
+        linear: the layer, a ``torch.nn.Linear``.
+    """
+
+    num_classes: int
+    linear: nn.Linear
+
+    def __init__(
+        self,
+        loss: str,
+        in_features: int,
+        num_classes: int,
+        *,
+        bias: bool = False,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(loss, **options)
+        weight = options.get("weight")
+        is_whole = options.get("process_group") is None
+        if weight is not None and is_whole and weight.shape != (num_classes,):
+            raise ValueError(
+                f"weight must have one entry per class, ({num_classes},), got {tuple(weight.shape)}"
+            )
+        self.num_classes = num_classes
+        self.linear = nn.Linear(in_features, num_classes, bias, device, dtype)
+        check_accumulate_dtype(options.get("accumulate_dtype"), self.linear.weight.dtype)
+
+    def _function(self) -> Callable[..., Tensor]:
+        return linear_class_loss
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        """The loss of the scores that the layer has for features ``input``, and ``target``."""
+        layer = self.linear
+        return linear_class_loss(
+            self._omega,
+            self._tightness,
+            input,
+            layer.weight,
+            target,
+            linear_bias=layer.bias,
+            **self._options(),
+        )
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+        """The predictions ŷ that belong to features ``input``; these have all scores."""
+        return super().link(self.linear(input), dim)
+
+    def _arguments(self) -> list[str]:
+        layer = self.linear
+        shape = f"in_features={layer.in_features}", f"num_classes={self.num_classes}"
+        return [*shape, f"bias={layer.bias is not None}", *super()._arguments()]
 
 
 def _check_regularizer(regularizer: Regularizer) -> Regularizer:

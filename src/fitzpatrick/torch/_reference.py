@@ -28,19 +28,23 @@ from ._handles import loss_of, regularizer_of
 
 __all__ = [
     "any_target",
+    "bind_tensors",
     "entmax",
+    "exact",
     "gradient",
     "hessian_product",
     "link",
     "scale_rows_",
     "value",
     "value_and_gradient",
+    "value_and_gradient_",
+    "widen",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _exact(function: F) -> F:
+def exact(function: F) -> F:
     """Compute as the formulas say: without autocast's half precision, or NumPy's warnings of ∞."""
 
     @functools.wraps(function)
@@ -55,7 +59,7 @@ def _exact(function: F) -> F:
     return cast(F, wrapper)
 
 
-def _widen(x: Tensor) -> Tensor:
+def widen(x: Tensor) -> Tensor:
     """``x`` itself, or in float32 where it is half precision."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
@@ -134,13 +138,14 @@ def _bind(
 ) -> _ScaledLoss:
     """Bind a loss to its targets, by whoever computes it."""
     loss = loss_of(omega, tightness)
-    theta, target = _widen(theta), _widen(target)
+    theta, target = widen(theta), widen(target)
     if theta.is_cpu and loss.regularizer.is_row_wise:
         y = target.numpy(force=True)
         if y.ndim == 1 or not loss.regularizer.domain.has_labels or y.sum(axis=-1).all():
             return _bind_numpy(theta.numpy(force=True), y, scale, omega, loss, ignore_index)
         # a row of no proportions at all, which nobody checked, is none of the engine's rows
-    return _bind_torch(theta, target, scale, loss, ignore_index)
+    bind = functools.partial(CoreLoss, loss)
+    return bind_tensors(theta, target, scale, ignore_index, theta.shape[-1], bind)
 
 
 def _bind_numpy(
@@ -161,7 +166,7 @@ def _bind_numpy(
         targets = DenseTargets((n, k), theta.dtype, y)
     factor: Array | float
     if isinstance(scale, Tensor):
-        factor = _widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
+        factor = widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
         if n and not factor.strides[0] and factor[0] != 0:
             factor = float(factor[0])  # one number, expanded
         else:
@@ -175,13 +180,19 @@ def _bind_numpy(
     return _ScaledLoss(bind_rows(omega, loss, targets), theta, factor, is_ignored, is_outside)
 
 
-def _bind_torch(
-    theta: Tensor, y: Tensor, scale: Scale, loss: Loss, ignore_index: int
+def bind_tensors(
+    theta: Tensor,
+    y: Tensor,
+    scale: Scale,
+    ignore_index: int,
+    n_classes: Tensor | int,
+    bind: Callable[[Tensor], BoundLoss],
 ) -> _ScaledLoss:
+    """Bind what ``bind`` makes of the targets, in the dtype of θ, to tensors on any device."""
     is_ignored = is_outside = None
     if y.ndim == 1:
         is_ignored = y == ignore_index
-        is_outside = ((y < 0) | (y >= theta.shape[-1])) & ~is_ignored
+        is_outside = ((y < 0) | (y >= n_classes)) & ~is_ignored
         y = torch.where(is_ignored | is_outside, 0, y)
     else:
         y = y.to(theta.dtype)
@@ -194,10 +205,10 @@ def _bind_torch(
     else:
         count = theta.shape[0] if is_ignored is None else (~is_ignored).sum()
         factor = torch.as_tensor(count, device=theta.device).to(theta.dtype).reciprocal()
-    return _ScaledLoss(CoreLoss(loss, y), theta, factor, is_ignored, is_outside)
+    return _ScaledLoss(bind(y), theta, factor, is_ignored, is_outside)
 
 
-@_exact
+@exact
 def value(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> Tensor:
@@ -212,7 +223,7 @@ def gradient(
     return value_and_gradient(theta, target, scale, omega, tightness, ignore_index)[1]
 
 
-@_exact
+@exact
 def value_and_gradient(
     theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
@@ -221,7 +232,11 @@ def value_and_gradient(
     return loss.value_and_gradient(theta.dtype)
 
 
-@_exact
+# an engine may write the gradients over the scores here; this one does not
+value_and_gradient_ = value_and_gradient
+
+
+@exact
 def hessian_product(
     theta: Tensor,
     target: Tensor,
@@ -245,9 +260,9 @@ def link(theta: Tensor, omega: str) -> Tensor:
     return _any_link(theta, omega) if out is None else out
 
 
-@_exact
+@exact
 def _any_link(theta: Tensor, omega: str) -> Tensor:
-    regularizer, scores = regularizer_of(omega), _widen(theta)
+    regularizer, scores = regularizer_of(omega), widen(theta)
     if not (theta.is_cpu and regularizer.is_row_wise):
         out: Tensor = regularizer.solve_link(scores)
         return out.to(theta.dtype).contiguous()
@@ -262,10 +277,10 @@ def _any_link(theta: Tensor, omega: str) -> Tensor:
     return rows.to(theta.dtype).contiguous()
 
 
-@_exact
+@exact
 def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
     """α-entmax of rows, shape (n, k), with one α for each, (n, 1)."""
-    scores = _widen(theta)
+    scores = widen(theta)
     out: Tensor = entmax_link(scores, alpha.to(scores.dtype))
     return out.to(theta.dtype)
 

@@ -24,6 +24,7 @@ __all__ = [
     "takes_columns",
     "value",
     "value_and_gradient",
+    "value_and_gradient_",
 ]
 
 
@@ -57,6 +58,15 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, and their gradients."""
     return _compute((theta, target, scale), omega, tightness, ignore_index)
+
+
+def value_and_gradient_(
+    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Losses of rows on the simplex, and their gradients, written over the scores."""
+    kernel = kernel_of(omega)
+    rows = theta, target, scale
+    return launch.launch_loss(*rows, kernel, tightness, ignore_index, True, True, in_place=True)
 
 
 def value(theta: Tensor, target: Target, scale: Scale, *loss: Any) -> Tensor:

@@ -4,6 +4,7 @@ A loss is its registry name plus ``_loss``; a link has the plain name of its Fen
 (:func:`sparsemax`, :func:`entmax15`, ``logistic`` for the soft argmax, …). Losses on the simplex
 take the arguments of :func:`torch.nn.functional.cross_entropy`, losses of separate entries those of
 :func:`torch.nn.functional.binary_cross_entropy_with_logits`. Fitzpatrick losses take a tightness.
+A loss on the simplex with ``linear_`` before its name is that of a linear layer's scores.
 
 Example:
     >>> import torch
@@ -24,7 +25,9 @@ Example:
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of
@@ -37,7 +40,11 @@ from ._activations import (
     normmax_loss,
 )
 from ._handles import handle_of
+from ._linear import linear_class_loss
 from ._losses import class_loss, entry_loss, link, loss_of_kind
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "budget",
@@ -53,6 +60,13 @@ __all__ = [
     "fitzpatrick_sparse_sigmoid_loss",
     "fitzpatrick_sparsemax_loss",
     "fitzpatrick_squared_loss",
+    "linear_entmax15_loss",
+    "linear_fitzpatrick_entmax15_loss",
+    "linear_fitzpatrick_logistic_loss",
+    "linear_fitzpatrick_sparsemax_loss",
+    "linear_logistic_loss",
+    "linear_perceptron_loss",
+    "linear_sparsemax_loss",
     "link_function",
     "logistic",
     "logistic_loss",
@@ -78,6 +92,7 @@ def entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -94,13 +109,15 @@ def entmax15_loss(
         0.5266
     """
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_entmax15_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -118,13 +135,15 @@ def fitzpatrick_entmax15_loss(
         0.249
     """
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -157,6 +176,11 @@ def fitzpatrick_logistic_loss(
         validate: whether to look at the targets' values: labels in range, proportions that sum to
             one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
             is not repaired: a label out of range makes its row NaN.
+        process_group: processes that share the classes: each has the scores of some of them, next
+            to one another, in the order of the ranks. Class indices and ``weight`` are of all
+            classes and the same on every rank, proportions are those of the rank's classes. All
+            ranks get the same loss, differentiable once, and each the gradient in its own scores. A
+            ``DTensor`` that is sharded along the classes needs no group.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -171,7 +195,8 @@ def fitzpatrick_logistic_loss(
         0.3908
     """
     return class_loss("logistic", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_poisson_loss(
@@ -269,6 +294,7 @@ def fitzpatrick_sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -286,7 +312,8 @@ def fitzpatrick_sparsemax_loss(
         0.1953
     """
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def fitzpatrick_squared_loss(
@@ -316,6 +343,7 @@ def logistic_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -332,13 +360,15 @@ def logistic_loss(
         0.9441
     """
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def perceptron_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -355,7 +385,8 @@ def perceptron_loss(
         0.25
     """
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def poisson_loss(
@@ -428,6 +459,7 @@ def sparsemax_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
     engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -444,7 +476,8 @@ def sparsemax_loss(
         0.3906
     """
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
-                      label_smoothing, dim=dim, engine=engine, validate=validate)
+                      label_smoothing, dim=dim, engine=engine, validate=validate,
+                      process_group=process_group)
 
 
 def squared_loss(
@@ -588,6 +621,232 @@ def squared(input: Tensor, dim: int = -1) -> Tensor:
         [0.5, 0.25, -1.0]
     """
     return link("squared", input, dim)
+
+
+def linear_entmax15_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`entmax15_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_entmax15_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.5266
+    """
+    return linear_class_loss("entmax15", 0.0, input, linear_weight, target, linear_bias=linear_bias,
+                             weight=weight, ignore_index=ignore_index, reduction=reduction,
+                             label_smoothing=label_smoothing, chunk_size=chunk_size,
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
+
+
+def linear_fitzpatrick_entmax15_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`fitzpatrick_entmax15_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_fitzpatrick_entmax15_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.249
+    """
+    return linear_class_loss("entmax15", tightness, input, linear_weight, target,
+                             linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
+                             reduction=reduction, label_smoothing=label_smoothing,
+                             chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
+                             engine=engine, validate=validate, process_group=process_group)
+
+
+def linear_fitzpatrick_logistic_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    Equal, up to rounding, to the loss of the scores, which are never all in memory:
+
+    .. math:: L(y, X W^\top + b)
+
+    The forward pass computes the scores of a chunk of rows, turns them into their gradient in
+    place, and multiplies that by the weight and by the input. The backward pass scales the results.
+
+    Args:
+        input: features, (…, h).
+        linear_weight: weight of the layer, (k, h).
+        target: class indices, with the shape of ``input`` without its last axis, or proportions,
+            (…, k).
+        linear_bias: bias of the layer, (k,), or None.
+        weight: one weight per class, as in :func:`fitzpatrick_logistic_loss`; it has no derivative
+            here.
+        ignore_index: class index that counts for nothing; its rows are left out of the matrix
+            products.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        label_smoothing: ε in [0, 1]; targets become (1 − ε) target + ε / k.
+        tightness: c, any finite number that is not negative.
+        chunk_size: rows whose scores are held at once. None chooses so that they take 300 MiB on a
+            GPU and 8 MiB on a CPU, or less.
+        accumulate_dtype: dtype in which the gradient of ``linear_weight`` is summed over the
+            chunks: ``torch.float32`` or its own. None keeps its error below twice that of a single
+            product: its own dtype for at most 16 chunks on a GPU, else float32.
+        engine: as in :func:`fitzpatrick_logistic_loss`.
+        validate: whether to look at the targets' values, as in :func:`fitzpatrick_logistic_loss`.
+        process_group: processes that share the classes: each has its rows of ``linear_weight`` and
+            ``linear_bias``, and all have the same ``input``, whose gradient is summed over them;
+            see :func:`fitzpatrick_logistic_loss`.
+
+    Returns:
+        The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
+        differentiable once in ``input``, ``linear_weight`` and ``linear_bias``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_fitzpatrick_logistic_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.3908
+    """
+    return linear_class_loss("logistic", tightness, input, linear_weight, target,
+                             linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
+                             reduction=reduction, label_smoothing=label_smoothing,
+                             chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
+                             engine=engine, validate=validate, process_group=process_group)
+
+
+def linear_fitzpatrick_sparsemax_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`fitzpatrick_sparsemax_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_fitzpatrick_sparsemax_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.1953
+    """
+    return linear_class_loss("sparsemax", tightness, input, linear_weight, target,
+                             linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
+                             reduction=reduction, label_smoothing=label_smoothing,
+                             chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
+                             engine=engine, validate=validate, process_group=process_group)
+
+
+def linear_logistic_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`logistic_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_logistic_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.9441
+    """
+    return linear_class_loss("logistic", 0.0, input, linear_weight, target, linear_bias=linear_bias,
+                             weight=weight, ignore_index=ignore_index, reduction=reduction,
+                             label_smoothing=label_smoothing, chunk_size=chunk_size,
+                             accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                             process_group=process_group)
+
+
+def linear_perceptron_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`perceptron_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_perceptron_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.25
+    """
+    return linear_class_loss("perceptron", 0.0, input, linear_weight, target,
+                             linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
+                             reduction=reduction, label_smoothing=label_smoothing,
+                             chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
+                             engine=engine, validate=validate, process_group=process_group)
+
+
+def linear_sparsemax_loss(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    .. math:: L(y, X W^\top + b)
+
+    Equal to :func:`sparsemax_loss` of the scores, which are never all in memory.
+    The arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> weight, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_sparsemax_loss(torch.ones(1, 1), weight, target).item(), 4)
+        0.3906
+    """
+    return linear_class_loss("sparsemax", 0.0, input, linear_weight, target,
+                             linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
+                             reduction=reduction, label_smoothing=label_smoothing,
+                             chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
+                             engine=engine, validate=validate, process_group=process_group)
 
 
 _LOSSES: dict[str, Callable[..., Tensor]] = {

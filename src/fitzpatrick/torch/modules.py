@@ -18,9 +18,15 @@ Example:
 # fmt: off
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+from typing import TYPE_CHECKING
+
+import torch
 from torch import Tensor
 
-from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLoss
+from ._module import FenchelYoungLoss, FitzpatrickLoss, LossModule, NamedLinearLoss, NamedLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "Entmax15Loss",
@@ -33,6 +39,13 @@ __all__ = [
     "FitzpatrickSparseSigmoidLoss",
     "FitzpatrickSparsemaxLoss",
     "FitzpatrickSquaredLoss",
+    "LinearEntmax15Loss",
+    "LinearFitzpatrickEntmax15Loss",
+    "LinearFitzpatrickLogisticLoss",
+    "LinearFitzpatrickSparsemaxLoss",
+    "LinearLogisticLoss",
+    "LinearPerceptronLoss",
+    "LinearSparsemaxLoss",
     "LogisticLoss",
     "LossModule",
     "PerceptronLoss",
@@ -54,6 +67,7 @@ class NamedClassLoss(NamedLoss):
     dim: int | None
     engine: str | None
     validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class NamedEntryLoss(NamedLoss):
@@ -63,6 +77,20 @@ class NamedEntryLoss(NamedLoss):
     reduction: str
     engine: str | None
     validate: bool | None
+
+
+class NamedLinearClassLoss(NamedLinearLoss):
+    """A module of a loss at class indices or proportions, of a linear layer."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+    chunk_size: int | None
+    accumulate_dtype: torch.dtype | None
+    engine: str | None
+    validate: bool | None
+    process_group: "ProcessGroup | None"
 
 
 class Entmax15Loss(NamedClassLoss):
@@ -82,10 +110,11 @@ class Entmax15Loss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("entmax15", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -112,10 +141,11 @@ class FitzpatrickEntmax15Loss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_entmax15", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -143,10 +173,11 @@ class FitzpatrickLogisticLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_logistic", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -267,10 +298,11 @@ class FitzpatrickSparsemaxLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
+        process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("fitzpatrick_sparsemax", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
         self.tightness = tightness
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -326,10 +358,11 @@ class LogisticLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("logistic", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -355,11 +388,11 @@ class PerceptronLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("perceptron", weight=weight, ignore_index=ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing, dim=dim,
-                         engine=engine, validate=validate)
+                         engine=engine, validate=validate, process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -475,10 +508,11 @@ class SparsemaxLoss(NamedClassLoss):
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
-        validate: bool | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     ) -> None:
         super().__init__("sparsemax", weight=weight, ignore_index=ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate)
+                         label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)
@@ -507,6 +541,261 @@ class SquaredLoss(NamedEntryLoss):
     ) -> None:
         super().__init__("squared", weight=weight, reduction=reduction, engine=engine,
                          validate=validate)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearEntmax15Loss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_entmax15_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearEntmax15Loss
+        >>> head = LinearEntmax15Loss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("entmax15", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickEntmax15Loss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_entmax15_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickEntmax15Loss
+        >>> head = LinearFitzpatrickEntmax15Loss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("fitzpatrick_entmax15", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickLogisticLoss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickLogisticLoss
+        >>> head = LinearFitzpatrickLogisticLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("fitzpatrick_logistic", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearFitzpatrickSparsemaxLoss(NamedLinearClassLoss):
+    r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_fitzpatrick_sparsemax_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearFitzpatrickSparsemaxLoss
+        >>> head = LinearFitzpatrickSparsemaxLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("fitzpatrick_sparsemax", in_features, num_classes, bias=bias,
+                         device=device, dtype=dtype, weight=weight, ignore_index=ignore_index,
+                         reduction=reduction, label_smoothing=label_smoothing,
+                         chunk_size=chunk_size, accumulate_dtype=accumulate_dtype, engine=engine,
+                         validate=validate, process_group=process_group)
+        self.tightness = tightness
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearLogisticLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearLogisticLoss
+        >>> head = LinearLogisticLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("logistic", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearPerceptronLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_perceptron_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearPerceptronLoss
+        >>> head = LinearPerceptronLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("perceptron", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(input, target)
+
+    def link(self, input: Tensor, dim: int | None = None) -> Tensor:
+        return super().link(input, dim)
+
+
+class LinearSparsemaxLoss(NamedLinearClassLoss):
+    r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
+
+    A module with the layer as ``linear``, as ``torch.nn.LinearCrossEntropyLoss`` has it; its
+    options are those of :func:`.functional.linear_sparsemax_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import LinearSparsemaxLoss
+        >>> head = LinearSparsemaxLoss(5, 3)
+        >>> head(torch.ones(2, 4, 5), torch.zeros(2, 4, dtype=torch.long)).backward()
+        >>> head.linear.weight.grad.shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, bias: bool = False,
+        device: torch.device | str | int | None = None, dtype: torch.dtype | None = None,
+        weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0, chunk_size: int | None = None,
+        accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
+        validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    ) -> None:
+        super().__init__("sparsemax", in_features, num_classes, bias=bias, device=device,
+                         dtype=dtype, weight=weight, ignore_index=ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing, chunk_size=chunk_size,
+                         accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
+                         process_group=process_group)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return super().forward(input, target)

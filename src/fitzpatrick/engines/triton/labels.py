@@ -88,7 +88,7 @@ def _block_sums(given, tau, low, o: tl.constexpr):
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def label_rows(
     theta, target, scale, value, gradient,
-    n, groups, theta_groups, scale_stride, divisor, ignore_index, max_steps,
+    n, groups, theta_groups, out_groups, scale_stride, divisor, ignore_index, max_steps,
     tolerance, tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """Rows that fit into one block; widths and strides are counted in groups of lanes.
@@ -115,7 +115,7 @@ def label_rows(
     else:
         start = row * theta_groups * o.lanes
         offset = start[:, None] + cols
-        at = row[:, None] * k + cols
+        at = row[:, None] * out_groups * o.lanes + cols
     label, weight, counts = label_and_weight(
         target, scale, row, inside, scale_stride, divisor, ignore_index, o
     )
@@ -262,7 +262,7 @@ def _sums_of_row(given, tau, low, o: tl.constexpr):
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def wide_label_rows(
     theta, target, scale, value, gradient,
-    n, groups, theta_groups, scale_stride, divisor, ignore_index, max_steps,
+    n, groups, theta_groups, out_groups, scale_stride, divisor, ignore_index, max_steps,
     tolerance, tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """One row of any width.
@@ -285,7 +285,7 @@ def wide_label_rows(
         head = ((o.lanes - first % o.lanes) % o.lanes).to(tl.int32)
         groups = (k - head) // o.lanes
     start = theta + tl.multiple_of(first + head, o.lanes)
-    out = gradient + tl.multiple_of(row * k + head, o.lanes)
+    out = gradient + tl.multiple_of(row * out_groups * UNIT + head, o.lanes)
     label = (label - head).to(tl.int32)
     beside = own  # not used
     if o.peel:

@@ -129,14 +129,20 @@ def launch_loss(
     ignore_index: int,
     with_value: bool,
     with_gradient: bool,
+    in_place: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Losses and gradients, empty where they are not wanted."""
+    """Losses and gradients, empty where they are not wanted.
+
+    ``in_place`` writes the gradients over the scores, whose rows have to lie one after another.
+    """
     if theta.ndim == 3 or theta.stride(1) != 1:
+        if in_place:
+            raise ValueError(f"no gradient fits in place of scores with strides {theta.stride()}")
         theta = theta.contiguous()
     form, rows, labels, mix = _parts(target, theta)
     n, k = rows.shape[0], theta.shape[1]
     values = theta.new_empty(n if with_value else 0, dtype=working_dtype(theta))
-    gradients = theta.new_empty(theta.shape if with_gradient else (0, k))
+    gradients = theta if in_place else theta.new_empty(theta.shape if with_gradient else (0, k))
     if n == 0:
         return values, gradients
     if rows.ndim == 1 or rows.stride(1) != 1:
@@ -161,7 +167,7 @@ def launch_loss(
             source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
         )
     )  # fmt: skip
-    widths = inner or n, k // unit, theta.stride(0) // unit
+    widths = inner or n, k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
     if form == "labels":
         targets: tuple[Tensor, ...] = (rows,)
         integers = *widths, stride, divisor, ignore_index, plan.max_steps

@@ -84,7 +84,7 @@ def _softmax_rows(x, y, lse, c, read, counts, IS_NARROW: tl.constexpr, o: tl.con
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def proportion_rows(
     theta, target, labels, mix, scale, value, gradient,
-    n, groups, theta_groups, target_groups, scale_stride, divisor, max_steps,
+    n, groups, theta_groups, out_groups, target_groups, scale_stride, divisor, max_steps,
     tolerance, tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """Rows that fit into one block; widths and strides are counted in groups of lanes."""
@@ -133,13 +133,14 @@ def proportion_rows(
     if o.with_gradient:
         out = tl.where((tau == tau)[:, None], difference * weight[:, None], float("nan"))
         out = tl.where(counts[:, None], out, 0.0).to(gradient.dtype.element_ty)
-        tl.store(gradient + row[:, None] * k + cols, out, mask=mask, cache_modifier=".cs")
+        at = row[:, None] * out_groups * o.lanes + cols
+        tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
 
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def wide_proportion_rows(
     theta, target, labels, mix, scale, value, gradient,
-    n, groups, theta_groups, target_groups, scale_stride, divisor, max_steps,
+    n, groups, theta_groups, out_groups, target_groups, scale_stride, divisor, max_steps,
     tolerance, tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """One row of any width; widths and strides are counted in groups of lanes."""
@@ -150,7 +151,7 @@ def wide_proportion_rows(
     scores = theta + row * theta_groups * o.lanes
     given = targets_of_row(target, labels, mix, row, inside, target_groups, o)
     value += row
-    out = gradient + row * groups * o.lanes
+    out = gradient + row * out_groups * o.lanes
     if weight != 0:
         if o.power == 0 and o.mode != "zero":
             if o.guess:

@@ -31,7 +31,11 @@ Target = Tensor | Smoothed
 
 
 def smooth(
-    labels: Tensor, k: int, weight: Tensor | None, label_smoothing: float, dtype: torch.dtype
+    labels: Tensor,
+    k: Tensor | int,
+    weight: Tensor | None,
+    label_smoothing: float,
+    dtype: torch.dtype,
 ) -> tuple[Smoothed, Tensor]:
     """Smoothed labels, and their weights.
 
@@ -42,7 +46,8 @@ def smooth(
     rest = label_smoothing / k
     if weight is None:
         ones = torch.ones_like(labels, dtype=dtype)
-        return Smoothed(labels, ones.new_full((1,), rest), ones, (1 - label_smoothing) * ones), ones
+        base = ones.new_ones((1,)) * rest
+        return Smoothed(labels, base, ones, (1 - label_smoothing) * ones), ones
     base = weight.to(dtype) * rest
     own = weight.to(dtype)[labels] * (1 - label_smoothing)
     total = base.sum() + own

@@ -154,7 +154,7 @@ def _label_loss(mass, s, beta, c, o: tl.constexpr):
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def tsallis_label_rows(
     theta, target, scale, value, gradient,
-    n, k, theta_stride, scale_stride, divisor, ignore_index, max_steps,
+    n, k, theta_stride, out_stride, scale_stride, divisor, ignore_index, max_steps,
     tolerance, beta: tl.float64, tightness: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """One row of any width, in tiles."""
@@ -166,7 +166,7 @@ def tsallis_label_rows(
         target, scale, row, row < n, scale_stride, divisor, ignore_index, o
     )
     source = theta + row * theta_stride
-    out = gradient + row * k
+    out = gradient + row * out_stride
     valid = (label >= 0) & (label < k)
     own = tl.load(source + label, mask=counts & valid, other=float("nan")).to(o.acc)
     label = label.to(tl.int32)

@@ -1,0 +1,135 @@
+"""A linear layer and a loss in one on a CPU, against ``linear`` and ``cross_entropy``.
+
+One thread, float32, forward and backward; contenders take turns, and ratios are of medians. Memory
+is the peak of a process of its own while it takes one step, beyond inputs and gradients.
+Run: python benchmarks/cpu_head.py
+"""
+
+import argparse
+import functools
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from _machine import describe
+from _timing import Contender, race
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from fitzpatrick.torch import functional
+
+PEER = "linear + cross_entropy"
+OURS = ["fitzpatrick_logistic", "logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
+SHAPE = (2048, 256, 8192)
+REPEATS = 9
+# memory that is freed goes back to the system at once, so that the peak is that of the step
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def peer(x: Tensor, weight: Tensor, target: Tensor) -> Tensor:
+    """What PyTorch has in every version."""
+    return torch.nn.functional.cross_entropy(torch.nn.functional.linear(x, weight), target)
+
+
+def contenders() -> dict[str, Loss]:
+    """All losses of a layer, by name."""
+    losses: dict[str, Loss] = {PEER: peer}
+    if hasattr(torch.nn, "LinearCrossEntropyOptions"):
+        chunked = torch.nn.LinearCrossEntropyOptions()
+        fused = torch.nn.functional.linear_cross_entropy
+        losses["torch linear_cross_entropy"] = functools.partial(fused, options=chunked)
+    for name in OURS:
+        losses[f"linear_{name}"] = getattr(functional, f"linear_{name}_loss")
+    return losses
+
+
+def inputs(shape: tuple[int, int, int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Features, weight and labels."""
+    rows, features, classes = shape
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(rows, features, generator=generator)
+    weight = torch.randn(classes, features, generator=generator) / features**0.5
+    return x, weight, torch.randint(classes, (rows,), generator=generator)
+
+
+def step(loss: Loss, x: Tensor, weight: Tensor, target: Tensor) -> None:
+    """One forward and backward pass."""
+    leaves = x.detach().requires_grad_(), weight.detach().requires_grad_()
+    loss(*leaves, target).backward()  # type: ignore[no-untyped-call]  # PyTorch's own
+
+
+def resident(field: str) -> int:
+    """Bytes of this process in memory: ``VmRSS`` now, ``VmHWM`` at the peak."""
+    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def peak_beyond_gradients(name: str, shape: tuple[int, int, int]) -> int:
+    """The peak of one step, in a process that has compiled what it needs."""
+    given = inputs(shape)
+    run = functools.partial(step, contenders()[name], *given)
+    run()
+    gc.collect()
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak
+    run()
+    gradients = sum(x.numel() * x.element_size() for x in given[:2])
+    return resident("VmHWM") - before - gradients
+
+
+def memory_in_a_process(name: str, shape: tuple[int, int, int]) -> int:
+    """The same from outside."""
+    command = [sys.executable, __file__, "--memory", name, "--shape", *map(str, shape)]
+    environment = os.environ | ALLOCATOR
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return int(run.stdout)
+
+
+def main() -> None:
+    """Print a line for each contender."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", type=int, nargs=3, default=SHAPE, metavar=("N", "H", "K"))
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--json", type=Path, help="a file that keeps the run")
+    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    shape = tuple(arguments.shape)
+    with threadpool_limits(1):
+        torch.set_num_threads(1)
+        if arguments.memory is not None:
+            print(peak_beyond_gradients(arguments.memory, shape))
+            return
+        given = inputs(shape)
+        timings = race(
+            [Contender(n, functools.partial(step, f, *given)) for n, f in contenders().items()],
+            arguments.repeats,
+        )
+    memory = {name: memory_in_a_process(name, shape) for name in timings}
+    lines = []
+    for name, timing in timings.items():
+        ratio, extra = timing.median / timings[PEER].median, memory[name] / 2**20
+        print(f"{name:28s} {1e3 * timing.median:8.1f} ms {ratio:6.3f} x, {extra:7.1f} MiB")
+        line = {
+            "loss": name,
+            "median_ms": round(1e3 * timing.median, 1),
+            "ratio": round(ratio, 3),
+            "extra_mib": round(extra, 1),
+            "extra_ratio": round(memory[name] / memory[PEER], 3),
+        }
+        lines.append(line)
+    if arguments.json is not None:
+        record = {"shape": shape, "machine": describe(), "losses": lines}
+        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

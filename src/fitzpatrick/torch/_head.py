@@ -1,0 +1,571 @@
+r"""The head of a network: a linear layer and a loss in one, which never holds all scores.
+
+The scores of a chunk of rows go into one buffer, become their own gradient, and that enters two
+more matrix products:
+
+.. math:: \Theta = X W^\top + b, \qquad G = \nabla L(\Theta), \qquad
+          \nabla_X = G W, \quad \nabla_W = G^\top X, \quad \nabla_b = G^\top 1.
+
+The gradient of a mean or a sum comes from the forward pass, and the backward pass only scales it.
+Without a reduction, and in float16, where a gradient that waits for the loss scale would underflow,
+the backward pass computes the scores once more, with the upstream gradient as a scale of the rows.
+
+Rows with the label ``ignore_index`` are left out of all products.
+"""
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.library import custom_op
+
+from ..engines.triton.scale import Scale, as_tensor, working_dtype
+from ..engines.triton.targets import Smoothed, Target
+from ._arguments import check_no_transform, is_plain
+from ._autograd import LossCall
+from ._engine import engine_module
+from ._operators import as_operator_arguments
+from ._targets import divisor_of, weigh_labels, weigh_proportions
+
+if TYPE_CHECKING:  # PyTorch may come without torch.distributed
+    from ._sharded import ClassShard
+
+__all__ = ["HeadCall", "head_loss"]
+
+# Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
+# for the memory, since each chunk reads and writes the gradient of the weight.
+MAX_GPU_BYTES = 300 * 2**20
+# Scores of a chunk on a CPU (benchmarks/cpu_head.py): they stay in its caches.
+MAX_CPU_BYTES = 8 * 2**20
+# Chunk sizes are multiples of this, which the tiles of matrix products are.
+ROWS_TOGETHER = 128
+# Classes of a padded weight are a multiple of this.
+CLASSES_TOGETHER = 64
+# A sum of so many chunks in half precision is off by at most twice what one product is: a random
+# walk that is rounded at each of m steps is off by the square root of (m + 1)/2 roundings, and the
+# rounded scores are off by two. A CPU rounds a product before it adds it, and has room for float32.
+MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class HeadCall(NamedTuple):
+    """What is asked for besides tensors.
+
+    ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
+    ``output_dtype`` that of the loss.
+    """
+
+    omega: str
+    tightness: float
+    engine: str
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+    chunk_size: int
+    accumulate_dtype: torch.dtype | None
+    dtype: torch.dtype
+    output_dtype: torch.dtype
+
+
+class Layer(NamedTuple):
+    """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows that count.
+
+    Attributes:
+        kept: their numbers in the batch; None where all count.
+        n: how many there are.
+        chunk: the targets and the scale of some of them.
+        nan_of_no_rows: what is added to the loss, NaN where the mean is over nothing; or None.
+    """
+
+    kept: Tensor | None
+    n: int
+    chunk: Callable[[slice], tuple[Target, Scale]]
+    nan_of_no_rows: Tensor | None
+
+
+def _kept(labels: Tensor, ignore_index: int) -> Tensor | None:
+    """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
+    if labels.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None  # kernels give ignored rows a gradient of zeros
+    counts = labels != ignore_index
+    kept = counts.nonzero()[:, 0]
+    return None if len(kept) == len(labels) else kept
+
+
+def _label_rows(
+    labels: Tensor, k: Tensor | int, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
+) -> _Rows:
+    kept = _kept(labels, call.ignore_index)
+    if kept is not None:
+        labels = labels[kept]
+    y: Target
+    scale: Tensor
+    if weight is None and call.label_smoothing == 0:
+        y, is_mean = labels, call.reduction == "mean"
+        like = labels.new_empty(0, dtype=dtype)
+        scale = as_tensor(None if is_mean else 1, like, labels, call.ignore_index)
+        nan_of_no_rows = like.new_full((), math.nan) if is_mean and len(labels) == 0 else None
+    else:
+        y, scale, nan_of_no_rows = weigh_labels(
+            labels, k, weight, call.ignore_index, call.reduction, call.label_smoothing, dtype
+        )
+
+    def chunk(rows: slice) -> tuple[Target, Tensor]:
+        if not isinstance(y, Smoothed):
+            return y[rows], scale[rows]
+        return Smoothed(y.labels[rows], y.base, y.share[rows], y.own[rows]), scale[rows]
+
+    return _Rows(kept, len(labels), chunk, nan_of_no_rows)
+
+
+def _proportion_rows(
+    y: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    dtype: torch.dtype,
+    shard: "ClassShard | None",
+) -> _Rows:
+    n = len(y)
+    divisor = divisor_of(n, call.reduction)
+
+    def chunk(rows: slice) -> tuple[Target, Scale]:
+        weigh = weigh_proportions if shard is None else shard.weigh_proportions
+        return weigh(y[rows], weight, call.label_smoothing, divisor, dtype)
+
+    is_mean_of_nothing = call.reduction == "mean" and n == 0
+    return _Rows(None, n, chunk, y.new_full((), math.nan) if is_mean_of_nothing else None)
+
+
+def chunk_loss(
+    scores: Tensor,
+    target: Target,
+    scale: Scale,
+    call: HeadCall,
+    with_gradient: bool,
+    shard: "ClassShard | None",
+) -> tuple[Tensor, Tensor]:
+    """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
+    if shard is not None:
+        part = LossCall(call.omega, call.tightness, call.engine, call.ignore_index)
+        return shard.value_and_gradient(scores, target, scale, part, scores.dtype)
+    if call.engine == "reference" and isinstance(target, Smoothed):
+        target = target.rows(scores.shape[1])
+    engine = engine_module(call.engine)
+    arguments = scores, target, scale, call.omega, call.tightness, call.ignore_index
+    if with_gradient:
+        out: tuple[Tensor, Tensor] = engine.value_and_gradient_(*arguments)
+        return out
+    return engine.value(*arguments), scores
+
+
+def _width(layer: Layer, call: HeadCall) -> int:
+    """The number of classes, or the one that rows of scores are padded to.
+
+    Matrix products on a GPU are slow where rows do not start at multiples of 16 bytes.
+    """
+    k = layer.weight.shape[0]
+    if not (layer.weight.is_cuda or call.engine == "triton") or k * call.dtype.itemsize % 16 == 0:
+        return k
+    return -(-k // CLASSES_TOGETHER) * CLASSES_TOGETHER
+
+
+def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
+    """How many rows a chunk has."""
+    if call.chunk_size or n == 0:
+        return min(call.chunk_size, n)
+    size = width * call.dtype.itemsize
+    budget = MAX_CPU_BYTES if weight.is_cpu else MAX_GPU_BYTES
+    if width != weight.shape[0]:
+        budget -= min(width * weight.shape[1] * call.dtype.itemsize, budget // 2)
+    most = max(budget // size // ROWS_TOGETHER, 1) * ROWS_TOGETHER
+    even = -(-n // -(-n // most))  # chunks of the same size
+    return min(-(-even // ROWS_TOGETHER) * ROWS_TOGETHER, n)
+
+
+def _rows_of_shards_chunk(n: int, weight: Tensor, call: HeadCall, shard: "ClassShard") -> int:
+    """The same where processes share the classes: a number that all of them come to."""
+    even = -(-int(shard.n_classes) // shard.n_shards)
+    return rows_of_chunk(n, even, weight[:1].expand(even, -1), call)
+
+
+def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
+    """total ← beta · total + gradientᵀ x, rounded once."""
+    if total.dtype == gradient.dtype:
+        total.addmm_(gradient.T, x, beta=beta)
+    elif total.is_cuda and hasattr(torch.ops.aten.addmm, "dtype_out"):
+        product = torch.ops.aten.addmm.dtype_out
+        product(total, gradient.T, x, total.dtype, beta=beta, out=total)
+    else:
+        total.addmm_(gradient.T.to(total.dtype), x.to(total.dtype), beta=beta)
+
+
+def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
+    return torch.autocast(x.device.type, enabled=False)
+
+
+def _solve(
+    layer: Layer,
+    target: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    wanted: tuple[bool, bool, bool],
+    upstream: Tensor | None = None,
+    shard: "ClassShard | None" = None,
+) -> tuple[Tensor, Gradients]:
+    """The loss, and those gradients that are wanted, of x, weight and bias.
+
+    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use.
+    """
+    with torch.no_grad(), _without_autocast(layer.x):
+        return _walk(layer, target, weight, call, wanted, upstream, shard)
+
+
+def _walk(
+    layer: Layer,
+    target: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    wanted: tuple[bool, bool, bool],
+    upstream: Tensor | None,
+    shard: "ClassShard | None",
+) -> tuple[Tensor, Gradients]:
+    k, dtype = layer.weight.shape[0], call.dtype
+    x, w = layer.x.to(dtype), layer.weight.to(dtype)
+    bias = None if layer.bias is None else layer.bias.to(dtype)
+    working = working_dtype(x)
+    has_labels = target.ndim == 1
+    width = _width(layer, call)
+    # in padded rows class indices see further classes, whose score is −∞; the others see k classes
+    sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
+    if width != k:
+        w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
+        bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
+        if has_labels and shard is None:  # those out of range stay there
+            outside = width + (call.ignore_index == width)
+            target = target.masked_fill((target >= k) & (target != call.ignore_index), outside)
+    if has_labels:
+        n_classes = k if shard is None else shard.n_classes
+        rows = _label_rows(target, n_classes, weight, call, working)
+    else:
+        rows = _proportion_rows(target, weight, call, working, shard)
+    if upstream is not None and upstream.ndim and rows.kept is not None:
+        upstream = upstream[rows.kept]
+
+    step = (
+        _rows_of_shards_chunk(rows.n, layer.weight, call, shard)
+        if shard
+        else rows_of_chunk(rows.n, width, layer.weight, call)
+    )
+    starts = range(0, rows.n, step or 1)
+    sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
+    buffer = x.new_empty((step, width))
+    values = x.new_empty(rows.n, dtype=working)
+    for start in starts:
+        now = slice(start, min(start + step, rows.n))
+        some = x[now] if rows.kept is None else x.index_select(0, rows.kept[now])
+        scores = buffer[: len(some)]
+        if bias is None:
+            torch.mm(some, w.T, out=scores)
+        else:
+            torch.addmm(bias, some, w.T, out=scores)
+        if width != k and sees_all:
+            scores[:, k:] = -math.inf
+        seen = scores if sees_all else scores[:, :k]
+        y, scale = rows.chunk(now)
+        if upstream is not None:
+            factors = as_tensor(scale, seen, _labels_or_rows(y), call.ignore_index)
+            scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
+        values[now], gradient = chunk_loss(seen, y, scale, call, any(wanted), shard)
+        if gradient.shape[1] != width:
+            if gradient.data_ptr() != scores.data_ptr():
+                seen.copy_(gradient)
+            gradient = scores  # zero beyond k, as the padded weight is
+        sums.add(gradient, some, now)
+    by_x, *others = sums.gradients()
+    if by_x is not None and shard is not None:
+        by_x = shard.sum(by_x)  # each process has the products with its own classes
+    return _reduce(values, rows, len(layer.x), call), (by_x, *others)
+
+
+class _Sums:
+    """The gradients of a layer, chunk by chunk, as far as they are wanted."""
+
+    def __init__(
+        self,
+        layer: Layer,
+        w: Tensor,
+        kept: Tensor | None,
+        wanted: tuple[bool, bool, bool],
+        dtype: torch.dtype,
+    ) -> None:
+        self._layer, self._w, self._kept = layer, w, kept
+        self._by_x = self._by_weight = self._by_bias = None
+        if wanted[0]:
+            self._by_x = torch.empty_like(layer.x, memory_format=torch.contiguous_format)
+            if kept is not None:
+                self._by_x.zero_()
+        if wanted[1]:
+            self._by_weight = w.new_empty(w.shape, dtype=dtype)
+        if wanted[2]:
+            self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
+        self._is_empty = True
+
+    def add(self, gradient: Tensor, x: Tensor, now: slice) -> None:
+        """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
+        w, by_x = self._w, self._by_x
+        if by_x is not None:
+            if self._kept is not None:
+                by_x.index_copy_(0, self._kept[now], (gradient @ w).to(by_x.dtype))
+            elif by_x.dtype == w.dtype:
+                torch.mm(gradient, w, out=by_x[now])
+            else:
+                by_x[now] = gradient @ w
+        if self._by_weight is not None:
+            _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
+        if self._by_bias is not None:
+            self._by_bias += gradient.sum(0, dtype=self._by_bias.dtype)
+        self._is_empty = False
+
+    def gradients(self) -> Gradients:
+        """Those of x, weight and bias, without padded classes."""
+        k, by_weight, by_bias = len(self._layer.weight), self._by_weight, self._by_bias
+        if by_weight is not None:
+            if self._is_empty:
+                by_weight.zero_()
+            by_weight = by_weight[:k].to(self._layer.weight.dtype)
+        if by_bias is not None and self._layer.bias is not None:
+            by_bias = by_bias[:k].to(self._layer.bias.dtype)
+        return self._by_x, by_weight, by_bias
+
+
+def _labels_or_rows(y: Target) -> Tensor:
+    return y.labels if isinstance(y, Smoothed) else y
+
+
+def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dtype:
+    own = layer.weight.dtype
+    if call.accumulate_dtype is not None:
+        return call.accumulate_dtype
+    most = MAX_ROUNDINGS.get(layer.weight.device.type, 1)
+    is_rounded_often = n_chunks > most or own != call.dtype
+    return torch.float32 if own.itemsize == 2 and is_rounded_often else own
+
+
+def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:
+    if call.reduction != "none":
+        loss = values.sum()
+        if rows.nan_of_no_rows is not None:
+            loss = loss + rows.nan_of_no_rows
+    elif rows.kept is None:
+        loss = values
+    else:
+        loss = values.new_zeros(n).index_copy_(0, rows.kept, values)
+    return loss.to(call.output_dtype)
+
+
+def _no_second_derivative() -> NoReturn:
+    raise NotImplementedError(
+        "a linear loss has one derivative: its scores are gone when the second one is asked for; "
+        "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+    )
+
+
+class _NoSecondDerivative(Function):
+    """A gradient itself, which raises when somebody differentiates it."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
+        del ctx, sources
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(*_: Any) -> NoReturn:
+        _no_second_derivative()
+
+
+def _is_fused(call: HeadCall) -> bool:
+    """Whether the gradient comes from the forward pass."""
+    return call.reduction != "none" and call.dtype != torch.float16
+
+
+class _Head(Function):
+    """The loss of plain tensors; its gradients are scaled in place, once."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        linear_weight: Tensor,
+        linear_bias: Tensor | None,
+        target: Tensor,
+        weight: Tensor | None,
+        call: HeadCall,
+        shard: "ClassShard | None",
+    ) -> Tensor:
+        ctx.save_for_backward(x, linear_weight, linear_bias, target, weight)
+        ctx.call, ctx.shard = call, shard
+        wanted = ctx.needs_input_grad[:3] if _is_fused(call) else (False, False, False)
+        layer = Layer(x, linear_weight, linear_bias)
+        loss, ctx.gradients = _solve(layer, target, weight, call, wanted, shard=shard)
+        if not _is_fused(call):
+            ctx.gradients = None
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
+        gradients, ctx.gradients = ctx.gradients, None
+        if not is_plain(upstream):
+            raise NotImplementedError(
+                "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
+                "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+            )
+        if gradients is not None:
+            engine = engine_module(ctx.call.engine)
+            for gradient in gradients:
+                if gradient is not None and gradient.numel():
+                    engine.scale_rows_(gradient if gradient.ndim == 2 else gradient[None], upstream)
+        else:
+            *layer, target, weight = ctx.saved_tensors
+            wanted = ctx.needs_input_grad[:3]
+            given = target, weight, ctx.call, wanted, upstream, ctx.shard
+            gradients = _solve(Layer(*layer), *given)[1]
+        if torch.is_grad_enabled():
+            sources = [x for x in (*ctx.saved_tensors[:3], upstream) if x is not None]
+            gradients = tuple(
+                None if g is None else _apply(_NoSecondDerivative, g, *sources) for g in gradients
+            )
+        return *gradients, None, None, None, None
+
+
+def _apply(function: type[Function], *inputs: Any) -> Tensor:
+    out: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]  # not annotated
+    return out
+
+
+@custom_op("fitzpatrick::linear_loss", mutates_args=())
+def linear_loss(
+    x: Tensor,
+    linear_weight: Tensor,
+    linear_bias: Tensor | None,
+    target: Tensor,
+    weight: Tensor | None,
+    upstream: Tensor | None,
+    wanted: list[bool],
+    omega: str,
+    tightness: float,
+    engine: str,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    chunk_size: int,
+    accumulate_dtype: torch.dtype | None,
+    dtype: torch.dtype,
+    output_dtype: torch.dtype,
+    symbolic_tightness: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The loss and its gradients in x, weight and bias as an operator, for compilers.
+
+    A gradient that is not wanted is empty.
+    """
+    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+    call = HeadCall(
+        omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
+        dtype, output_dtype,
+    )  # fmt: skip
+    layer = Layer(x, linear_weight, linear_bias)
+    asked = wanted[0], wanted[1], wanted[2]
+    loss, gradients = _solve(layer, target, weight, call, asked, upstream)
+    by_x, by_weight, by_bias = (x.new_empty(0) if g is None else g for g in gradients)
+    return loss, by_x, by_weight, by_bias
+
+
+@linear_loss.register_fake
+def _(
+    x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
+) -> tuple[Tensor, ...]:
+    _target, _weight, _upstream, wanted, *call = others
+    *_, output_dtype, _symbolic_tightness = call
+    is_reduced = call[HeadCall._fields.index("reduction")] != "none"
+    loss = x.new_empty(() if is_reduced else x.shape[:1], dtype=output_dtype)
+    gradients = [
+        x.new_empty(0) if part is None or not want else part.new_empty(part.shape)
+        for part, want in zip((x, linear_weight, linear_bias), wanted, strict=True)
+    ]
+    return loss, *gradients
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    *tensors, _upstream, wanted, omega, tightness, engine, ignore_index = inputs[:11]
+    others = inputs[11:]
+    ctx.call = omega, tightness, engine, ignore_index, *others[:-1]
+    ctx.wanted = wanted
+    is_fused = _is_fused(HeadCall(*ctx.call))
+    kept = output[1:] if is_fused else (*tensors, others[-1])
+    ctx.is_fused = is_fused
+    ctx.save_for_backward(*kept)
+    ctx.set_materialize_grads(False)
+
+
+def _pull_back(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
+    if any(g is not None for g in further):
+        _no_second_derivative()
+    nothing = [None] * 15
+    if upstream is None:
+        return None, None, None, *nothing
+    needed = list(ctx.needs_input_grad[:3])
+    if ctx.is_fused:
+        gradients = [g * upstream.to(g.dtype) for g in ctx.saved_tensors]
+    else:
+        *tensors, symbol = ctx.saved_tensors
+        _, *gradients = linear_loss(*tensors, upstream, needed, *ctx.call, symbol)
+    out = (g if need else None for g, need in zip(gradients, needed, strict=True))
+    return *out, *nothing
+
+
+linear_loss.register_autograd(_pull_back, setup_context=_save)
+
+
+def head_loss(
+    layer: Layer,
+    target: Tensor,
+    weight: Tensor | None,
+    call: HeadCall,
+    shard: "ClassShard | None" = None,
+) -> Tensor:
+    """The loss of rows x (n, h), with its first derivatives.
+
+    The target holds labels (n,) or proportions (n, k). With a shard, weight and bias are those of
+    its classes.
+    """
+    parts = [part for part in layer if part is not None]
+    needs_grad = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
+    others = [target] if weight is None else [target, weight]
+    check_no_transform()
+    if shard is None and (torch.compiler.is_compiling() or not is_plain(*parts, *others)):
+        wanted = [
+            needs_grad and _is_fused(call) and part is not None and part.requires_grad
+            for part in layer
+        ]
+        omega, tightness, *rest = call
+        number, symbol = as_operator_arguments(tightness)
+        computed = linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)
+        loss: Tensor = computed[0]
+        return loss
+    if needs_grad:
+        return _apply(_Head, *layer, target, weight, call, shard)
+    return _solve(layer, target, weight, call, (False, False, False), shard=shard)[0]

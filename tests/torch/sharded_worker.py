@@ -1,0 +1,654 @@
+"""Several processes that share the classes of a loss; each writes what went wrong.
+
+All cases of a world size run in one group of processes, since starting them takes seconds.
+"""
+
+import functools
+import itertools
+import json
+import os
+import runpy
+import sys
+import traceback
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import fitzpatrick as fp
+import fitzpatrick.torch as ft
+from fitzpatrick.regularizers import SeparableRegularizer
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
+# What the package promises: sharded losses and gradients are those of one process.
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6}
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_tensor_parallel.py"
+N_CLASSES = 11  # no multiple of a number of processes
+LABELS = torch.tensor([0, 10, 5, 3, 7, 2, 9, 4, 1, 6])
+TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
+FAMILIES = {
+    "logistic": F.fitzpatrick_logistic_loss,
+    "sparsemax": F.fitzpatrick_sparsemax_loss,
+    "entmax15": F.fitzpatrick_entmax15_loss,
+    "tsallis13": lambda x, y, **options: F.fitzpatrick_entmax_loss(x, y, 1.3, **options),
+    "tsallis1": lambda x, y, **options: F.fitzpatrick_entmax_loss(x, y, 1.0, **options),
+    "perceptron": F.perceptron_loss,
+}
+
+
+EVERY_LOSS = [
+    *itertools.product(["logistic", "sparsemax", "entmax15", "tsallis13"], TIGHTNESSES),
+    ("tsallis1", 0.5),
+    ("perceptron", 0.0),
+]
+# targets and weights are made ready before a loss looks at them
+SOME_LOSSES = (
+    EVERY_LOSS if TEST_ALL else [("logistic", 0.5), ("entmax15", 1.0), ("perceptron", 0.0)]
+)
+
+
+def numbers_that_travel(rounds, steps):
+    """How many numbers a row each reduction has, by loss and target.
+
+    Args:
+        rounds: with four candidates for τ in each.
+        steps: of Newton's method after the first.
+    """
+    sections, newton = [1, *[8] * rounds, 2, 1], [1, *[2] * (1 + steps), 2, 1]
+    return {
+        ("logistic", 0.0, "labels"): [1, 2],
+        ("logistic", 1.0, "labels"): [1, 2],
+        ("logistic", 0.0, "proportions"): [1, 2, 1],
+        ("logistic", 1.0, "proportions"): newton,
+        ("sparsemax", 1.0, "labels"): sections,
+        ("entmax15", 1.0, "proportions"): sections,
+        ("tsallis13", 0.0, "labels"): sections,
+        ("perceptron", 0.0, "labels"): [1, 1, 1],
+    }
+
+
+NUMBERS = {torch.float32: numbers_that_travel(6, 4), torch.float64: numbers_that_travel(8, 6)}
+
+
+def loss_of(family, tightness):
+    function = FAMILIES[family]
+    if family == "perceptron":
+        return function
+    return lambda *arguments, **options: function(*arguments, tightness=tightness, **options)
+
+
+def scores_in(dtype):
+    """Rows of every kind: small, large, ties, masked classes, a class far ahead."""
+    generator = torch.Generator().manual_seed(7)
+    scores = torch.randn(len(LABELS), N_CLASSES, generator=generator, dtype=torch.float64)
+    scores[1] *= 1e-3
+    scores[2] *= 10
+    scores[3] = 0.25  # all tied
+    scores[4, :6] = scores[4].max() + 1  # some tied at the top
+    scores[5] *= 1e4
+    scores[6, [0, 4, 8]] = -torch.inf
+    scores[7] = -1e4
+    scores[7, 4] = 1e4  # the label's
+    scores[8] = scores[8] * 0.1 + 1e4
+    scores[9, :6] = -torch.inf  # all that the first process has
+    return scores.to(dtype)
+
+
+def proportions_in(dtype):
+    """Targets of full and of small support, none where a class is masked."""
+    generator = torch.Generator().manual_seed(8)
+    y = torch.rand(len(LABELS), N_CLASSES, generator=generator, dtype=torch.float64) ** 3
+    y[::2, 1::3] = 0
+    y[scores_in(dtype) == -torch.inf] = 0
+    y[0] = torch.nn.functional.one_hot(LABELS[0], N_CLASSES)
+    y = y / y.sum(-1, keepdim=True)
+    return y.to(dtype)
+
+
+def weights_in(dtype):
+    return torch.linspace(0.5, 2.0, N_CLASSES, dtype=dtype)
+
+
+def bounds(world_size):
+    """Where the parts begin and end: uneven ones, and an empty one among four."""
+    sizes = {2: [6, 5], 4: [3, 6, 0, 2]}[world_size]
+    ends = list(itertools.accumulate(sizes))
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+@dataclass(frozen=True)
+class Flat(SeparableRegularizer):
+    """The negentropy by another name, which says nothing of its labels."""
+
+    @property
+    def domain(self):
+        return fp.sets.Simplex()
+
+    def potential(self, y):
+        return NEGENTROPY.potential(y)
+
+    def potential_gradient(self, z):
+        return NEGENTROPY.potential_gradient(z)
+
+    def potential_curvature(self, z, v):
+        return NEGENTROPY.potential_curvature(z, v)
+
+    def kernel(self, y, tightness):
+        return NEGENTROPY.kernel(y, tightness)
+
+    def slope(self, p, y, tightness):
+        return NEGENTROPY.slope(p, y, tightness)
+
+
+class Labeled(fp.sets.L2Ball):
+    has_labels = True
+
+
+NEGENTROPY = fp.regularizers.Negentropy()
+
+
+def assert_same_on_all_ranks(x):
+    """Bit for bit, NaN included."""
+    x = x.detach().double().reshape(-1)
+    others = [torch.empty_like(x) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(others, x)
+    assert all(torch.equal(other.nan_to_num(), x.nan_to_num()) for other in others)
+
+
+class CountReductions(TorchDispatchMode):
+    """The reductions that run inside, as (operation, shape)."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if "allreduce" in str(function):
+            self.shapes += [tuple(args[0][0].shape)]
+        return function(*args, **(kwargs or {}))
+
+
+def raised(kind, function, *arguments, **options):
+    """The message of the error that a call must raise."""
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def case(method):
+    """Mark a method that a process runs by itself."""
+    method.is_case = True
+    return method
+
+
+class Cases:
+    """What a process of a group tries, one method a case."""
+
+    def __init__(self, rank, world_size):
+        self.rank, self.world_size = rank, world_size
+        self.group = distributed.group.WORLD
+        self.own = slice(*bounds(world_size)[rank])
+        self.is_thorough = TEST_ALL or world_size == 2
+
+    def compare(self, function, scores, target, **options):
+        """The sharded loss and its gradient are those of one process."""
+        dtype = scores.dtype
+        whole = scores.clone().requires_grad_()
+        expected = function(whole, target, **options)
+        part = scores[:, self.own].clone().requires_grad_()
+        own_target = target[:, self.own] if target.is_floating_point() else target
+        found = function(part, own_target, process_group=self.group, **options)
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        tolerance = {"rtol": TOLERANCES[dtype], "atol": TOLERANCES[dtype], "equal_nan": True}
+        torch.testing.assert_close(found, expected, **tolerance)
+        assert_same_on_all_ranks(found)
+        upstream = torch.linspace(1, 2, expected.numel(), dtype=dtype).reshape(expected.shape)
+        expected.backward(upstream)
+        found.backward(upstream)
+        torch.testing.assert_close(part.grad, whole.grad[:, self.own], **tolerance)
+        return found
+
+    def compare_all(self, target_of, losses=EVERY_LOSS, **options):
+        problems = []
+        dtypes = itertools.cycle(TOLERANCES)
+        if "weight" in options:
+            next(dtypes)
+        for family, tightness in losses:
+            # four processes take the precisions by turns: labels the one, proportions the other
+            for dtype in TOLERANCES if self.is_thorough else [next(dtypes)]:
+                try:
+                    given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
+                    loss = loss_of(family, tightness)
+                    self.compare(loss, scores_in(dtype), target_of(dtype), **given)
+                except AssertionError as error:
+                    problems.append(f"{family} {tightness} {dtype}: {error}")
+        assert not problems, "\n".join(problems)
+
+    @case
+    def labels(self):
+        self.compare_all(lambda _: LABELS, reduction="none")
+
+    @case
+    def weighted_labels(self):
+        labels = LABELS.clone()
+        labels[[0, 6]] = -100
+        self.compare_all(lambda _: labels, SOME_LOSSES, weight=weights_in)
+
+    @case
+    def ignored_class(self):
+        self.compare_all(lambda _: LABELS, SOME_LOSSES, ignore_index=5, reduction="sum")
+
+    @case
+    def smoothed_labels(self):
+        self.compare_all(lambda _: LABELS, SOME_LOSSES, reduction="none", label_smoothing=0.1)
+
+    @case
+    def smoothed_weighted_labels(self):
+        self.compare_all(
+            lambda _: LABELS, SOME_LOSSES, weight=weights_in, label_smoothing=0.2, ignore_index=7
+        )
+
+    @case
+    def proportions(self):
+        self.compare_all(proportions_in, SOME_LOSSES, reduction="none")
+
+    @case
+    def weighted_proportions(self):
+        self.compare_all(proportions_in, weight=weights_in, reduction="none")
+
+    @case
+    def smoothed_proportions(self):
+        self.compare_all(proportions_in, SOME_LOSSES, reduction="none", label_smoothing=0.3)
+
+    @case
+    def rows_without_an_answer(self):
+        """NaN scores, and rows that are masked throughout, spoil their own row alone."""
+        scores = scores_in(torch.float64)
+        scores[0, 7] = torch.nan
+        for family, tightness in SOME_LOSSES:
+            loss = loss_of(family, tightness)
+            found = self.compare(loss, scores, LABELS, reduction="none")
+            assert found.isnan().nonzero().tolist() == [[0]]
+        scores[2] = -torch.inf
+        found = self.compare(F.fitzpatrick_entmax15_loss, scores, LABELS, reduction="none")
+        assert found.isnan().nonzero().tolist() == [[0], [2]]
+
+    @case
+    def wide_rows(self):
+        """Thresholds among many classes, small and large steps between them."""
+        if not self.is_thorough:
+            return
+        k = 4000
+        generator = torch.Generator().manual_seed(9)
+        labels = torch.randint(k, (6,), generator=generator)
+        edges = torch.linspace(0, k, self.world_size + 1).long().tolist()
+        self.own = slice(edges[self.rank], edges[self.rank + 1])
+        for dtype in TOLERANCES:
+            scores = torch.randn(6, k, generator=generator, dtype=torch.float64)
+            scores[1] *= 0.01
+            scores[2] = -(0.99 ** torch.arange(k))
+            scores[3] = -1 + 10.0 ** (-9 * torch.rand(k, generator=generator, dtype=torch.float64))
+            scores[3, 0] = 0
+            scores[4] = scores[4].round()  # ties
+            scores = scores.to(dtype)
+            for family in ("logistic", "sparsemax", "entmax15", "tsallis13"):
+                self.compare(loss_of(family, 1.0), scores, labels, reduction="none")
+        self.own = slice(*bounds(self.world_size)[self.rank])
+
+    @case
+    def own_regularizer(self):
+        """Any separable potential on the simplex has it, without a bound on τ from above."""
+        module = ft.FitzpatrickLoss(Flat(), tightness=0.5, reduction="none")
+
+        def loss(scores, target, process_group=None, **_):
+            module.process_group = process_group
+            return module(scores, target)
+
+        self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
+        ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
+        message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
+        assert "need all classes in one process" in message
+
+    @case
+    def unchecked(self):
+        """Without a look at values, places and sizes stay tensors."""
+        scores = scores_in(torch.float64)
+        self.compare(F.fitzpatrick_logistic_loss, scores, LABELS, validate=False)
+        options = {"weight": weights_in(torch.float64), "label_smoothing": 0.1, "validate": False}
+        self.compare(F.fitzpatrick_entmax15_loss, scores, LABELS, **options)
+        self.compare(F.sparsemax_loss, scores, proportions_in(torch.float64), **options)
+        outside = LABELS.clone()
+        outside[3] = N_CLASSES
+        options = {"reduction": "none", "validate": False}
+        found = self.compare(F.fitzpatrick_logistic_loss, scores, outside, **options)
+        assert found.isnan().nonzero().tolist() == [[3]]
+
+    @case
+    def shapes_and_precisions(self):
+        scores = torch.stack([scores_in(torch.float64)] * 2)  # (2, n, k)
+        labels = torch.stack([LABELS, LABELS.flip(0)])
+        whole = scores.clone().requires_grad_()
+        part = scores[..., self.own].clone().requires_grad_()
+        F.fitzpatrick_logistic_loss(whole, labels, dim=-1).backward()
+        options = {"dim": -1, "process_group": self.group}
+        F.fitzpatrick_logistic_loss(part, labels.int(), **options).backward()
+        torch.testing.assert_close(part.grad, whole.grad[..., self.own])
+        found = F.sparsemax_loss(part.movedim(-1, 1), labels, process_group=self.group)
+        torch.testing.assert_close(found, F.sparsemax_loss(whole, labels, dim=-1))
+        none = F.sparsemax_loss(part[0, :0], labels[0, :0], process_group=self.group)
+        assert none.isnan()
+        for dtype in (torch.bfloat16, torch.float16):
+            some = scores[0, :5].to(dtype)
+            whole = some.clone().requires_grad_()
+            part = some[:, self.own].clone().requires_grad_()
+            expected = F.fitzpatrick_entmax15_loss(whole, LABELS[:5])
+            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
+            assert found.dtype == dtype
+            # both are rounded once, from float32
+            close = {"rtol": torch.finfo(dtype).eps, "atol": 1e-6}
+            torch.testing.assert_close(found, expected, **close)
+            expected.backward()
+            found.backward()
+            assert part.grad.dtype == dtype
+            torch.testing.assert_close(part.grad, whole.grad[:, self.own], **close)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
+            assert found.dtype == torch.float32
+
+    @case
+    def derivatives(self):
+        """Learned weights have a gradient; second derivatives raise; a graph is used twice."""
+        scores = scores_in(torch.float64)[:5]
+        whole_weight = weights_in(torch.float64).requires_grad_()
+        weight = weights_in(torch.float64).requires_grad_()
+        part = scores[:, self.own].clone().requires_grad_()
+        F.fitzpatrick_logistic_loss(scores, LABELS[:5], whole_weight).backward()
+        group = {"process_group": self.group}
+        loss = F.fitzpatrick_logistic_loss(part, LABELS[:5], weight, **group)
+        loss.backward(retain_graph=True)
+        torch.testing.assert_close(weight.grad, whole_weight.grad)
+        once = part.grad.clone()
+        loss.backward()
+        torch.testing.assert_close(part.grad, 2 * once)
+        options = {"create_graph": True}
+        (gradient,) = torch.autograd.grad(
+            F.sparsemax_loss(part, LABELS[:5], **group), part, **options
+        )
+        if gradient.numel():
+            message = raised(NotImplementedError, gradient.sum().backward)
+            assert "differentiated once" in message
+        with_group = functools.partial(F.sparsemax_loss, target=LABELS[:5], **group)
+        message = raised(NotImplementedError, torch.func.grad(with_group), part.detach())
+        assert "not by torch.func" in message
+        y = proportions_in(torch.float64)[:5, self.own]
+        loss = F.sparsemax_loss
+        assert "weight.detach()" in raised(NotImplementedError, loss, part, y, weight, **group)
+
+    @case
+    def modules(self):
+        scores = scores_in(torch.float64)
+        module = ft.FitzpatrickSparsemaxLoss(tightness=0.5, process_group=self.group)
+        found = module(scores[:, self.own], LABELS)
+        expected = ft.FitzpatrickSparsemaxLoss(tightness=0.5)(scores, LABELS)
+        torch.testing.assert_close(found, expected)
+        assert "scores of all classes" in raised(NotImplementedError, module.link, scores)
+
+    @case
+    def reductions(self):
+        """What travels is what the page says: numbers of each row, in so many reductions."""
+        for dtype in TOLERANCES if self.is_thorough else [torch.float32]:
+            for (family, tightness, kind), numbers in NUMBERS[dtype].items():
+                y = LABELS if kind == "labels" else proportions_in(dtype)[:, self.own]
+                part = scores_in(dtype)[:, self.own].clone().requires_grad_()
+                options = {"validate": False, "process_group": self.group}
+                with CountReductions() as counted:
+                    loss_of(family, tightness)(part, y, **options).backward()
+                n = len(LABELS)
+                meeting = (self.world_size, 6)
+                assert counted.shapes == [meeting, *((n, m) for m in numbers)], family
+
+    @case
+    def disagreements(self):
+        """Every rank raises, at once, and the group stays usable."""
+        scores = scores_in(torch.float64)[:, self.own]
+        group = {"process_group": self.group}
+        loss, is_first = F.fitzpatrick_logistic_loss, self.rank == 0
+        rows = slice(0, 5 if is_first else 6)
+        message = raised(ValueError, loss, scores[rows], LABELS[rows], **group)
+        assert "ranks 0 and 1 of process_group differ in the number of rows (5 and 6)" in message
+        dtype = torch.float32 if is_first else torch.float64
+        message = raised(ValueError, loss, scores.to(dtype), LABELS, **group)
+        assert "the dtype of the scores" in message
+        smoothing = 0.1 if is_first else 0.2
+        message = raised(ValueError, loss, scores, LABELS, label_smoothing=smoothing, **group)
+        assert "its options" in message
+        labels = LABELS.flip(0) if is_first else LABELS
+        assert "the class indices" in raised(ValueError, loss, scores, labels, **group)
+        outside = LABELS.clone()
+        outside[4] = N_CLASSES
+        message = raised(ValueError, loss, scores, outside, **group)
+        assert f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes" in message
+        message = raised(ValueError, loss, scores, LABELS, torch.ones(3).double(), **group)
+        assert f"({N_CLASSES},), got (3,)" in message
+        labels = LABELS[:3] if is_first else LABELS
+        message = raised(ValueError, loss, scores, labels, **group)
+        expected = "must have shape (10,)" if is_first else "the arguments of rank 0"
+        assert expected in message
+        y = proportions_in(torch.float64)[:, self.own].clone()
+        assert "sums to" in raised(ValueError, loss, scores, y * 0.5, **group)
+        if is_first:
+            y[2, 0] = -0.5
+        message = raised(ValueError, loss, scores, y, **group)
+        assert "target row 2 has an entry that is negative or NaN" in message
+        assert "all classes in one process" in raised(
+            ValueError, loss, scores, LABELS, engine="triton", **group
+        )
+        assert "mesh.get_group()" in raised(TypeError, loss, scores, LABELS, process_group="tp")
+        first = distributed.new_group([0])
+        if not is_first:
+            message = raised(ValueError, loss, scores, LABELS, process_group=first)
+            assert f"rank {self.rank} is not a member" in message
+        loss(scores, LABELS, **group)
+
+    @case
+    def groups(self):
+        """A group of some ranks, in an order of its own classes."""
+        last = self.world_size - 1
+        group = distributed.new_group([0, last])
+        if self.rank in (0, last):
+            own = slice(0, 4) if self.rank == 0 else slice(4, N_CLASSES)
+            scores = scores_in(torch.float64)
+            found = F.entmax15_loss(scores[:, own], LABELS, process_group=group)
+            torch.testing.assert_close(found, F.entmax15_loss(scores, LABELS))
+
+    @case
+    def dtensors(self):
+        mesh = init_device_mesh("cpu", (self.world_size,))
+        for function, y, options in (
+            (F.fitzpatrick_logistic_loss, LABELS, {}),
+            (F.fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none", "label_smoothing": 0.1}),
+            (F.entmax15_loss, proportions_in(torch.float64), {"weight": weights_in(torch.float64)}),
+        ):
+            scores = scores_in(torch.float64)[:5]
+            whole = scores.clone().requires_grad_()
+            expected = function(whole, y[:5], **options)
+            expected.sum().backward()
+            shared = distribute_tensor(scores, mesh, [Shard(1)]).requires_grad_()
+            target = y[:5]
+            if y.is_floating_point():
+                target = distribute_tensor(target, mesh, [Shard(1)])
+                options["weight"] = distribute_tensor(options["weight"], mesh, [Replicate()])
+            found = function(shared, target, **options)
+            assert isinstance(found, DTensor)
+            assert found.placements == (Replicate(),)
+            torch.testing.assert_close(found.to_local(), expected)
+            found.sum().backward()
+            assert shared.grad.placements == (Shard(1),)
+            torch.testing.assert_close(shared.grad.full_tensor(), whole.grad)
+        loss = F.logistic_loss
+        by_rows = distribute_tensor(scores_in(torch.float64), mesh, [Shard(0)])
+        message = raised(ValueError, loss, by_rows, LABELS)
+        assert "must be sharded along its classes, Shard(1)" in message
+        message = raised(ValueError, loss, shared, y[:5])
+        assert "target must be a DTensor with the placements" in message
+        message = raised(ValueError, loss, shared, LABELS[:5], process_group=self.group)
+        assert "leave process_group out" in message
+
+    @case
+    def meshes(self):
+        """Rows over one axis of a mesh, classes over the other."""
+        if self.world_size != 4:
+            return
+        mesh = init_device_mesh("cpu", (2, 2))
+        scores = scores_in(torch.float64)
+        whole = scores.clone().requires_grad_()
+        F.fitzpatrick_entmax15_loss(whole, LABELS, reduction="sum").backward()
+        shared = distribute_tensor(scores, mesh, [Shard(0), Shard(1)]).requires_grad_()
+        labels = distribute_tensor(LABELS, mesh, [Shard(0), Replicate()])
+        found = F.fitzpatrick_entmax15_loss(shared, labels, reduction="sum")
+        torch.testing.assert_close(
+            found.full_tensor(), F.fitzpatrick_entmax15_loss(scores, LABELS, reduction="sum")
+        )
+        found.full_tensor().backward()
+        torch.testing.assert_close(shared.grad.full_tensor(), whole.grad)
+        rows = F.fitzpatrick_entmax15_loss(shared, labels, reduction="none")
+        expected = F.fitzpatrick_entmax15_loss(scores, LABELS, reduction="none")
+        torch.testing.assert_close(rows.full_tensor(), expected)
+        message = raised(ValueError, F.fitzpatrick_entmax15_loss, shared, labels)
+        assert "use 'sum' and divide" in message
+
+    @case
+    def example(self):
+        """The script trains a head as one process does."""
+        train = runpy.run_path(str(EXAMPLE))["train"]
+        classes = slice(500 * self.rank, None if self.rank == 1 else 500 * (self.rank + 1))
+        if self.world_size == 2:
+            losses, weight = train("fitzpatrick_logistic", 3, classes, self.group)
+            expected, expected_weight = train("fitzpatrick_logistic", 3)
+            # rounding errors of float64 in a few steps
+            torch.testing.assert_close(losses, expected, rtol=1e-12, atol=0)
+            torch.testing.assert_close(weight, expected_weight, rtol=0, atol=1e-12)
+            assert losses[-1] < losses[0]
+
+    @case
+    def heads(self):
+        """A layer whose classes are shared has the gradients of the whole one."""
+        edges = torch.linspace(0, N_CLASSES, self.world_size + 1).long().tolist()
+        own = slice(edges[self.rank], edges[self.rank + 1])
+        generator = torch.Generator().manual_seed(3)
+        ignored = LABELS.clone()
+        ignored[2] = -100
+        y = proportions_in(torch.float64)
+        for dtype, (function, target, options) in itertools.product(
+            TOLERANCES,
+            (
+                (F.linear_fitzpatrick_logistic_loss, ignored, {"chunk_size": 3}),
+                (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
+                (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
+                (F.linear_logistic_loss, y, {"weight": weights_in, "chunk_size": 4}),
+            ),
+        ):
+            options = {k: v(dtype) if callable(v) else v for k, v in options.items()}
+            target = target.to(dtype) if target.is_floating_point() else target
+            x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
+            layer = torch.randn(N_CLASSES, 7, generator=generator, dtype=torch.float64).to(dtype)
+            whole = [part.clone().requires_grad_() for part in (x, layer[:, :6], layer[:, 6])]
+            parts = [x, layer[own, :6], layer[own, 6]]
+            parts = [part.clone().requires_grad_() for part in parts]
+            expected = function(whole[0], whole[1], target, linear_bias=whole[2], **options)
+            expected.sum().backward()
+            own_target = target[:, own] if target.is_floating_point() else target
+            options["process_group"] = self.group
+            found = function(parts[0], parts[1], own_target, linear_bias=parts[2], **options)
+            found.sum().backward()
+            # the products have rounding errors of their own, of up to ten terms of size one
+            close = {"rtol": 10 * TOLERANCES[dtype], "atol": 10 * TOLERANCES[dtype]}
+            torch.testing.assert_close(found, expected, **close)
+            assert_same_on_all_ranks(found)
+            expected_grads = whole[0].grad, whole[1].grad[own], whole[2].grad[own]
+            for part, gradient in zip(parts, expected_grads, strict=True):
+                torch.testing.assert_close(part.grad, gradient, **close)
+            assert_same_on_all_ranks(parts[0].grad)
+        module = ft.LinearFitzpatrickLogisticLoss(
+            6, own.stop - own.start, weight=torch.ones(N_CLASSES), process_group=self.group
+        )
+        module(torch.ones(2, 6), LABELS[:2]).backward()
+        x = torch.ones(2 if self.rank else 3, 6)
+        message = raised(ValueError, module, x, LABELS[: len(x)])
+        assert "differ in the number of rows (3 and 2)" in message
+
+
+CASES = [name for name, value in vars(Cases).items() if getattr(value, "is_case", False)]
+
+
+def join(rank, world_size, folder, seconds):
+    """Make a group of processes that wait so long for one another."""
+    distributed.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/rendezvous",
+        rank=rank,
+        world_size=world_size,
+        timeout=timedelta(seconds=seconds),
+    )
+    torch.set_num_threads(1)
+
+
+def run(rank, world_size, folder):
+    """Try all cases and write what went wrong, by case."""
+    join(rank, world_size, folder, 100)
+    cases = Cases(rank, world_size)
+    results = {}
+    for name in CASES:
+        try:
+            getattr(cases, name)()
+            results[name] = ""
+        except Exception:
+            results[name] = f"rank {rank}: {traceback.format_exc()}"
+        distributed.barrier()
+    Path(folder, f"{rank}.json").write_text(json.dumps(results))
+    distributed.barrier()
+
+
+def lose_one(rank, folder):
+    """The last of two processes ends after its first loss; the other one is to say so."""
+    join(rank, 2, folder, 5)
+    scores = scores_in(torch.float64)[:, slice(*bounds(2)[rank])]
+    group = {"process_group": distributed.group.WORLD}
+    F.sparsemax_loss(scores, LABELS, **group)
+    if rank == 0:
+        message = raised(RuntimeError, F.sparsemax_loss, scores, LABELS, **group)
+        Path(folder, "0.json").write_text(json.dumps(message))
+
+
+def fork(n, function, *arguments):
+    """Run a function in n processes, with their rank and arguments; how each of them ended."""
+    children = []
+    for rank in range(n):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                function(rank, *arguments)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)  # gloo's threads may wait for the GIL for ever
+        children.append(child)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+if __name__ == "__main__":
+    # to import everything takes a process longer than its cases
+    world_size, folder = int(sys.argv[1]), sys.argv[2]
+    function, *arguments = (run, world_size, folder) if world_size else (lose_one, folder)
+    sys.exit(max(map(abs, fork(world_size or 2, function, *arguments))))
