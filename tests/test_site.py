@@ -17,8 +17,15 @@ from .markdown import DOCS, ROOT, blocks, commands, run_command, run_python, ski
 
 README = ROOT / "README.md"
 MAX_WORDS = 800
-# These have tests of their own, with data files or doctests.
-ELSEWHERE = ("add_a_regularizer.md", "add_a_set.md", "files.md", "torch.md")
+# These have tests of their own: with data files, several processes, stand-ins for other libraries.
+ELSEWHERE = (
+    "add_a_regularizer.md",
+    "add_a_set.md",
+    "distributed.md",
+    "files.md",
+    "head.md",
+    "torch.md",
+)
 NOT_OURS = ("_build", "auto_gallery", "gallery", "results")
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not set(page.relative_to(DOCS).parts) & set(NOT_OURS)
