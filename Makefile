@@ -7,7 +7,7 @@ PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # how long to fuzz
 SECONDS ?= 60
 
-.PHONY: run test test-all test-oldest lint fuzz mutants bench clean
+.PHONY: run test test-all test-oldest lint docs fuzz mutants bench clean
 
 run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
@@ -27,6 +27,11 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# the site, in docs/_build/html; warnings are errors
+docs: .venv/docs.stamp
+	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -n -W --keep-going -j auto docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
 
 fuzz: .venv/dev.stamp
 	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
@@ -49,10 +54,14 @@ bench: .venv/dev.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@ .venv/run.stamp
 
+.venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	touch $@ .venv/run.stamp
+
 .venv-oldest/stamp: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	$(OLDEST)/pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[test]"
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest out build dist
+	rm -rf .venv .venv-oldest out build dist docs/_build docs/auto_gallery

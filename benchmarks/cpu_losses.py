@@ -101,7 +101,7 @@ def compare(timings: dict[str, Timing], lines: list[tuple[str, str, str]], label
 
 
 def main_size(n: int, k: int, repeats: int) -> list[Row]:
-    """What the README promises, at one size."""
+    """What the performance page promises, at one size."""
     problem = Problem(n, k, 16)
     theta, labels = problem.theta, problem.labels
     part = slice(0, PAPER_ROWS)

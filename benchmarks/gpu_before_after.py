@@ -5,7 +5,7 @@
 
 Each checkout runs in a process of its own, under its own package path, and the two take turns:
 a few runs of one case here, then there, and again, so that noise hits both alike. The cases are
-those of the README's tables: the named losses on labels and proportions, forward and backward, on
+those of docs/performance.md: the named losses on labels and proportions, forward and backward, on
 the four shapes of :mod:`gpu_losses`. Times are between CUDA events, behind other work of the GPU. A
 ratio is the median over the turns of the ratio of their medians, with its quartiles.
 """

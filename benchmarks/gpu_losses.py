@@ -360,7 +360,7 @@ TABLES |= {
 
 
 def table(path: Path) -> None:
-    """Print what the README shows: milliseconds (times the floor), also from an idle GPU."""
+    """Print the tables of the performance page, and the same from an idle GPU."""
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["suite"] == "shapes"]
     for title, columns in TABLES.items():

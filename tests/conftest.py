@@ -37,6 +37,7 @@ SLOW_FILES = (
     "test_runner.py",
     "test_values.py",
     "test_parity.py",
+    "test_site.py",
     "test_readme.py",
     "test_torch_modules.py",
     "test_torch_autograd.py",

@@ -1,7 +1,5 @@
 """The guides run as they are written, and what they build gets all that the package offers."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +9,17 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick.linear_model import ProportionRegressor
 
-DOCS = Path(__file__).parent.parent / "docs"
+from .markdown import DOCS, blocks
+
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 10.0)
 
 
 def run_guide(name: str) -> dict[str, Any]:
     """The names that the code blocks of a guide leave behind."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / name).read_text(), re.DOTALL | re.M)
-    assert blocks, name
+    code = [block.text for block in blocks(DOCS / name) if block.language == "python"]
+    assert code, name
     names: dict[str, Any] = {"__name__": name}
-    exec(compile("\n".join(blocks), name, "exec"), names)
+    exec(compile("\n".join(code), name, "exec"), names)
     return names
 
 

@@ -101,7 +101,7 @@ WHERE_CLASSES = (
     "example without a class left has the loss 0."
 )
 WHERE_ENTRIES = "left out, with their targets."
-RETURNS = "One loss per example: the shape of scores without ``axis``, in the dtype of scores."
+RETURNS = "One loss per example, in the dtype of scores and in their shape without ``axis``."
 TIGHTNESS = (
     "tightness: c, a Python number, finite and not negative. Under ``jax.jit`` it is a constant: "
     "mark it static or close over it."

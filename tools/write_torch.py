@@ -141,7 +141,8 @@ pos_weight: Tensor | None = None
     pos_weight · y / (pos_weight · y + 1 − y).
 *
 engine: str | None = None
-    ``"reference"`` or None; there are no kernels for this loss.
+    ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for the faster
+    one that is there.
 validate: bool | None = None
     whether to look at the targets' values; None looks on the CPU alone.
 """),

@@ -58,7 +58,7 @@ def fitzpatrick_function(omega: Regularizer, y: Array, theta: Array) -> Array:
 
 @quiet
 def bregman(omega: Regularizer, y: Array, z: Array) -> Array:
-    r"""Generalised Bregman divergence :math:`D_\Omega(y, z)`, row by row.
+    r"""Generalized Bregman divergence :math:`D_\Omega(y, z)`, row by row.
 
     Args:
         omega: the regularizer Ω.

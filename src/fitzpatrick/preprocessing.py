@@ -24,8 +24,8 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
             ``"zero"`` leaves them zero and names them in a warning.
 
     Returns:
-        Proportions in float64 (float32 for a float32 Y): a dense array, CSR for a sparse Y, or a
-        pandas data frame for one.
+        Proportions in float64, or in float32 for a float32 Y. They are a dense array, CSR for a
+        sparse Y, a pandas data frame for a data frame.
 
     Example:
         >>> import numpy as np

@@ -12,7 +12,7 @@ def one_line(text: str) -> str:
 
 
 class DataError(ValueError):
-    """A file that cannot be used, with the place of the fault in the message.
+    """A file that cannot be used; the message says where the fault is.
 
     Attributes:
         problem: what is wrong, and what can be changed in the file.
@@ -48,4 +48,4 @@ class DataError(ValueError):
 
 
 class UnavailableError(RuntimeError):
-    """A data set that is neither on this machine nor to be had, with the reason."""
+    """A data set that is not on this machine and cannot be downloaded; the message says why."""

@@ -30,7 +30,7 @@ _SUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 
 
 class DatasetMismatchWarning(UserWarning):
-    """A data set that is not as the paper's Table 2 describes it."""
+    """A data set that differs from the paper's Table 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ def load_dataset(
 
 
 def where() -> dict[str, str]:
-    """For each data set, in a word, where :func:`load_dataset` would take it from.
+    """Where :func:`load_dataset` would take each data set from, in a word.
 
     A copy that is there and cannot be used is ``"unusable: "`` and the reason.
     """

@@ -19,7 +19,7 @@ _PART = re.compile(r"[-_](?:train|test)(?:[-_]?sparse)?|[-_]sparse", re.IGNORECA
 
 
 def read_label_names(xml: Path) -> list[str]:
-    """The labels that Mulan's XML file names, in its order; those within others, too."""
+    """The labels that Mulan's XML file names, in its order, nested ones included."""
     try:
         if xml.is_dir():
             raise DataError("is a folder; expected an XML file", xml)

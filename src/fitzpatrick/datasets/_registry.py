@@ -33,7 +33,7 @@ class Remote:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """One data set.
+    """What is known of a data set: source, license, sizes, the paper's errors.
 
     Attributes:
         name: the name to load it by.

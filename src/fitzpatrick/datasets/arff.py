@@ -71,7 +71,7 @@ def read_arff(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read one file, line by line.
+    """Read an ARFF file, line by line.
 
     Args:
         path: the file, plain or compressed.

@@ -32,7 +32,7 @@ def read_csv(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read one file.
+    """Read a CSV file.
 
     Args:
         path: the file, plain or compressed.

@@ -23,7 +23,7 @@ def read_libsvm(
     *,
     need_labels: bool = True,
 ) -> Table:
-    """Read one file, line by line.
+    """Read a LIBSVM file, line by line.
 
     Args:
         path: the file, plain or compressed (gzip, bzip2, xz, a ZIP archive with one file).

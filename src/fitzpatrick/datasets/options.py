@@ -10,7 +10,7 @@ KINDS = ("number", "category", "tags", "ignored")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How columns become features, where the default is not what you want.
+    """How columns become features, if the defaults are not what you want.
 
     Attributes:
         missing: ``"impute"`` replaces missing numbers by the median of their column and marks them

@@ -106,7 +106,7 @@ def read_inputs(
 
     Args:
         path: the file.
-        columns: the recipe of the training file, :attr:`Table.columns`.
+        columns: the recipe of the training file, ``Table.columns``.
         format: as in :func:`read_table`.
 
     Returns:
@@ -155,7 +155,7 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
 
     Args:
         frame: from pandas or polars, or a mapping from names to columns; others are not looked at.
-        columns: the recipe, :attr:`Table.columns`.
+        columns: the recipe, ``Table.columns``.
 
     Raises:
         ValueError: for a column that is not there, or a cell that does not go with the recipe.

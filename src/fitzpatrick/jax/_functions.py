@@ -94,7 +94,7 @@ def fitzpatrick_squared_loss(
             mark it static or close over it.
 
     Returns:
-        One loss per example: the shape of scores without ``axis``, in the dtype of scores.
+        One loss per example, in the dtype of scores and in their shape without ``axis``.
 
     Example:
         >>> import jax.numpy as jnp
@@ -216,7 +216,7 @@ def fitzpatrick_logistic_loss(
             mark it static or close over it.
 
     Returns:
-        One loss per example: the shape of scores without ``axis``, in the dtype of scores.
+        One loss per example, in the dtype of scores and in their shape without ``axis``.
 
     At a target of 0 derivatives in the targets are infinite, as the slope of Ω is, unless c = 1.
 
@@ -259,7 +259,7 @@ def fitzpatrick_logistic_loss_with_integer_labels(
             mark it static or close over it.
 
     Returns:
-        One loss per example: the shape of scores without ``axis``, in the dtype of scores.
+        One loss per example, in the dtype of scores and in their shape without ``axis``.
 
     Example:
         >>> import jax.numpy as jnp

@@ -227,10 +227,10 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 
     For each fold and tightness a path of models is fitted from the strongest penalty to the
     weakest, each started at the one before; the pair with the best mean score is fitted to all
-    samples.
+    samples. Parameters that are not listed here are those of :class:`ProportionRegressor`, and so
+    are the attributes of the final fit.
 
     Args:
-        loss, fit_intercept, solver, tol, max_iter: as in :class:`ProportionRegressor`.
         alphas: the strengths to choose from.
         tightnesses: the numbers c of the loss to choose from, such as ``[0, 0.5, 1, 2]``, together
             with the alphas; None is the loss's own alone.
@@ -242,8 +242,9 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default minus the squared error summed over
             classes.
-        verbose, callback: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the
-            folds, then that of the chosen pair. With ``n_jobs``, the former are in other processes.
+        verbose: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the folds,
+            then that of the chosen pair. With ``n_jobs``, the former are in other processes.
+        callback: likewise.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
 
@@ -255,8 +256,6 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scores_: shape (folds, alphas), and (folds, alphas, tightnesses) where ``tightnesses`` is
             not None; higher is better.
         best_score_: mean score of the chosen pair over the folds.
-        coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
-            in :class:`ProportionRegressor`.
 
     Example:
         >>> import numpy as np
@@ -275,12 +274,10 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    It does so as :class:`ProportionRegressorCV` does.
+    It does so as :class:`ProportionRegressorCV` does, with the same parameters and attributes. The
+    final fit has those of :class:`FitzpatrickClassifier`.
 
     Args:
-        loss, fit_intercept, solver, tol, max_iter: as in :class:`FitzpatrickClassifier`.
-        alphas, tightnesses, verbose, callback, n_threads, n_jobs: as in
-            :class:`ProportionRegressorCV`.
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each
             fold.
         class_weight: as in :class:`FitzpatrickClassifier`; ``"balanced"`` is measured once, on all
@@ -288,12 +285,6 @@ class FitzpatrickClassifierCV(CrossValidated, ClassModel):
         cv: as in :class:`ProportionRegressorCV`; folds by number are stratified by class.
         scoring: as in :class:`ProportionRegressorCV`, by default the accuracy; our metrics compare
             probabilities with one-hot rows.
-
-    Attributes:
-        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
-            :class:`ProportionRegressorCV`.
-        coef_, intercept_, loss_, objective_, gradient_norm_, n_iter_, status_: of the final fit, as
-            in :class:`FitzpatrickClassifier`.
 
     Example:
         >>> from sklearn.datasets import load_iris

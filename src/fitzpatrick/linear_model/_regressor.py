@@ -80,6 +80,7 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
     never penalized. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
     ``PoissonRegressor(alpha / n)`` for n samples. Two proportions have two rows of coefficients:
     their model is that of :class:`FitzpatrickClassifier`, with its single row, at ``alpha / 2``.
+    Parameters and attributes that are not listed here are those of :class:`FitzpatrickClassifier`.
 
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
@@ -89,14 +90,10 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
             that sum to one within 0.02, as rounded shares do, are divided by their sums, with a
             warning if one is off by more than 1e-6.
         alpha: strength of the penalty, at least 0.
-        tightness, fit_intercept, standardize, solver, tol, max_iter, warm_start, verbose,
-            n_threads, callback: as in :class:`FitzpatrickClassifier`.
 
     Attributes:
         coef_: W, shape (k, d), in the dtype of X.
         intercept_: b, shape (k,).
-        loss_, tightness_, objective_, gradient_norm_, n_iter_, status_, n_features_in_,
-            feature_names_in_: as in :class:`FitzpatrickClassifier`.
         target_names_in_: names of the columns of y, if it was a data frame.
 
     Example:

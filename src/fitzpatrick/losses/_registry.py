@@ -67,7 +67,7 @@ def name_of(loss: Loss) -> str | None:
 
 
 def get_loss(name: str | Loss, tightness: float | None = None) -> Loss:
-    """The loss of that name, or a loss object itself, at its own tightness or at another one.
+    """The loss of a name, at its own tightness or at another one; loss objects are passed through.
 
     Args:
         name: one of :func:`loss_names`, or a loss.

@@ -117,7 +117,7 @@ def membership_tolerance(x: Array) -> float:
 
 
 class ProductSet(ConvexSet):
-    """A set that constrains each coordinate by itself, to [lower, upper]."""
+    """A set that constrains each coordinate on its own, to [lower, upper]."""
 
     is_product: ClassVar[bool] = True
 

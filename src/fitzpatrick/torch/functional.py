@@ -247,7 +247,8 @@ def fitzpatrick_sigmoid_loss(
             pos_weight · y · (…) + (1 − y) · (…), written as the weight pos_weight · y + 1 − y of
             the target pos_weight · y / (pos_weight · y + 1 − y).
         tightness: c, any finite number that is not negative.
-        engine: ``"reference"`` or None; there are no kernels for this loss.
+        engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
+            the faster one that is there.
         validate: whether to look at the targets' values; None looks on the CPU alone.
 
     Returns:

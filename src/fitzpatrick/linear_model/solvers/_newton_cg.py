@@ -30,7 +30,7 @@ MAX_CG_STEPS = 200
 
 
 def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Report) -> Result:
-    """Minimize from ``start``, and end with a status of no progress where steps stall."""
+    """Minimize from ``start``; if steps stall, the status says that there was no progress."""
     point = start
     radius = math.inf
     previous = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Iteration:
-    """Where a fit is, as callbacks get it.
+    """The state of a fit, as callbacks receive it.
 
     Attributes:
         iteration: iterations of the fit so far, whichever solver made them; 0 is its start.

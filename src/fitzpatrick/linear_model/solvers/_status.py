@@ -8,7 +8,7 @@ from .._objective import Point
 
 
 class Status(Enum):
-    """The value is the sentence a user reads."""
+    """How a fit ended; the value is a sentence for the user."""
 
     CONVERGED = "the gradient is as small as tol asks"
     ZERO = "the objective is zero, which no coefficients can improve"

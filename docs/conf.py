@@ -1,0 +1,122 @@
+"""How Sphinx builds the site; ``make docs`` runs it, with warnings as errors."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tools"), str(HERE / "_ext")]
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from sphinx.application import Sphinx
+
+import fitzpatrick
+from fitzpatrick import explorer
+
+project = "fitzpatrick"
+author = "the fitzpatrick developers"
+release = fitzpatrick.__version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "public_module",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery", "results"]
+html_math_renderer = "mathml"
+nitpicky = True
+# No inventory of another project is fetched: the site is built without a network. Types of ours
+# that no page describes are those of fields and arguments in between.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(abc|collections|enum|jax|numpy|pathlib|scipy|sklearn|torch|typing)(\..*)?"),
+    (r"py:class", r"fitzpatrick\.(.*\._.*|datasets\.columns\.Column)"),
+]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+myst_update_mathjax = False
+
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+autodoc_typehints = "none"
+napoleon_numpy_docstring = False
+# names and what they mean, without an entry of its own for each in the index
+napoleon_custom_sections = [("Attributes", "params_style")]
+autosummary_generate = False
+viewcode_follow_imported_members = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": "plot_",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"fitzpatrick {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_static" / "scorer.js")
+html_sidebars: dict[str, list[str]] = {"explorer": [], "performance": []}  # pages of no section
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],
+    "show_nav_level": 1,
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+copyright = "2026, the fitzpatrick developers"  # noqa: A001 - Sphinx's name
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
+    """Methods that scikit-learn makes for its metadata routing, which it explains itself."""
+    is_routing = name == "get_metadata_routing" or (
+        name.startswith("set_") and name.endswith("_request")
+    )
+    return True if is_routing else None
+
+
+def drop_back_links(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Source pages without links back: one file may serve two modules, and viewcode mixes them."""
+    if page.startswith("_modules/") and "body" in context:
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
+def keep_existing(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Entries of a table of contents marked "(if there)" whose page is not there are left out."""
+    source[0] = re.sub(
+        r"^/?(\w+) \(if there\)\n",
+        lambda found: f"/{found[1]}\n" if (HERE / f"{found[1]}.md").exists() else "",
+        source[0],
+        flags=re.MULTILINE,
+    )
+
+
+def write_explorer(app: Sphinx) -> None:
+    """The page of ``fitzpatrick explore``, which the site links to."""
+    (HERE / "_static" / "explorer.html").write_text(explorer.page(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the rules above."""
+    app.connect("builder-inited", write_explorer)
+    app.connect("source-read", keep_existing)
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("html-page-context", drop_back_links)

@@ -1,0 +1,29 @@
+"""Which names are public, and on which page of the reference each belongs."""
+
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
+
+import fitzpatrick
+
+
+def public_modules() -> list[str]:
+    """The modules with an ``__all__`` whose names have no underscore in front."""
+    found = walk_packages(fitzpatrick.__path__, "fitzpatrick.")
+    names = [info.name for info in found if "._" not in info.name and ".triton" not in info.name]
+    return ["fitzpatrick", *(name for name in names if hasattr(import_module(name), "__all__"))]
+
+
+def described_names(module: str) -> list[str]:
+    """What the page of a module describes: no modules, and nothing that a package above exports."""
+    exported = import_module(module)
+    above = module.split(".")[:-1]
+    packages = [import_module(".".join(above[: i + 1])) for i in range(len(above))]
+    elsewhere = {id(getattr(package, name)) for package in packages for name in package.__all__}
+    return [
+        name
+        for name in sorted(exported.__all__, key=str.lower)
+        if not isinstance(getattr(exported, name), ModuleType)
+        and not name.startswith("__")
+        and id(getattr(exported, name)) not in elsewhere
+    ]
