@@ -303,9 +303,11 @@ def check_head(name: str, dtype: torch.dtype, small: bool, seed: int) -> tuple[b
             wide = x.to(dtype).double(), w.to(dtype).double(), _double(target)
             exact = head_gradients(name, *wide, options, False)
             for part, (ours, theirs, value) in enumerate(zip(found, plain, exact, strict=True)):
-                # a unit of rounding where the other one happens to be exact
+                # units of rounding, where the other one happens to be exact; in float64 it always
+                # is, and sums over k classes in another order are off by some
+                units = 4 + k**0.5 if dtype == torch.float64 else 4
                 scale = value.norm() + 1e-6
-                bound = 2 * (theirs.double() - value).norm() / scale + 4 * eps
+                bound = 2 * (theirs.double() - value).norm() / scale + units * eps
                 ratio = float((ours.double() - value).norm() / scale / bound)
                 if not ratio <= worst:
                     worst, where = ratio, f"{k}, {sorted(options)}, {HEAD_PARTS[part]}"

@@ -46,9 +46,10 @@ MAX_CPU_BYTES = 8 * 2**20
 ROWS_TOGETHER = 128
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
-# A sum of so many chunks in half precision is off by at most twice what one product is: a random
-# walk that is rounded at each of m steps is off by the square root of (m + 1)/2 roundings, and the
-# rounded scores are off by two. A CPU rounds a product before it adds it, and has room for float32.
+# Beyond so many chunks a gradient of half precision is summed in float32. A sum that is rounded at
+# each of m steps is off by about the square root of (m + 1)/2 roundings: on a GPU by 2.3 times the
+# error of one product at 8 steps, and 3 times at 16 (benchmarks/gpu_head.py). A float32 buffer of
+# the weight's size would be most of the memory that chunks save there; a CPU has room for it.
 MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 
 Gradients = tuple[Tensor | None, ...]
