@@ -27,6 +27,7 @@ from ._checks import (
 )
 from ._design import Design, make_design
 from ._problem import FittedModel, Problem
+from ._rows import LocalRows, Samples
 from ._settings import FitParameters, FitSettings
 from ._threads import limited_blas
 from ._vectors import cast
@@ -92,7 +93,8 @@ class Data:
             settings.loss, self.targets, self.n_classes, design.like, settings.n_threads
         )
         bound = BinaryLoss(loss) if self.binary else loss
-        return Problem(design, bound, self.n_scores, self.weights, settings)
+        samples = Samples(design, bound, self.weights, self.n_scores)
+        return Problem(LocalRows(samples), settings)
 
 
 @dataclass(eq=False, repr=False)

@@ -112,22 +112,20 @@ def _is_constant(X: Array, *, zero_only: bool = False) -> Array:
 
 
 @dataclass(eq=False)
-class Design(ABC):
-    """Centered and scaled features, with or without an intercept.
+class ParameterSpace(ABC):
+    """What parameters stand for: coefficients of centered and scaled features, and intercepts.
 
     Attributes:
-        matrix: what the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1).
         spectrum: mean square of the column that each parameter multiplies, (p,), in NumPy.
         scaling: shift and scale of the features.
         fit_intercept: whether the last row of the parameters is an intercept.
         basis: the directions that the features were rotated to, in columns; None if they were not.
     """
 
-    matrix: Array
     spectrum: Array
     scaling: Scaling
     fit_intercept: bool
-    basis: Array | None = None
+    basis: Array | None
 
     @property
     def n_parameters(self) -> int:
@@ -140,22 +138,9 @@ class Design(ABC):
         return self.n_parameters - self.fit_intercept
 
     @property
-    def n_samples(self) -> int:
-        """Rows of X."""
-        return int(self.matrix.shape[0])
-
-    @property
     @abstractmethod
     def like(self) -> Array:
         """An array of the library, device and dtype of the scores."""
-
-    @abstractmethod
-    def scores(self, parameters: Array, out: Array) -> Array:
-        """Θ, shape (n, k), written into ``out``."""
-
-    @abstractmethod
-    def adjoint(self, gradient: Array) -> Array:
-        """The transposed map: (n, k) → (p, k)."""
 
     def place(self, array: Array) -> Array:
         """A NumPy array where parameters and scores are."""
@@ -181,6 +166,30 @@ class Design(ABC):
         if self.fit_intercept:
             parameters[-1, :] = self.place(intercept + coef @ self.scaling.shift)
         return parameters
+
+
+@dataclass(eq=False)
+class Design(ParameterSpace):
+    """Centered and scaled features, with or without an intercept.
+
+    Attributes:
+        matrix: what the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1).
+    """
+
+    matrix: Array
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of X."""
+        return int(self.matrix.shape[0])
+
+    @abstractmethod
+    def scores(self, parameters: Array, out: Array) -> Array:
+        """Θ, shape (n, k), written into ``out``."""
+
+    @abstractmethod
+    def adjoint(self, gradient: Array) -> Array:
+        """The transposed map: (n, k) → (p, k)."""
 
 
 @dataclass(eq=False)
@@ -234,29 +243,48 @@ def make_design(
     """The design of X, dense or sparse, for k = ``n_scores``, which decides if a rotation pays."""
     scaling = measure(X, weights, center=fit_intercept or standardize, standardize=standardize)
     if sparse.issparse(X):
-        return _sparse_design(X, weights, scaling, fit_intercept)
-    xp = namespace(X)
-    matrix = X  # a copy only where it is changed
-    if scaling.shift.any():
-        matrix = matrix - cast(as_library(scaling.shift, X), X.dtype)
-    if (scaling.scale != 1).any():
-        matrix = matrix / cast(as_library(scaling.scale, X), X.dtype)
+        return sparse_design(X, weights, scaling, fit_intercept)
+    matrix = scaled(X, scaling)
     basis = None
     if rotation_pays(X.shape[0], X.shape[1], n_scores):
         basis = principal_directions(matrix, weights)
-        matrix = matrix @ cast(basis, X.dtype)
+    return dense_design(matrix, weights, scaling, fit_intercept, basis)
+
+
+def scaled(X: Array, scaling: Scaling) -> Array:
+    """Dense features, centered and scaled; a copy only where they change."""
+    if scaling.shift.any():
+        X = X - cast(as_library(scaling.shift, X), X.dtype)
+    if (scaling.scale != 1).any():
+        X = X / cast(as_library(scaling.scale, X), X.dtype)
+    return X
+
+
+def dense_design(
+    matrix: Array,
+    weights: Array | None,
+    scaling: Scaling,
+    fit_intercept: bool,
+    basis: Array | None,
+) -> DenseDesign:
+    """The design of features that have been scaled: rotated, with a column of ones."""
+    if basis is not None:
+        matrix = matrix @ cast(basis, matrix.dtype)
     if fit_intercept:
+        xp = namespace(matrix)
         matrix = xp.concat([matrix, xp.ones_like(matrix[:, :1])], axis=1)
-    return DenseDesign(matrix, _mean(matrix * matrix, weights), scaling, fit_intercept, basis)
+    spectrum = _mean(matrix * matrix, weights)
+    return DenseDesign(spectrum, scaling, fit_intercept, basis, matrix)
 
 
-def _sparse_design(
+def sparse_design(
     X: Array, weights: Array | None, scaling: Scaling, fit_intercept: bool
 ) -> SparseDesign:
+    """The design of sparse features."""
     matrix = X
     if (scaling.scale != 1).any():
         matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
     mean, variance = _moments(matrix, weights)
     spectrum = variance + np.square(mean - scaling.shift / scaling.scale)
     spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
-    return SparseDesign(matrix, spectrum, scaling, fit_intercept)
+    return SparseDesign(spectrum, scaling, fit_intercept, None, matrix)
