@@ -300,7 +300,7 @@ def torch_problem(loss, *, intercept=True, tol=1e-10):
     problems = []
     for form in (np.asarray, torch.asarray):
         data = Data(form(x), y, 5, None, binary=False)
-        problems.append(data.problem(settings, data.design(settings)))
+        problems.append(data.problem(settings))
     return problems
 
 
@@ -382,7 +382,7 @@ def test_blocks_save_products(monkeypatch) -> None:
     products = []
     for cost in (math.inf, 0.0):
         set_block_cost(monkeypatch, cost)
-        problem = data.problem(settings, data.design(settings))
+        problem = data.problem(settings)
         products.append(0)
         design = problem.rows.samples.design
         scores = design.scores

@@ -192,7 +192,7 @@ def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
 
 def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> Problem:
     settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
-    return data.problem(settings, data.design(settings))
+    return data.problem(settings)
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:

@@ -52,11 +52,16 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     if not center:
         return Scaling(np.zeros(n_features), np.ones(n_features))
     if not standardize:
-        mean = _moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
+        mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
         return Scaling(mean, np.ones(n_features))
-    mean, variance = _moments(X, weights)
-    constant = _is_constant(X) | (variance == 0)
-    return Scaling(mean, np.where(constant, np.inf, np.sqrt(variance)))
+    mean, variance = moments(X, weights)
+    return standardization(mean, variance, is_constant(*bounds(X), precision_of(X)))
+
+
+def standardization(mean: Array, variance: Array, constant: Array) -> Scaling:
+    """What makes means 0 and standard deviations 1; constant columns have an infinite scale."""
+    scale = np.where(constant | (variance == 0), np.inf, np.sqrt(variance))
+    return Scaling(mean, scale)
 
 
 def constant_columns(
@@ -73,7 +78,9 @@ def constant_columns(
     """
     if sample_weight is not None and not np.all(sample_weight):
         X = X[np.flatnonzero(sample_weight)]
-    return np.flatnonzero(_is_constant(X, zero_only=zero_only))
+    low, high = bounds(X)
+    zero = (low == 0) & (high == 0)
+    return np.flatnonzero(zero if zero_only else is_constant(low, high, precision_of(X)))
 
 
 def _mean(X: Array, weights: Array | None) -> Array:
@@ -85,7 +92,7 @@ def _mean(X: Array, weights: Array | None) -> Array:
     return to_numpy(total) / weights.sum()
 
 
-def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
+def moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
     """Weighted means and variances, in NumPy."""
     if sparse.issparse(X):
         mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
@@ -97,18 +104,24 @@ def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
     return mean + correction, np.maximum(_mean(centered, weights) - correction**2, 0.0)
 
 
-def _is_constant(X: Array, *, zero_only: bool = False) -> Array:
-    """Columns whose entries differ by rounding errors at most, or are all zero."""
+def bounds(X: Array) -> tuple[Array, Array]:
+    """The least and the largest entry of each column, in NumPy and float64."""
     if sparse.issparse(X):
-        low, high = (bound.astype(np.float64) for bound in min_max_axis(X, axis=0))
+        low, high = min_max_axis(X, axis=0)
     else:
         xp = namespace(X)
-        low, high = (to_numpy(bound(X, axis=0)).astype(np.float64) for bound in (xp.min, xp.max))
-    largest = np.maximum(np.abs(low), np.abs(high))
-    if zero_only:
-        return np.asarray(largest == 0)
-    precision = eps(X.data if sparse.issparse(X) else X)
-    return np.asarray(high - low <= 4 * precision * largest)
+        low, high = (to_numpy(bound(X, axis=0)) for bound in (xp.min, xp.max))
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def precision_of(X: Array) -> float:
+    """Spacing of the entries at 1."""
+    return eps(X.data if sparse.issparse(X) else X)
+
+
+def is_constant(low: Array, high: Array, precision: float) -> Array:
+    """Columns whose entries differ by rounding errors at most."""
+    return np.asarray(high - low <= 4 * precision * np.maximum(np.abs(low), np.abs(high)))
 
 
 @dataclass(eq=False)
@@ -284,7 +297,7 @@ def sparse_design(
     matrix = X
     if (scaling.scale != 1).any():
         matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
-    mean, variance = _moments(matrix, weights)
+    mean, variance = moments(matrix, weights)
     spectrum = variance + np.square(mean - scaling.shift / scaling.scale)
     spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
     return SparseDesign(spectrum, scaling, fit_intercept, None, matrix)

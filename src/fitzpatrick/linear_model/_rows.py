@@ -1,7 +1,7 @@
 """Sums over the samples, as functions of the parameters P: all that a solver asks of the data.
 
-A solver sees the samples as :class:`Rows`, wherever they live. :class:`Samples` computes the sums of
-samples in memory; all of them add up, so that parts of the data can be summed apart.
+A solver sees the samples as :class:`Rows`, wherever they live. :class:`Samples` are some of them in
+memory. Their sums add up, so that each part of the data can be summed where it is.
 """
 
 import functools
@@ -226,7 +226,7 @@ class Samples:
 
 
 class LocalRows(Rows):
-    """All samples in the memory of this process, or on its device, with buffers for their scores."""
+    """All samples in memory or on one device, with buffers for their scores."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
@@ -258,7 +258,7 @@ class LocalRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class LocalCurvature(RowCurvature):
-    """The Hessians of the rows of a part of the memory."""
+    """The Hessians of rows in memory."""
 
     rows: LocalRows
     hessian: HessianOperator
