@@ -11,7 +11,7 @@ from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
-from ._targets import check_labels
+from ._targets import check_labels, label_column
 
 
 @dataclass(eq=False, repr=False)
@@ -72,7 +72,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return by_class
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = check_labels(y, X)
+        y = label_column(y, X)
         unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(

@@ -19,6 +19,13 @@ NORMALIZE = "label_proportions(y) of fitzpatrick.preprocessing divides each row 
 
 def check_labels(y: Any, X: Array) -> Array:
     """Class labels (n,), in NumPy."""
+    y = label_column(y, X)
+    check_classes(y)
+    return y
+
+
+def label_column(y: Any, X: Array) -> Array:
+    """One finite entry per row of X, in NumPy."""
     y = _on_host(y)
     try:
         y = column_or_1d(y, warn=True)
@@ -30,14 +37,18 @@ def check_labels(y: Any, X: Array) -> Array:
             "np.asarray(y).argmax(axis=1)"
         ) from error
     assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    return y
+
+
+def check_classes(y: Array) -> None:
+    """Raise unless labels stand for classes."""
     try:
         check_classification_targets(y)
     except ValueError as error:
         raise ValueError(
             f"{error} For proportions and other numbers use ProportionRegressor"
         ) from error
-    check_consistent_length(X, y)
-    return y
 
 
 def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
