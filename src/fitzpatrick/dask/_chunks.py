@@ -138,7 +138,7 @@ def encode(chunk: Chunk | None, encoding: Encoding) -> Chunk | None:
     return replace(chunk, X=chunk.X[rows], y=y[rows], weights=weights[rows])
 
 
-def measured(chunk: Chunk | None, measure: bool) -> Summary | None:
+def measured(measure: bool, chunk: Chunk | None) -> Summary | None:
     """What is known of a chunk with its weights as they are now."""
     if chunk is None:
         return None

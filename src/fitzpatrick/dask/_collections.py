@@ -26,7 +26,7 @@ def read_inputs(X: Any, y: Any, sample_weight: Any) -> list[Input]:
         for name, collection in given.items()
         if collection is not None
     ]
-    if not inputs[0].tasks:
+    if not inputs[0].chunks:
         raise ValueError("X has no chunks; there is nothing to learn from")
     return inputs
 
@@ -91,8 +91,8 @@ def _read(name: str, collection: Any, X: Any) -> Input:
             f"whole rows; use {name}.rechunk({{1: -1}})"
         )
     _check_same_chunks(name, collection, X)
-    tasks = collection.to_delayed()
-    return Input(name, list(tasks.ravel() if is_array(collection) else tasks))
+    chunks = collection.to_delayed()
+    return Input(name, list(chunks.ravel() if is_array(collection) else chunks))
 
 
 def _check_same_chunks(name: str, collection: Any, X: Any) -> None:

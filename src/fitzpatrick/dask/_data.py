@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from dask.delayed import Delayed
 
 from .._array import Array, eps
 from .._weights import check_any_weight
@@ -15,7 +13,7 @@ from ..linear_model._rotation import directions_of_gram, rotation_pays
 from ..linear_model._settings import FitSettings
 from . import _chunks
 from ._chunks import Binding, Encoding, Transformation
-from ._rounds import Input, Rounds
+from ._rounds import Input, Rounds, Task
 from ._rows import ChunkedRows, ChunkedSpace
 from ._statistics import Columns, Summary, merge_summaries
 from ._targets import TargetCheck
@@ -36,8 +34,8 @@ class ChunkedDesign:
     """
 
     space: ChunkedSpace
-    designs: list[Delayed]
-    targets: list[Delayed]
+    designs: list[Task]
+    targets: list[Task]
     total_weight: float
     counts: dict[int, int]
 
@@ -57,8 +55,8 @@ class ChunkedData:
     """
 
     rounds: Rounds
-    chunks: list[Delayed]
-    unread: list[Delayed]
+    chunks: list[Task]
+    unread: list[Task]
     summary: Summary
     n_classes: int = 0
     binary: bool = False
@@ -71,7 +69,7 @@ class ChunkedData:
     ) -> "ChunkedData":
         """One round: every chunk is read, checked and measured."""
         rounds = Rounds(inputs, persist, settings.n_threads)
-        tasks = [list(given.tasks) for given in inputs]
+        tasks = [given.tasks for given in inputs]
         numbers = list(range(rounds.n_chunks))
         chunks = rounds.map(
             "check",
@@ -154,11 +152,11 @@ class ChunkedData:
         self.chunks = self.unread  # the designs have taken their place
         return ChunkedDesign(space, designs, targets, weight, summary.counts)
 
-    def _weighted_summary(self, chunks: list[Delayed], settings: FitSettings) -> Summary:
+    def _weighted_summary(self, chunks: list[Task], settings: FitSettings) -> Summary:
         """What is known of the samples; weights of the classes ask for another round."""
         if self.encoding.class_weights is None:
             return self.summary
-        parts = self.rounds.map("summary", _chunks.measured, chunks, _centers(settings))
+        parts = self.rounds.map("summary", _chunks.measured, _centers(settings), chunks)
         summary: Summary = self.rounds.run(self.rounds.merge(parts, merge_summaries))[0]
         return summary
 
@@ -167,7 +165,7 @@ class ChunkedData:
             return Scaling(np.zeros(self.n_features), np.ones(self.n_features))
         return columns.scaling(standardize=settings.standardize, precision=eps(self.like))
 
-    def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
+    def _basis(self, chunks: list[Task], scaling: Scaling, n_samples: int) -> Array | None:
         """The principal directions of dense features, where a rotation pays."""
         n_features = self.n_features
         n_bytes = 8 * n_features * min(n_samples, n_features)

@@ -10,7 +10,6 @@ import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
 from dask.dataframe import from_dask_array
-from dask.delayed import Delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..linear_model._base import LinearModel, SinglePenalty
@@ -19,7 +18,7 @@ from ..linear_model._settings import FitSettings
 from . import _scores
 from ._collections import is_array, meta, read_inputs
 from ._data import ChunkedData
-from ._rounds import Rounds
+from ._rounds import Rounds, as_delayed
 from ._targets import TargetCheck
 
 
@@ -101,11 +100,11 @@ class OnDask(LinearModel):
         rounds = Rounds(inputs, keeps=False, n_threads=self.n_threads)
         model = rounds.send("model", for_workers(self))
         numbers = list(range(rounds.n_chunks))
-        tasks = [list(given.tasks) for given in inputs]
+        tasks = [given.tasks for given in inputs]
         parts = rounds.map("score", _scores.score_chunk, numbers, statistic, model, *tasks)
         merged = rounds.merge(parts, _scores.merge_statistics)
-        score: Delayed = rounds.apply("score", finish, merged)
-        return da.from_delayed(score, shape=(), dtype=np.float64)
+        score = rounds.apply("score", finish, merged)
+        return da.from_delayed(as_delayed([score])[0], shape=(), dtype=np.float64)
 
 
 @dataclass(eq=False, repr=False)

@@ -41,10 +41,22 @@ def fit_path(
     Args:
         X: features (n, d): a ``dask.array`` with chunks of whole rows, or a ``dask.dataframe``.
         Y: targets (n, k) in the domain of the loss, or integer labels (n,), with the chunks of X.
-        loss, alphas, tightness, fit_intercept, standardize, solver, tol, max_iter, start,
-            resumable, callback, stop: as on one machine.
+        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
+        alphas: strengths of the penalty, in the order in which they are fitted.
+        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
+        fit_intercept: whether to learn b.
+        standardize: whether the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,), with the chunks of X.
-        n_threads, persist: as in :class:`FitzpatrickClassifier`.
+        solver: as in :class:`ProportionRegressor`.
+        tol: as in :class:`ProportionRegressor`.
+        max_iter: as in :class:`ProportionRegressor`.
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
+        start: coefficients (k, d) and intercepts (k,) to start the first fit from.
+        resumable: whether each fit depends on the coefficients of the one before alone.
+        callback: called with each model as soon as it is fitted.
+        stop: asked about each model after that; the path ends with the first one for which it
+            returns True.
 
     Example:
         >>> import dask.array as da

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dask.delayed import Delayed
 
 from .._array import Array
 from ..linear_model._design import ParameterSpace
 from ..linear_model._rows import RowCurvature, Rows
 from . import _chunks
-from ._rounds import Rounds
+from ._rounds import Rounds, Task
 
 
 @dataclass(eq=False)
@@ -44,7 +43,7 @@ class ChunkedRows(Rows):
     def __init__(
         self,
         rounds: Rounds,
-        samples: list[Delayed],
+        samples: list[Task],
         space: ParameterSpace,
         n_scores: int,
         n_samples: int,
@@ -57,7 +56,7 @@ class ChunkedRows(Rows):
         self.n_samples = n_samples
         self.total_weight = total_weight
         self._parameters: Array | None = None  # whose scores are these
-        self._theta: list[Delayed] = []
+        self._theta: list[Task] = []
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
@@ -69,7 +68,7 @@ class ChunkedRows(Rows):
             return math.inf, None
         return value, np.array(gradient)  # which the worker may still hold
 
-    def _score(self, parameters: Array) -> list[Delayed]:
+    def _score(self, parameters: Array) -> list[Task]:
         self._theta = []  # of the point before: its memory is needed
         given = self.rounds.send("parameters", parameters)
         if not self.rounds.keeps:
@@ -91,8 +90,8 @@ class ChunkedCurvature(RowCurvature):
     """The Hessians of the rows of all chunks at one point, and their sum over the rows."""
 
     rounds: Rounds
-    samples: list[Delayed]
-    hessians: list[Delayed]
+    samples: list[Task]
+    hessians: list[Task]
     classes: Array
 
     def product(self, direction: Array) -> Array:

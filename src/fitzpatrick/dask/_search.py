@@ -101,7 +101,7 @@ class Search(OnDask, CrossValidated):
             inputs = read_inputs(*dev, *[None] * (3 - len(dev)))
             rounds = Rounds(inputs, keeps=False, n_threads=self.n_threads)
             given = rounds.send("models", models)
-            numbers, tasks = list(range(rounds.n_chunks)), [list(part.tasks) for part in inputs]
+            numbers, tasks = list(range(rounds.n_chunks)), [part.tasks for part in inputs]
             parts = rounds.map("score", _scores.score_chunk, numbers, statistic, given, *tasks)
             found = rounds.run(rounds.merge(parts, _scores.merge_statistics))[0]
         except ChunkError as error:
