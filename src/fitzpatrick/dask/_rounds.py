@@ -89,13 +89,9 @@ class Rounds:
         Arguments are values, and after them tasks.
         """
         key, work = self._key(name), self._limited(function)
-        rows = zip(
-            *(given if isinstance(given, list) else itertools.repeat(given) for given in arguments),
-            strict=False,
-        )
-        return [
-            _task((key, i), work, *row) for i, row in zip(range(self.n_chunks), rows, strict=False)
-        ]
+        n = self.n_chunks
+        columns = [given if isinstance(given, list) else [given] * n for given in arguments]
+        return [_task((key, i), work, *row) for i, row in enumerate(zip(*columns, strict=True))]
 
     def apply(self, name: str, function: Callable[..., Any], *arguments: Any) -> Task:
         """A single task."""
