@@ -91,18 +91,20 @@ def test_chunks_that_do_not_go_together() -> None:
         model.fit(da.from_array(X, chunks=(25, 3)), chunked(LABELS))
 
 
-def test_chunks_of_other_types_and_shapes() -> None:
-    def join(*parts):
-        return da.concatenate([chunked(part) for part in parts])
+def narrower(block, block_info=None):
+    """Four columns in the first chunk, and three in the second."""
+    return block[:, : 4 - block_info[0]["chunk-location"][0]] if block_info else block
 
+
+def test_chunks_of_other_types_and_shapes() -> None:
     mixed = da.concatenate([chunked(X[:25]), chunked(sparse.csr_array(X[25:]))])
-    with pytest.raises(
-        ChunkError, match="chunk 1: is_sparse of X is True, and False in the chunks"
-    ):
+    with pytest.raises(ChunkError, match="chunk 1: is_sparse of X is True, and False in"):
         FitzpatrickClassifier().fit(mixed, chunked(LABELS))
-    words = join(LABELS[:25].astype(object), np.asarray(["a"] * 35, dtype=object))
-    with pytest.raises((ChunkError, TypeError), match="chunk 1|not supported between"):
-        FitzpatrickClassifier().fit(chunked(X), words)
+    uneven = chunked(X).map_blocks(narrower, dtype=X.dtype, meta=np.empty((0, 0)))
+    with pytest.raises(ChunkError, match="chunk 1: n_features of X is 3, and 4 in the chunks"):
+        FitzpatrickClassifier().fit(uneven, chunked(LABELS))
+    with pytest.raises(ChunkError, match="chunk 1: y has 3 columns, and 4 in the chunks before"):
+        ProportionRegressor("squared").fit(chunked(X), uneven)
 
 
 def test_weights() -> None:
@@ -124,7 +126,7 @@ def test_inputs_of_the_wrong_kind() -> None:
         FitzpatrickClassifier().fit(X, LABELS)
     with pytest.raises(ValueError, match="needs at least two classes"):
         FitzpatrickClassifier().fit(chunked(X), chunked(np.zeros(len(X))))
-    with pytest.raises(ChunkError, match="chunk 0: Unknown label type: continuous"):
+    with pytest.raises(ChunkError, match=r"chunk \d: Unknown label type: continuous"):
         FitzpatrickClassifier().fit(chunked(X), chunked(X[:, 0]))
     with pytest.raises(ValueError, match="needs a loss on the simplex"):
         FitzpatrickClassifier("squared").fit(chunked(X), chunked(LABELS))
@@ -134,10 +136,10 @@ def test_inputs_of_the_wrong_kind() -> None:
         FitzpatrickClassifier().fit(chunked(X), LABELS[:-1])
     with pytest.raises(ValueError, match="an entry of size 1e\\+200, and sums of squares overflow"):
         FitzpatrickClassifier().fit(chunked(changed(X, 3, 1, 1e200)), chunked(LABELS))
+    model = FitzpatrickClassifier("logistic", 100.0).fit(chunked(X), LABELS)
     with pytest.raises(
         ValueError, match="X has 4 features, but FitzpatrickClassifier is expecting"
     ):
-        model = FitzpatrickClassifier("logistic", 100.0).fit(chunked(X), LABELS)
         model.predict(chunked(X[:, :4]))
     with pytest.raises(ValueError, match="alphas"):
         fit_path(chunked(X), LABELS, "logistic", [-1.0])
@@ -153,5 +155,5 @@ def test_searches() -> None:
         ProportionRegressorCV(scoring="r2").fit(
             chunked(X), chunked(Y), dev=(chunked(X), chunked(Y))
         )
-    with pytest.raises(ChunkError, match="dev: chunk 0: y holds classes that are not in"):
+    with pytest.raises(ChunkError, match=r"dev: chunk \d: y holds classes that are not in"):
         FitzpatrickClassifierCV(alphas=[100.0]).fit(*data, dev=(chunked(X), chunked(LABELS + 9)))

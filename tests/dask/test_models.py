@@ -18,7 +18,7 @@ X = features()
 WEIGHTS = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
 LABELS = targets("fitzpatrick_logistic", X).argmax(axis=1)
 # A strong penalty needs few iterations, each of which is several rounds.
-OPTIONS: dict[str, Any] = {"alpha": 3.0, "standardize": True}
+OPTIONS: dict[str, Any] = {"alpha": 3.0, "standardize": True, "tol": 1e-10}
 
 
 def pair(cls: str, *args: Any, **options: Any) -> tuple[Any, Any]:
@@ -29,12 +29,20 @@ def pair(cls: str, *args: Any, **options: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize("name", [name for name in fp.loss_names() if name != "perceptron"])
 def test_regressors_of_every_loss(name, form) -> None:
     y = targets(name, X)
     found, expected = pair("ProportionRegressor", name, **OPTIONS)
     found.fit(chunked(form(X)), chunked(y), chunked(WEIGHTS))
     assert_same_model(found, expected.fit(form(X), y, WEIGHTS))
+
+
+def test_a_loss_without_curvature() -> None:
+    """L-BFGS ends where it finds no lower point, which rounding errors decide."""
+    y = targets("perceptron", X)
+    found, expected = pair("ProportionRegressor", "perceptron", 100.0, tol=1e-3)
+    found.fit(chunked(X), chunked(y))
+    assert found.objective_ == pytest.approx(expected.fit(X, y).objective_, rel=1e-2)
 
 
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 2.0])
@@ -62,12 +70,9 @@ def test_designs(form, persist, intercept, standardize) -> None:
 def test_solvers(solver, persist) -> None:
     y = targets("sparsemax", X)
     found, expected = pair(
-        "ProportionRegressor", "sparsemax", 1.0, solver=solver, persist=persist, tol=1e-6
+        "ProportionRegressor", "sparsemax", solver=solver, persist=persist, **OPTIONS
     )
-    found.fit(chunked(X), chunked(y))
-    # L-BFGS has no bound on how far its steps carry rounding errors: both end at gradients of 1e-6
-    # of that at zero, which is below 100, where the curvature is at least alpha = 1
-    assert_same_model(found, expected.fit(X, y), rel=1e-10 if solver == "newton-cg" else 1e-4)
+    assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -91,7 +96,7 @@ def test_chunks_without_rows_that_count() -> None:
 
 
 def test_more_chunks_than_one_task_merges() -> None:
-    found, expected = pair("FitzpatrickClassifier", "logistic", 100.0)
+    found, expected = pair("FitzpatrickClassifier", "logistic", 30.0)
     assert_same_model(found.fit(chunked(X, 3), chunked(LABELS, 3)), expected.fit(X, LABELS))
 
 
@@ -117,7 +122,7 @@ def test_losses_whose_hessian_has_no_entries(k) -> None:
     """C column by column, or from random signs, which are those of the whole data."""
     loss = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
     y = 0.05 * np.random.default_rng(0).normal(size=(len(X), k))
-    found, expected = pair("ProportionRegressor", loss, 3.0)
+    found, expected = pair("ProportionRegressor", loss, 3.0, tol=1e-10)
     assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
 
 
@@ -166,7 +171,8 @@ def test_local_schedulers(scheduler) -> None:
 def test_real_data(name, form) -> None:
     X, y = real_problem(name)
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
-    found, expected = pair("ProportionRegressor", "fitzpatrick_logistic", 10.0, standardize=True)
+    options = {"standardize": True, "tol": 1e-6 if form is np.asarray else 1e-10}
+    found, expected = pair("ProportionRegressor", "fitzpatrick_logistic", 10.0, **options)
     found.fit(chunked(form(X), 400), chunked(y, 400), chunked(weights, 400))
     assert_same_model(found, expected.fit(form(X), y, weights), rel=1e-8)
 
@@ -203,7 +209,7 @@ def test_the_choice_on_a_dev_set(cls, scoring) -> None:
     y = LABELS if cls.startswith("F") else targets("fitzpatrick_logistic", X)
     dev = (X[:31], y[:31], WEIGHTS[:31])
     found, expected = pair(
-        cls, alphas=[100.0, 3.0], tightnesses=[0.0, 1.0], scoring=scoring, standardize=True
+        cls, alphas=[100.0, 3.0], tightnesses=[0.0, 1.0], scoring=scoring, tol=1e-10
     )
     found.fit(chunked(X), chunked(y), dev=tuple(chunked(part, 7) for part in dev))
     expected.fit(X, y, dev=dev)
