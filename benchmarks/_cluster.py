@@ -24,7 +24,7 @@ def cluster(n_workers: int, memory: str | int = 0) -> Iterator[Any]:
             threads_per_worker=1,
             processes=True,
             memory_limit=memory,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as local,
         Client(local) as client,

@@ -19,14 +19,16 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import dask.array as da
 import numpy as np
 from _cluster import Rows, cluster, load
 from _machine import describe
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier
-from fitzpatrick.dask._rounds import Rounds
+from fitzpatrick.dask._rounds import Input, Rounds
 
 RESULTS = Path(__file__).parent / "results" / "dask_scaling.json"
 OPTIONS: dict[str, Any] = {"alpha": 10.0, "tol": 1e-6}
@@ -84,11 +86,11 @@ def dask_fit(data: tuple[Any, Any]) -> tuple[float, Any]:
 
 
 def count_rounds(data: tuple[Any, Any]) -> dict[str, int]:
-    """Rounds of a fit, and how many of them are Hessian products."""
-    counts = {"rounds": 0, "shared": 0}
+    """Rounds of a fit, and what is sent for them."""
+    counts = {"rounds": 0}
     run, send = Rounds.run, Rounds.send
 
-    def counted(self: Rounds, *args: Any) -> Any:
+    def counted_run(self: Rounds, *args: Any) -> Any:
         counts["rounds"] += 1
         return run(self, *args)
 
@@ -96,12 +98,36 @@ def count_rounds(data: tuple[Any, Any]) -> dict[str, int]:
         counts[name] = counts.get(name, 0) + 1
         return send(self, name, value)
 
-    Rounds.run, Rounds.send = counted, counted_send  # type: ignore[method-assign]
-    try:
+    with (
+        mock.patch.object(Rounds, "run", counted_run),
+        mock.patch.object(Rounds, "send", counted_send),
+    ):
         dask_fit(data)
-    finally:
-        Rounds.run, Rounds.send = run, send  # type: ignore[method-assign]
     return counts
+
+
+def nothing(_: Any) -> float:
+    return 0.0
+
+
+def round_seconds(n_chunks: int, repeats: int = 10) -> float:
+    """The median time of a round that does nothing."""
+    array = da.zeros((n_chunks, 1), chunks=(1, 1))
+    rounds = Rounds([Input("X", list(array.to_delayed().ravel()))])
+    chunks = rounds.run(rounds.send("nothing", 0.0), rounds.inputs[0].tasks)[1]
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        rounds.run(rounds.merge(rounds.map("nothing", nothing, chunks), sum))
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def round_costs() -> dict[str, float]:
+    """What a round costs, and each of its chunks, with nothing to compute."""
+    few, many = round_seconds(8), round_seconds(64)
+    chunk = max(0.0, (many - few) / 56)
+    return {"seconds_a_round": few - 8 * chunk, "seconds_a_chunk": chunk}
 
 
 def kill_later(client: Any, seconds: float) -> threading.Timer:
@@ -159,8 +185,13 @@ def main() -> None:
             assert model.n_iter_ == n_iter
         with cluster(1):
             counts = count_rounds(data)
+            costs = round_costs()
         one, two = (statistics.median(times[n]) for n in (1, 2))
         gain = statistics.median(gains)
+        waiting = counts["rounds"] * (
+            costs["seconds_a_round"] + options.chunks * costs["seconds_a_chunk"]
+        )
+        predicted = [statistics.median(plain) / share + waiting for share in (1, gain)]
         record = {
             "machine": describe(),
             "load_before": before,
@@ -174,6 +205,12 @@ def main() -> None:
             "gain_of_two_processes": gain,
             "gain_of_two_workers": one / two,
             "efficiency": one / two / gain,
+            "costs": costs,
+            "predicted_seconds": {"one worker": predicted[0], "two workers": predicted[1]},
+            "measured_over_predicted": {
+                "one worker": one / predicted[0],
+                "two workers": two / predicted[1],
+            },
         }
         if options.kills:
             record["kills"] = kills(data, options.kills, options.seed)

@@ -76,7 +76,7 @@ def test_solvers(solver, persist) -> None:
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("class_weight", [None, "balanced", {"c": 0.0}])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"c": 0.25}])
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_classes_and_their_weights(k, class_weight, weights) -> None:
     words = np.asarray(["b", "c", "a", "d"])[LABELS % k]

@@ -1,6 +1,9 @@
 """Predictions and scores stay lazy, and are those of one machine."""
 
 import pickle
+import re
+from pathlib import Path
+from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
@@ -168,3 +171,11 @@ def test_callbacks_and_verbose(capsys) -> None:
     assert seen[-1].objective == model.objective_
     assert len(capsys.readouterr().out.splitlines()) == len(seen)
     assert model.predict(chunked(X)).compute().shape == (len(X),)  # the callback stays here
+
+
+def test_the_guide_runs_as_it_is_written() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks), "scaling.md", "exec"), names)
+    assert float(names["model"].score(names["X"], names["y"])) > 0.9

@@ -15,7 +15,7 @@ from .._array import Array
 from .._weights import check_each_weight
 from ..engines import HessianOperator
 from ..linear_model._binary import BinaryLoss
-from ..linear_model._checks import merge_duplicates
+from ..linear_model._checks import check_squares, merge_duplicates
 from ..linear_model._design import Design, Scaling, dense_design, scaled, sparse_design
 from ..linear_model._rotation import gram, principal_directions
 from ..linear_model._rows import Samples
@@ -94,6 +94,7 @@ def check_rows(
         return None
     try:
         X = check_features(X)
+        check_squares(X)
         weights = None if weights is None else check_each_weight(np.asarray(weights), X)
         y, targets = check(y, X, weights, loss)
     except (TypeError, ValueError) as error:

@@ -14,6 +14,8 @@ from dask.delayed import Delayed, delayed
 from ..linear_model._threads import limited_blas
 
 FAN_IN = 8  # results that one task of the tree merges
+# parameters of many classes make every graph large, which is as it has to be
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 PREFIX = "fitzpatrick"  # of the names of all tasks, as the dashboard shows them
 
 
@@ -65,6 +67,7 @@ class Rounds:
     n_threads: int | None = None
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
     _number: Iterator[int] = field(default_factory=itertools.count)
+    _quiet: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_chunks(self) -> int:
@@ -110,10 +113,12 @@ class Rounds:
 
     def run(self, result: Task, kept: Sequence[Task] = ()) -> tuple[Any, list[Task]]:
         """One round: its result, and tasks whose results stay on the workers for later rounds."""
+        quiet, self._quiet = self._quiet, QUIET  # the client warns of large inputs once
         try:
-            if self.keeps and kept:
-                *kept, result = _persist([*kept, result])
-            return as_delayed([result])[0].compute(), list(kept)
+            with dask.config.set(quiet):
+                if self.keeps and kept:
+                    *kept, result = _persist([*kept, result])
+                return as_delayed([result])[0].compute(), list(kept)
         except ChunkError:
             raise
         except Exception as error:

@@ -115,7 +115,7 @@ def check_features(X: Any, dtype: Any = None) -> Array:
         dtypes = (np.float64, np.float32) if dtype is None else dtype
         X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
         X = merge_duplicates(X)
-    _check_squares(X)
+    check_squares(X)
     return X
 
 
@@ -154,7 +154,7 @@ def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
         _check_eager(X)
     X = merge_duplicates(X)
     if reset:
-        _check_squares(X)
+        check_squares(X)
     return X
 
 
@@ -203,7 +203,7 @@ def merge_duplicates(X: Array) -> Array:
     return X
 
 
-def _check_squares(X: Array) -> None:
+def check_squares(X: Array) -> None:
     """Raise where sums of squares of features would overflow."""
     entries = X.data if sparse.issparse(X) else X
     check_largest(largest_entry(X), math.prod(entries.shape), entries)
