@@ -28,6 +28,7 @@ SLOW_FILES = (
     "test_torch_compilation.py",
     "test_tracing.py",
     "test_torch_memory.py",
+    "test_explorer.py",
     "test_cli.py",
     "test_derivatives.py",
     "test_torch_training.py",

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fitzpatrick import cli
+from fitzpatrick import cli, explorer
 from fitzpatrick.experiments import figures, model_files
 from fitzpatrick.linear_model import ProportionRegressor, fit_path
 
-COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "datasets")
+COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,8 @@ def test_version(run):
 
 def test_without_typer():
     code = "import sys; sys.modules['typer'] = None; import fitzpatrick.cli"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2
     assert done.stderr == "error: the command line needs typer: pip install 'fitzpatrick[cli]'\n"
 
@@ -107,6 +108,47 @@ def test_figures(run, tmp_path, monkeypatch):
     code, out, _ = run("figures", "-o", "pictures", "-f", "svg", "-f", "png")
     assert (code, out) == (0, "wrote pictures/one.svg\nwrote pictures/one.png\n")
     assert len(list((tmp_path / "pictures").iterdir())) == 2
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The addresses that a browser was asked for, on a machine with a screen."""
+    asked = []
+    for name in ("WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(explorer.webbrowser, "open", lambda url: asked.append(url) or True)
+    return asked
+
+
+def test_explore_writes_and_opens_the_page(run, tmp_path, opened):
+    code, out, err = run("explore")
+    assert (code, out, err) == (0, "wrote out/explorer.html\n", "")
+    page = tmp_path / "out" / "explorer.html"
+    assert opened == [page.as_uri()]
+    assert page.read_text(encoding="utf-8") == explorer.page()
+    assert list(page.parent.iterdir()) == [page]  # no temporary file is left
+
+
+def test_explore_says_what_to_do_where_no_browser_opens(run, opened, monkeypatch):
+    wrote = (0, "wrote mine.html: open it in a browser\n")
+    assert run("explore", "--no-open", "-o", "mine.html")[:2] == wrote
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert run("explore", "-o", "mine.html")[:2] == wrote
+    assert opened == []  # it did not start a browser of the terminal, which would wait for keys
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(explorer.webbrowser, "open", lambda url: False)
+    assert run("explore", "-o", "mine.html")[:2] == wrote
+
+
+def test_explore_where_it_cannot_write(run, tmp_path, opened):
+    (tmp_path / "file").write_text("")
+    code, out, err = run("explore", "-o", tmp_path / "file" / "page.html")
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"error: \S+page.html: (Not a directory|File exists)\n", err)
+    assert run("explore", "-o", tmp_path)[2] == f"error: {tmp_path}: Is a directory\n"
+    assert opened == []
 
 
 def test_datasets(run):

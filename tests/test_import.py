@@ -26,8 +26,8 @@ LAYERS = (
     ("_weights", "metrics", "preprocessing"),
     ("linear_model", "torch", "jax"),
     ("dask",),
-    ("datasets",),
-    ("experiments",),
+    ("datasets", "_page"),
+    ("experiments", "explorer"),
     ("cli",),
     ("__main__",),
 )

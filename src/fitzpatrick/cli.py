@@ -483,6 +483,22 @@ def figures(
 
 
 @app.command()
+def explore(
+    output: Annotated[
+        Path, _option("FILE", "Page to write (.html).", True, "--output", "-o")
+    ] = Path("out/explorer.html"),
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser.")] = True,
+) -> None:
+    """Explore the losses in the browser: drag scores and targets."""
+    from .datasets._files import write_atomically
+    from .explorer import page, show_in_browser
+
+    write_atomically(output, page())
+    is_shown = show and show_in_browser(output)
+    typer.echo(f"wrote {output}" + ("" if is_shown else ": open it in a browser"))
+
+
+@app.command()
 def datasets(
     details: Annotated[
         bool, typer.Option("--details", help="Show sources, licenses and notes, too.")

@@ -8,6 +8,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import requests
 
 from fitzpatrick.datasets import (
     DATASETS,
@@ -192,6 +193,18 @@ def test_without_pooch(monkeypatch, tmp_path):
         with pytest.raises(UnavailableError, match=r"pip install 'fitzpatrick\[cli\]'"):
             load_dataset("scene", transfer=FAST)
         assert _load.where()["yeast"] == "embedded"
+
+
+def test_a_body_that_ends_early_without_an_error(server, tmp_path, monkeypatch):
+    """Which an HTTP library may not notice: urllib3 did not before version 2."""
+
+    def ends_early(response, size):
+        yield response.raw.read(size)[:1000]
+
+    monkeypatch.setattr(requests.Response, "iter_content", ends_early)
+    with pytest.raises(UnavailableError, match=r"1000 of \d+ bytes arrived"):
+        fetch(Remote(server.url), "a.bin", tmp_path, Transfer(timeout=2.0, attempts=1, wait=0.01))
+    assert not (tmp_path / "a.bin").exists()
 
 
 def test_without_a_validator_it_begins_anew(server, tmp_path):

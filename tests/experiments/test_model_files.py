@@ -529,6 +529,7 @@ def test_loading_imports_nothing(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     assert (done.stdout, done.stderr) == ("1 4 set()\n", "")
     assert not (tmp_path / "mark").exists()

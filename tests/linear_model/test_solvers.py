@@ -19,7 +19,7 @@ from fitzpatrick.linear_model._problem import Problem
 from fitzpatrick.linear_model._settings import FitSettings
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import _newton_cg
-from fitzpatrick.linear_model.solvers._newton_cg import steihaug
+from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
 from fitzpatrick.regularizers import Negentropy, SquaredNorm
@@ -412,3 +412,14 @@ def test_a_warm_start_worse_than_zero_is_not_used() -> None:
     assert model.objective_ == pytest.approx(
         ProportionRegressor("poisson").fit(1e4 * X, Y).objective_, rel=1e-6
     )
+
+
+def test_where_values_cancel_the_decrease_is_that_of_the_slopes() -> None:
+    """f(x) = 1 + x²/2 from 1e-9 to 0: the values are equal, the decrease is 5e-19."""
+    step = np.array([-1e-9])
+    before = Point(-step, 1.0, -step, 0.0)
+    after = Point(0 * step, 1.0, 0 * step, 0.0)
+    assert decrease(before, after, step, noise=1e-14) == pytest.approx(5e-19, rel=1e-12, abs=0)
+    assert decrease(after, before, -step, noise=1e-14) == pytest.approx(-5e-19, rel=1e-12, abs=0)
+    higher = Point(after.parameters, 1.5, after.gradient, 0.0)
+    assert decrease(higher, after, step, noise=1e-14) == 0.5

@@ -97,3 +97,45 @@ def test_a_second_backward_pass_through_one_graph():
     (second,) = torch.autograd.grad(5 * loss, x)
     # two kernels, each with some rounding errors of numbers below 1/66
     torch.testing.assert_close(second, 5 * first, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("name", ["squared", "sigmoid", "sparse_sigmoid", "poisson"])
+def test_a_nan_stays_in_its_entry(name, tightness):
+    x, y = draw("soft", torch.float32)
+    x[2, 3] = torch.nan
+    x.requires_grad_()
+    function = getattr(F, f"fitzpatrick_{name}_loss")
+    value = function(x, y, tightness=tightness, reduction="none", engine="triton")
+    (gradient,) = torch.autograd.grad(value.sum(), x)
+    expected = torch.zeros(6, 11, dtype=torch.bool)
+    expected[2, 3] = True
+    assert torch.equal(value.isnan(), expected)
+    assert torch.equal(gradient.isnan(), expected)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_compiled_graphs_call_the_kernel_once(reduction):
+    x, y = draw("mixed", torch.float64)
+    x.requires_grad_()
+    weight = torch.rand(11, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    graphs = []
+
+    def inspect(graph, _):
+        graphs.append([str(node.target) for node in graph.graph.nodes])
+        return graph.forward
+
+    def loss(x):
+        options = {"weight": weight, "reduction": reduction, "engine": "triton"}
+        return F.fitzpatrick_sigmoid_loss(torch.tanh(x), y, tightness=0.5, **options).sum()
+
+    compiled = torch.compile(loss, fullgraph=True, backend=inspect)
+    one, other = compiled(x), loss(x)
+    torch.testing.assert_close(one, other)
+    for got, expected in zip(
+        torch.autograd.grad(2 * one, x), torch.autograd.grad(2 * other, x), strict=True
+    ):
+        torch.testing.assert_close(got, expected)
+    (graph,) = graphs
+    assert sum("entry_loss" in target for target in graph) == 1
+    assert not any("fitzpatrick.gradient" in target for target in graph)

@@ -82,7 +82,9 @@ def test_a_type_checker_sees_the_signatures(tmp_path):
     command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--no-error-summary"]
     command += ["--cache-dir", str(tmp_path / "cache"), str(script)]
     environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
     assert not run.stderr
     first = GOOD.count("\n") + 1
     errors = {}

@@ -23,7 +23,7 @@ from ..linear_model._targets import check_finite
 from ..losses import Loss
 from ._rounds import ChunkError
 from ._statistics import Summary, summarize_rows
-from ._targets import TargetCheck
+from ._targets import TargetCheck, TargetSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,14 @@ class Chunk:
         X: features, dense or sparse; None once a design has been made of them.
         y: targets as the check of the data returns them.
         weights: None for ones.
-        summary: what is known of the rows.
+        targets: what is known of the targets.
     """
 
     index: int
     X: Array
     y: Array
     weights: Array | None
-    summary: Summary
+    targets: TargetSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Binding:
 
 
 def check_rows(
-    index: int, check: TargetCheck, loss: Loss, measure: bool, X: Any, y: Any, weights: Any = None
+    index: int, check: TargetCheck, loss: Loss, X: Any, y: Any, weights: Any = None
 ) -> Chunk | None:
     """The rows of a chunk; an error names the chunk and the row within it."""
     if X.shape[0] == 0 and len(y) == 0:
@@ -99,7 +99,7 @@ def check_rows(
         y, targets = check(y, X, weights, loss)
     except (TypeError, ValueError) as error:
         raise ChunkError(f"chunk {index}: {error}") from error
-    return Chunk(index, X, y, weights, summarize_rows(index, X, weights, targets, measure=measure))
+    return Chunk(index, X, y, weights, targets)
 
 
 def check_features(X: Any) -> Array:
@@ -116,9 +116,11 @@ def check_features(X: Any) -> Array:
     return merge_duplicates(X.tocsr() if sparse.issparse(X) else X)
 
 
-def summary_of(chunk: Chunk | None) -> Summary | None:
-    """What is known of a chunk."""
-    return None if chunk is None else chunk.summary
+def summarize(measure: bool, chunk: Chunk | None) -> Summary | None:
+    """What is known of a chunk; its features are measured if asked for."""
+    if chunk is None:
+        return None
+    return summarize_rows(chunk.index, chunk.X, chunk.weights, chunk.targets, measure=measure)
 
 
 def encode(chunk: Chunk | None, encoding: Encoding) -> Chunk | None:
@@ -137,14 +139,6 @@ def encode(chunk: Chunk | None, encoding: Encoding) -> Chunk | None:
     if len(rows) == 0:
         return None
     return replace(chunk, X=chunk.X[rows], y=y[rows], weights=weights[rows])
-
-
-def measured(measure: bool, chunk: Chunk | None) -> Summary | None:
-    """What is known of a chunk with its weights as they are now."""
-    if chunk is None:
-        return None
-    targets = chunk.summary.targets
-    return summarize_rows(chunk.index, chunk.X, chunk.weights, targets, measure=measure)
 
 
 def gram_of(chunk: Chunk | None, scaling: Scaling) -> Array | None:

@@ -71,18 +71,9 @@ class ChunkedData:
         rounds = Rounds(inputs, persist, settings.n_threads)
         tasks = [given.tasks for given in inputs]
         numbers = list(range(rounds.n_chunks))
-        chunks = rounds.map(
-            "check",
-            _chunks.check_rows,
-            numbers,
-            check,
-            settings.loss,
-            _centers(settings),
-            *tasks,
-        )
-        unread = chunks
-        parts = rounds.map("summary", _chunks.summary_of, chunks)
-        summary, chunks = rounds.run(rounds.merge(parts, merge_summaries), chunks)
+        unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *tasks)
+        parts = rounds.map("summary", _chunks.summarize, _centers(settings), unread)
+        summary, chunks = rounds.run(rounds.merge(parts, merge_summaries), unread)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
         check_any_weight(summary.n_samples > 0)
@@ -156,7 +147,7 @@ class ChunkedData:
         """What is known of the samples; weights of the classes ask for another round."""
         if self.encoding.class_weights is None:
             return self.summary
-        parts = self.rounds.map("summary", _chunks.measured, _centers(settings), chunks)
+        parts = self.rounds.map("summary", _chunks.summarize, _centers(settings), chunks)
         summary: Summary = self.rounds.run(self.rounds.merge(parts, merge_summaries))[0]
         return summary
 

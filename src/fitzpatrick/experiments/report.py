@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .. import __version__
+from .._page import read_asset, render_document
 from . import svg
 from .protocol import LossChoice
 from .summary import LEVEL, RESAMPLES, Evaluation
@@ -16,47 +17,6 @@ from .tables import DIFFERENCE, interval_text, log_loss_text, resampled, spread
 from .text import number
 
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #5b5b5b;
-  --line: #d4d4d4; --s0: #0b3d91; --s1: #b34700; --s2: #1f6f3a; --s3: #6b2a8f; }
-@media (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #16181c; --soft: #a9adb5;
-  --line: #3a3e46; --s0: #86b2ff; --s1: #ffab6b; --s2: #7fd39a; --s3: #d3a4f2; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line);
-  padding-top: 1.2rem; } h3 { font-size: 1rem; }
-p.lead { font-size: 1.1rem; } p, li { max-width: 46rem; } .soft { color: var(--soft); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
-  border: 1px solid var(--line); padding: .5rem .8rem; }
-/* a shadow at the side where there is more to scroll to */
-.scroll { overflow-x: auto; background:
-  linear-gradient(to right, var(--paper) 40%, transparent) left / 3rem 100% no-repeat local,
-  linear-gradient(to left, var(--paper) 40%, transparent) right / 3rem 100% no-repeat local,
-  linear-gradient(to right, var(--line), transparent) left / 1rem 100% no-repeat scroll,
-  linear-gradient(to left, var(--line), transparent) right / 1rem 100% no-repeat scroll; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right;
-  white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; }
-tr.better td:nth-child(2) { font-weight: 700; }
-td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.plots { display: grid; gap: 1.6rem 2.2rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
-figure { margin: 0; max-width: 28rem; } figcaption { font-weight: 600; margin-bottom: .3rem; }
-figure > svg { width: 100%; height: auto; font: 14px system-ui, sans-serif; }
-svg text { fill: var(--ink); } svg text.soft { fill: var(--soft); }
-svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
-svg .grid { stroke: var(--line); } svg .ink { stroke: var(--ink); stroke-width: 2; }
-svg .bar { fill: var(--s0); } svg .fill { fill: var(--ink); } svg .hollow, svg .ring { fill: none;
-  stroke: var(--ink); stroke-width: 1.5; } svg .line { fill: none; stroke-width: 2; }
-svg .dashed { stroke-dasharray: 6 4; }
-svg .line.s0 { stroke: var(--s0); } svg .line.s1 { stroke: var(--s1); }
-svg .line.s2 { stroke: var(--s2); } svg .line.s3 { stroke: var(--s3); }
-svg .fill.s0 { fill: var(--s0); } svg .fill.s1 { fill: var(--s1); }
-svg .fill.s2 { fill: var(--s2); } svg .fill.s3 { fill: var(--s3); }
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +76,11 @@ def render(
         )
         body.append(f'<h2>Not run</h2><div class="scroll"><table>{rows}</table></div>')
     body.append(_versions())
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body>{''.join(body)}</body></html>\n"
+    return render_document(
+        title,
+        "".join(body),
+        styles=[read_asset(__package__, "report.css")],
+        scripts=[read_asset(__package__, "report.js")],
     )
 
 

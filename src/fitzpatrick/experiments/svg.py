@@ -3,6 +3,9 @@
 Plots are as wide as a telephone, so that their text is never scaled down much; labels stand above
 their rows. Series differ in marker and dash as well as in shade. Text is set in the page's own
 font; every plot has a title for readers who cannot see it.
+
+``report.js`` makes them answer: a mark has its value in words (``data-tip``), all that belongs to a
+loss names it (``data-loss``), and what a reader clicks to hide it is a ``legend``.
 """
 
 from collections.abc import Sequence
@@ -59,13 +62,16 @@ def interval_plot(title: str, rows: Sequence[Interval], axis: str) -> str:
     for i, row in enumerate(rows):
         y = _TOP + _ROW * i + _LABEL + 12
         parts.append(_row_label(row.label, y))
-        parts.append(
+        value = (
             f'<line class="ink" x1="{scale(row.low):.1f}" x2="{scale(row.high):.1f}" '
             f'y1="{y}" y2="{y}"/>'
         )
-        parts.append(_marker("circle", scale(row.value), y, "fill"))
+        tip = f"{row.label}: {row.value:.4g}, from {row.low:.4g} to {row.high:.4g}"
+        value += _marker("circle", scale(row.value), y, "fill", tip)
         if row.reference is not None:
-            parts.append(_marker("diamond", scale(row.reference), y - 8, "hollow"))
+            tip = f"{row.label}, reference: {row.reference:.4g}"
+            value += _marker("diamond", scale(row.reference), y - 8, "hollow", tip)
+        parts.append(_of_loss(row.label, value))
     return _figure(title, height, parts)
 
 
@@ -78,12 +84,12 @@ def bar_plot(title: str, rows: Sequence[tuple[str, float]], axis: str, unit: str
         y = _TOP + _ROW * i + _LABEL + 10
         width = scale(value) - scale(0.0)
         parts.append(_row_label(label, y))
-        parts.append(
-            f'<rect class="bar" x="{scale(0.0):.1f}" y="{y - 7}" width="{width:.1f}" height="14"/>'
-        )
-        parts.append(
+        bar = (
+            f'<rect class="bar" x="{scale(0.0):.1f}" y="{y - 7}" width="{width:.1f}" height="14"'
+            f"{_tip(f'{label}: {value:.4g}{unit}')}/>"
             f'<text x="{scale(value) + 5:.1f}" y="{y + 5}">{value:.3g}{escape(unit)}</text>'
         )
+        parts.append(_of_loss(label, bar))
     return _figure(title, height, parts)
 
 
@@ -130,23 +136,28 @@ def line_plot(
     parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">')
     for i, line in enumerate(series):
         present = np.isfinite(line.values)  # a path may end before the axis does
-        places = [
-            (to_x(a), to_y(float(b)))
-            for a, b in zip(logs[present], line.values[present], strict=True)
+        values = line.values[present]
+        places = [(to_x(a), to_y(float(b))) for a, b in zip(logs[present], values, strict=True)]
+        tips = [
+            f"{line.label}, {axes[0]} = {a:g}: {b:.4g}"
+            for a, b in zip(np.asarray(x, dtype=float)[present], values, strict=True)
         ]
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-        parts.append(f'<polyline class="{_stroke(line)}" points="{points}"/>')
-        parts += [_marker(_marker_of(i), a, b, f"fill s{line.hue % HUES}") for a, b in places]
-        a, b = places[int(line.values[present].argmin())]
-        parts.append(f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="8"/>')
+        drawn = f'<polyline class="{_stroke(line)}" points="{points}"/>'
+        for (a, b), tip in zip(places, tips, strict=True):
+            drawn += _marker(_marker_of(i), a, b, f"fill s{line.hue % HUES}", tip)
+        a, b = places[int(values.argmin())]
+        drawn += f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="8"/>'
+        parts.append(_of_loss(line.label, drawn))
     parts.append("</svg>")
     for i, line in enumerate(series):
         y = 12 + 20 * i
-        parts.append(
+        entry = (
             f'<line class="{_stroke(line)}" x1="{_MARGIN}" x2="{_MARGIN + 44}" y1="{y}" y2="{y}"/>'
         )
-        parts.append(_marker(_marker_of(i), _MARGIN + 22, y, f"fill s{line.hue % HUES}"))
-        parts.append(f'<text x="{_MARGIN + 54}" y="{y + 5}">{escape(line.label)}</text>')
+        entry += _marker(_marker_of(i), _MARGIN + 22, y, f"fill s{line.hue % HUES}")
+        entry += f'<text x="{_MARGIN + 54}" y="{y + 5}">{escape(line.label)}</text>'
+        parts.append(_of_loss(line.label, entry, "legend"))
     title += f": {axes[1]} over {axes[0]}, minima circled"
     return _figure(title + (", cut off above" if highest > high else ""), height, parts)
 
@@ -195,14 +206,23 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _row_label(label: str, y: float) -> str:
-    return f'<text x="{_MARGIN}" y="{y - 16}">{escape(label)}</text>'
+    text = f'<text x="{_MARGIN}" y="{y - 16}">{escape(label)}</text>'
+    return _of_loss(label, text, "legend")
 
 
-def _marker(kind: str, x: float, y: float, style: str) -> str:
+def _of_loss(label: str, parts: str, style: str = "") -> str:
+    return f'<g class="{style}" data-loss="{escape(label)}">{parts}</g>'
+
+
+def _tip(text: str) -> str:
+    return f' data-tip="{escape(text)}"' if text else ""
+
+
+def _marker(kind: str, x: float, y: float, style: str, tip: str = "") -> str:
     if kind == "circle":
-        return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+        return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"{_tip(tip)}/>'
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in _CORNERS[kind])
-    return f'<polygon class="{style}" points="{points}"/>'
+    return f'<polygon class="{style}" points="{points}"{_tip(tip)}/>'
 
 
 def _figure(title: str, height: float, parts: Sequence[str]) -> str:

@@ -12,7 +12,8 @@ computes the gradient of a mean or a sum in the forward pass, where the scores a
 rescales it in the backward pass. Without a reduction that would be a needless pass over the
 gradient, and in float16 a gradient that waits for the loss scale would underflow; in float64 all
 backward passes shall have the same digits, which two kernels do not promise. A compiled graph does
-without it, since it could not rescale in place.
+without it, since it could not rescale in place. Entry-wise losses have an operator for it that
+returns both: the compiler fuses the rescaling with the backward pass of what stands before.
 """
 
 from collections.abc import Callable
@@ -362,16 +363,26 @@ def training_entries(
 ) -> Tensor | None:
     """Entry-wise losses of plain tensors in one pass; None where that is for others to do.
 
-    That is: compilers, transforms, and weights that are learned. ``by_rows`` is the loss in another
+    That is: transforms, and weights that are learned. ``by_rows`` is the loss in another
     way, which can be differentiated again.
     """
     weights = [w for w in (weight, pos_weight) if w is not None]
-    if torch.compiler.is_compiling() or not is_plain(theta, target, *weights):
-        return None
     if torch.is_grad_enabled() and any(w.requires_grad for w in weights):
         return None
     is_summed = reduction != "none"
     needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    if torch.compiler.is_compiling():
+        if not needs_grad or theta.dtype == torch.float16:
+            return None
+        number, symbol = operators.as_operator_arguments(call.tightness)
+        divisor = theta.numel() if reduction == "mean" else 1
+        given = theta, target, weight, pos_weight
+        loss: Tensor = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)[
+            0
+        ]
+        return loss
+    if not is_plain(theta, target, *weights):
+        return None
     # in float16 a gradient that waits for the loss scale would underflow
     is_fused = needs_grad and is_summed and theta.dtype != torch.float16
     engine = engine_module("triton")
@@ -458,6 +469,26 @@ for _operator, _function in (
     (operators.link, _Link),
 ):
     _operator.register_autograd(_function.backward, setup_context=_function.setup_context)
+
+
+def _save_entry_gradient(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.n_inputs = len(inputs)
+    ctx.save_for_backward(output[1])
+    ctx.set_materialize_grads(False)
+
+
+def _entry_backward(ctx: Any, upstream: Tensor | None, of_gradient: Tensor | None) -> Gradients:
+    if of_gradient is not None or any(ctx.needs_input_grad[1:4]):
+        raise NotImplementedError(
+            "fitzpatrick::entry_loss has one derivative, in its scores; call the functions of "
+            "fitzpatrick.torch.functional for more"
+        )
+    (rows,) = ctx.saved_tensors
+    out = None if upstream is None else (rows * upstream).to(rows.dtype)
+    return out, *(None,) * (ctx.n_inputs - 1)
+
+
+operators.entry_loss.register_autograd(_entry_backward, setup_context=_save_entry_gradient)
 
 
 # Compilers take these two as they are and look at the operators inside, with their derivatives.

@@ -1,8 +1,9 @@
 """The losses as PyTorch operators, ``torch.ops.fitzpatrick.*``.
 
 An operator is opaque to compilers: they see its signature and the shapes it returns, never what is
-inside, which may be the core's formulas or a GPU kernel. All operators work on rows: scores (n, k),
+inside, which may be the core's formulas or a GPU kernel. The operators work on rows: scores (n, k),
 a target of labels (n,) or of rows (n, k), and one scale (n,) that multiplies each row's loss.
+``entry_loss`` alone works on entries, in any shape.
 
 The tightness is a number. A compiler that keeps it symbolic, so as not to compile anew for each
 value, cannot hand a symbol over to an operator: ``symbolic_tightness`` is a tensor that holds it.
@@ -18,9 +19,9 @@ from torch.library import custom_op, register_vmap
 
 from ..engines.triton.scale import working_dtype
 from . import _reference
-from ._engine import engine_module
+from ._engine import engine_module, kernel_of
 
-__all__ = ["as_operator_arguments", "gradient", "hessian_product", "link", "value"]
+__all__ = ["as_operator_arguments", "entry_loss", "gradient", "hessian_product", "link", "value"]
 
 
 def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
@@ -76,6 +77,33 @@ def hessian_product(
 def link(theta: Tensor, omega: str) -> Tensor:
     """The predictions ŷ(θ), (n, k)."""
     return _reference.link(theta, omega)
+
+
+@custom_op("fitzpatrick::entry_loss", mutates_args=())
+def entry_loss(
+    theta: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    omega: str,
+    tightness: float,
+    divisor: int,
+    is_summed: bool,
+    symbolic_tightness: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Entry-wise losses by a GPU kernel, or their sum, and the gradient of their sum."""
+    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+    engine = engine_module("triton")
+    call = engine.EntryCall(kernel_of(omega), c, is_summed)
+    values, rows = engine.entry_loss(theta, target, weight, pos_weight, divisor, call)
+    return values.sum() if is_summed else values, rows
+
+
+@entry_loss.register_fake
+def _(theta: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    is_summed = others[6]
+    values = theta.new_empty(() if is_summed else theta.shape, dtype=working_dtype(theta))
+    return values, theta.new_empty(theta.shape)
 
 
 @value.register_fake

@@ -58,22 +58,25 @@ def _coin_root(s, y, c, o: tl.constexpr):
     b = c * tl.where(reflect, 1.0 - y, y)
     level = tl.where(reflect, -level, level)
     shift = tl.where(reflect, -shift, shift)
-    log_a = tl.log(c) + tl.where(reflect, log_heads, log_tails)
+    log_a = tl.where(reflect, log_heads, log_tails)
+    if o.mode != "one":
+        log_a += tl.log(c)
     height = level + shift
-    square = 4.0 * a * b
-    bound = 0.5 * (height + tl.sqrt(height * height + square)) + TINY
-    linear = height * reciprocal(1.0 + tl.sqrt(square), o.fast) - shift
+    product = 4.0 * a * b
+    bound = 0.5 * (height + tl.sqrt(height * height + product)) + TINY
+    linear = height * reciprocal(1.0 + tl.sqrt(product), o.fast) - shift
     u = tl.minimum(linear, log(bound, o.fast) - log_a)
     STEPS: tl.constexpr = 3 if o.acc == tl.float32 else 5
     for _ in tl.static_range(STEPS):
         e = exp(tl.minimum(tl.maximum(u, -MAX_EXPONENT), MAX_EXPONENT), o.fast)
         rise = a * e
         fall = b * reciprocal(e, o.fast)
-        excess = u + rise - fall - level
+        bend = rise - fall
+        excess = u + bend - level
         slope = 1.0 + rise + fall
-        twice = 2.0 * slope * slope
-        below = tl.maximum(twice - excess * (rise - fall), 0.25 * twice)
-        step = 2.0 * excess * slope * reciprocal(below, o.fast)
+        square = slope * slope
+        below = tl.maximum(square - 0.5 * excess * bend, 0.25 * square)
+        step = excess * slope * reciprocal(below, o.fast)
         u = u - tl.where(tl.abs(step) < float("inf"), step, 0.0)
     return tl.where(reflect, -u, u)
 
@@ -107,26 +110,26 @@ def _coin(x, y, c, o: tl.constexpr):
     u = x
     if o.mode != "zero":
         u = _coin_root(x, y, c, o)
-    tail = exp(-tl.abs(u), o.fast)
-    larger = reciprocal(1.0 + tail, o.fast)
-    smaller = tail * larger
-    p = tl.where(u > 0, larger, smaller)
-    q = tl.where(u > 0, smaller, larger)
-    difference = (1.0 - y) * p - y * q
     if o.mode == "one":
-        # the quadratic form (p − y)²/(p q) as a product of two numbers of one sign
-        odds = reciprocal(tail, o.fast)
-        rise = tl.where(y < 1, (1.0 - y) * tl.where(u > 0, odds, tail), 0.0)
-        fall = tl.where(y > 0, y * tl.where(u > 0, tail, odds), 0.0)
-        return difference, tl.where(
-            difference == 0, 0.0, difference * (1.0 - 2.0 * y + rise - fall)
-        )
+        # with h = e^{u/2} the quadratic form (p − y)²/(p q) is a square, of (p − y)(h + 1/h)
+        MAX_HALF: tl.constexpr = 43.0 if o.acc == tl.float32 else 350.0
+        half = 0.5 * u
+        half = tl.where(half > MAX_HALF, MAX_HALF, tl.where(half < -MAX_HALF, -MAX_HALF, half))
+        h = exp(half, o.fast)
+        inverse = reciprocal(h, o.fast)
+        root = (1.0 - y) * h - y * inverse
+        return root * reciprocal(h + inverse, o.fast), root * root
     else:
+        tail = exp(-tl.abs(u), o.fast)
+        larger = reciprocal(1.0 + tail, o.fast)
+        smaller = tail * larger
+        p = tl.where(u > 0, larger, smaller)
+        q = tl.where(u > 0, smaller, larger)
         log_larger = -log1p(tail) if not o.fast else -log(1.0 + tail, True)
         log_smaller = log_larger - tl.abs(u)
         heads = _entropy(y, tl.where(u > 0, log_larger, log_smaller), p, c, o)
         tails = _entropy(1.0 - y, tl.where(u > 0, log_smaller, log_larger), q, c, o)
-        return difference, heads + tails
+        return (1.0 - y) * p - y * q, heads + tails
 
 
 @triton.jit

@@ -1,0 +1,50 @@
+"""HTML pages that need nothing but themselves: one file, one look, light and dark.
+
+The explorer and the reports of the experiments are made here. Style sheets and scripts are files
+beside the code that uses them. A page names their checksums, so that a browser runs no other
+script and fetches nothing, whatever stands in its text.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+
+def read_asset(package: str, name: str) -> str:
+    """The text of a style sheet, a script or a piece of HTML that belongs to a package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def render_document(
+    title: str, body: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = ()
+) -> str:
+    """A whole page in the common theme.
+
+    Args:
+        title: of the window; plain text.
+        body: HTML, in which all that is not ours has been escaped.
+        styles: style sheets that follow the theme's.
+        scripts: scripts that follow the theme's. They run once the body is there.
+
+    Example:
+        >>> page = render_document("A < B", "<h1>A &lt; B</h1>")
+        >>> "<title>A &lt; B</title>" in page, "default-src 'none'" in page
+        (True, True)
+    """
+    style = "\n".join([read_asset(__name__, "theme.css"), *styles])
+    script = "\n".join([read_asset(__name__, "theme.js"), *scripts])
+    policy = f"default-src 'none'; style-src {_checksum(style)}; script-src {_checksum(script)}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style></head>\n"
+        f"<body>{body}<script>{script}</script></body></html>\n"
+    )
+
+
+def _checksum(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
