@@ -13,6 +13,8 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
+PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
+
 
 @contextlib.contextmanager
 def cluster(n_workers: int, memory: str | int = 0) -> Iterator[Any]:
@@ -80,6 +82,16 @@ def _read(path: str, rows: int, block_id: tuple[int, ...] = (0,)) -> Any:
     """A copy of the rows of a chunk."""
     start = block_id[0] * rows
     return np.array(np.load(path, mmap_mode="r")[start : start + rows])
+
+
+def write_table(name: str, rows: dict[str, str]) -> None:
+    """Put figures between the marks of that name in the page on scaling."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(begin)
+    table = ["| | |", "|---|---|", *(f"| {what} | {figure} |" for what, figure in rows.items())]
+    text = before + begin + "\n".join(table) + "\n" + end + rest.split(end)[1]
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def load() -> list[float]:
