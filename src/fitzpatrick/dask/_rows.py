@@ -70,9 +70,9 @@ class ChunkedRows(Rows):
 
     def _score(self, parameters: Array) -> list[Task]:
         self._theta = []  # of the point before: its memory is needed
-        given = self.rounds.send("parameters", parameters)
-        if not self.rounds.keeps:
-            given = self.rounds.share("parameters", parameters)
+        # if nothing is kept, rounds of Hessian products need them as well
+        deliver = self.rounds.send if self.rounds.keeps else self.rounds.share
+        given = deliver("parameters", parameters)
         return self.rounds.map("scores", _chunks.scores, self.samples, given)
 
     def curvature(self, parameters: Array) -> "ChunkedCurvature":
