@@ -12,6 +12,7 @@ DEPENDENTS = {
     ],
     "triton": ["src/fitzpatrick/engines/triton"],
     "jax": ["src/fitzpatrick/jax", "tests/jax"],
+    "dask": ["src/fitzpatrick/dask", "tests/dask"],
     "numba": ["src/fitzpatrick/engines/compiled"],
     "typer": ["src/fitzpatrick/cli.py", "tests/experiments", "tests/test_cli.py"],
 }

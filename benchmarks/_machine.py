@@ -5,7 +5,7 @@ import os
 import platform
 from pathlib import Path
 
-PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "entmax", "jax", "optax")
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "entmax", "jax", "optax", "dask")
 
 
 def cpu_model() -> str:

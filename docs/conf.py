@@ -99,16 +99,6 @@ def drop_back_links(
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
 
 
-def keep_existing(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Entries of a table of contents marked "(if there)" whose page is not there are left out."""
-    source[0] = re.sub(
-        r"^/?(\w+) \(if there\)\n",
-        lambda found: f"/{found[1]}\n" if (HERE / f"{found[1]}.md").exists() else "",
-        source[0],
-        flags=re.MULTILINE,
-    )
-
-
 def write_explorer(app: Sphinx) -> None:
     """The page of ``fitzpatrick explore``, which the site links to."""
     (HERE / "_static" / "explorer.html").write_text(explorer.page(), encoding="utf-8")
@@ -117,6 +107,5 @@ def write_explorer(app: Sphinx) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the rules above."""
     app.connect("builder-inited", write_explorer)
-    app.connect("source-read", keep_existing)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("html-page-context", drop_back_links)

@@ -13,7 +13,7 @@ import pytest
 import fitzpatrick
 
 SOURCE = Path(fitzpatrick.__file__).parent
-HEAVY = ("torch", "jax", "sklearn", "matplotlib", "numba")
+HEAVY = ("torch", "jax", "dask", "sklearn", "matplotlib", "numba")
 
 # The direction of the data flow: a module imports from its own layer or from lower ones.
 LAYERS = (
@@ -25,6 +25,7 @@ LAYERS = (
     ("losses", "divergences", "engines"),
     ("_weights", "metrics", "preprocessing"),
     ("linear_model", "torch", "jax"),
+    ("dask",),
     ("datasets", "_page"),
     ("experiments", "explorer"),
     ("cli",),
@@ -45,7 +46,7 @@ def test_import_is_light() -> None:
     assert run(code).strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("name", ["torch", "jax", "dask"])
 def test_missing_libraries_are_named_with_the_remedy(name: str) -> None:
     code = f"""
 import sys

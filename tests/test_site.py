@@ -24,6 +24,7 @@ ELSEWHERE = (
     "distributed.md",
     "files.md",
     "head.md",
+    "scaling.md",
     "torch.md",
 )
 NOT_OURS = ("_build", "auto_gallery", "gallery", "results")

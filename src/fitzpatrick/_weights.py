@@ -14,9 +14,21 @@ def check_weights(sample_weight: Any, X: Array) -> Array | None:
         return None
     if is_foreign(sample_weight):
         sample_weight = to_numpy(sample_weight)
-    if not np.asarray(sample_weight).any():
+    check_any_weight(bool(np.asarray(sample_weight).any()))
+    return check_each_weight(sample_weight, X)
+
+
+def check_any_weight(found: bool) -> None:
+    """Raise unless a positive weight was found."""
+    if not found:
         raise ValueError(
             "sample_weight is zero for all samples; give at least one a positive weight"
         )
+
+
+def check_each_weight(sample_weight: Any, X: Array) -> Array:
+    """The same for some of the samples, whose weights may all be zero."""
+    if np.shape(sample_weight) == X.shape[:1] and not np.any(sample_weight):
+        return np.zeros(X.shape[0])  # scikit-learn raises
     rows = np.broadcast_to(0.0, X.shape[:1])  # wherever X is
     return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

@@ -24,7 +24,7 @@ from fitzpatrick.linear_model import (
     ProportionRegressor,
     ProportionRegressorCV,
     _blocks,
-    _objective,
+    _rows,
     fit_path,
 )
 from fitzpatrick.linear_model._base import Data
@@ -300,13 +300,13 @@ def torch_problem(loss, *, intercept=True, tol=1e-10):
     problems = []
     for form in (np.asarray, torch.asarray):
         data = Data(form(x), y, 5, None, binary=False)
-        problems.append(data.problem(settings, data.design(settings)))
+        problems.append(data.problem(settings))
     return problems
 
 
 def set_block_cost(monkeypatch, cost):
     monkeypatch.setattr(
-        _objective,
+        _rows,
         "block_cost",
         lambda matrix, n_scores: cost if torch.is_tensor(matrix) else math.inf,
     )
@@ -322,7 +322,7 @@ def cheap_blocks(monkeypatch):
         return _blocks.block_inverse(matrix, curvature, ridge)
 
     set_block_cost(monkeypatch, 0.0)
-    monkeypatch.setattr(_objective, "block_inverse", counted)
+    monkeypatch.setattr(_rows, "block_inverse", counted)
     monkeypatch.setattr(_blocks, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
 
@@ -341,7 +341,7 @@ def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks) -> None:
 def block_preconditioner(name, alpha):
     """Hessian products and the inverse of the blocks at some point, on NumPy arrays."""
     problem = torch_problem((name,))[1]
-    place = problem.design.place
+    place = problem.rows.space.place
     objective = problem.objective.with_alpha(alpha)
     point = objective.evaluate(place(np.random.default_rng(3).normal(size=(7, 5))))
     product, _ = objective.curvature(point)
@@ -382,15 +382,16 @@ def test_blocks_save_products(monkeypatch) -> None:
     products = []
     for cost in (math.inf, 0.0):
         set_block_cost(monkeypatch, cost)
-        problem = data.problem(settings, data.design(settings))
+        problem = data.problem(settings)
         products.append(0)
-        scores = problem.design.scores
+        design = problem.rows.samples.design
+        scores = design.scores
 
         def counted(parameters, out, scores=scores):
             products[-1] += 1
             return scores(parameters, out)
 
-        problem.design.scores = counted
+        design.scores = counted
         assert problem.fit(0.01).status.converged
     assert products[1] < 0.7 * products[0]
 

@@ -192,7 +192,7 @@ def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
 
 def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> Problem:
     settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
-    return data.problem(settings, data.design(settings))
+    return data.problem(settings)
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
@@ -312,10 +312,11 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     data = Data(X, Y, Y.shape[1], weights, binary=False)
     objective = make_problem(data, loss, fit_intercept=True).objective
     parameters = np.random.default_rng(3).standard_normal(objective.zero().shape)
-    hessian = objective._row_hessians(objective.evaluate(parameters))
-    by_products = objective._curvature_by_products(hessian)
-    np.testing.assert_allclose(objective._curvature_by_entries(hessian), by_products, atol=1e-12)
-    diagonal = objective._sum(objective._diagonal(hessian))
+    samples = objective.rows.samples
+    hessian = objective.rows.curvature(parameters).hessian
+    by_products = samples._curvature_by_products(hessian, samples.empty_scores())
+    np.testing.assert_allclose(samples._curvature_by_entries(hessian), by_products, atol=1e-12)
+    diagonal = samples._sum(samples.diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
 
 

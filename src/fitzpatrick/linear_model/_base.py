@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ from ._checks import (
 )
 from ._design import Design, make_design
 from ._problem import FittedModel, Problem
+from ._rows import LocalRows, Samples
 from ._settings import FitParameters, FitSettings
 from ._threads import limited_blas
 from ._vectors import cast
@@ -40,9 +41,28 @@ def take_rows(X: Array, rows: Array) -> Array:
     return X[rows]
 
 
+class TrainingData(Protocol):
+    """Checked inputs of a fit, wherever they are."""
+
+    @property
+    def n_scores(self) -> int:
+        """Rows of coef_."""
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the coefficients."""
+
+    def problem(self, settings: FitSettings) -> Problem:
+        """The samples that count, with the loss bound to their targets."""
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Checked inputs of a fit.
+    """Checked inputs of a fit, in memory or on a device.
 
     Args:
         X: features, dense, of any array library, or sparse.
@@ -62,6 +82,16 @@ class Data:
     def n_scores(self) -> int:
         """Rows of coef_."""
         return 1 if self.binary else self.n_classes
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return int(self.X.shape[1])
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the coefficients."""
+        return self.X.data if sparse.issparse(self.X) else self.X
 
     def take(self, rows: Array) -> "Data":
         """Some of the samples."""
@@ -86,13 +116,19 @@ class Data:
                 n_scores=self.n_scores,
             )
 
-    def problem(self, settings: FitSettings, design: Design) -> Problem:
-        """The loss bound to the targets."""
+    def problem(self, settings: FitSettings) -> Problem:
+        """The samples that count, with the loss bound to their targets."""
+        data = self.without_zero_weights()
+        return data.bind(settings, data.design(settings))
+
+    def bind(self, settings: FitSettings, design: Design) -> Problem:
+        """The loss bound to the targets, for a design of the features."""
         loss = engines.bind_like(
             settings.loss, self.targets, self.n_classes, design.like, settings.n_threads
         )
         bound = BinaryLoss(loss) if self.binary else loss
-        return Problem(design, bound, self.n_scores, self.weights, settings)
+        samples = Samples(design, bound, self.weights, self.n_scores)
+        return Problem(LocalRows(samples), settings)
 
 
 @dataclass(eq=False, repr=False)
@@ -126,15 +162,14 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
 
     def _fit_final(
         self,
-        data: Data,
+        data: TrainingData,
         settings: FitSettings,
         alpha: float,
         start: tuple[Array, Array] | None = None,
     ) -> None:
         """Fit, set the fitted attributes, and warn where the fit did not converge."""
-        data = data.without_zero_weights()
-        model = data.problem(settings, data.design(settings)).fit(alpha, start)
-        self._set_model(model, settings.loss, data.X)
+        model = data.problem(settings).fit(alpha, start)
+        self._set_model(model, settings.loss, data.like)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
@@ -142,9 +177,8 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
                 stacklevel=5,
             )
 
-    def _set_model(self, model: FittedModel, loss: Loss, X: Array) -> None:
-        """Set the attributes of a fit, with coefficients where X is and in its dtype."""
-        like = X.data if sparse.issparse(X) else X
+    def _set_model(self, model: FittedModel, loss: Loss, like: Array) -> None:
+        """Set the attributes of a fit, with coefficients where ``like`` is and in its dtype."""
         self.loss_: Any = self.loss
         self.tightness_ = loss.tightness
         self.coef_, self.intercept_ = (
@@ -237,7 +271,7 @@ class SinglePenalty(LinearModel):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         settings = check_settings(self, self.tightness)
         data = self._check_data(X, y, sample_weight, settings)
-        start = self._warm_start((data.n_scores, data.X.shape[1]))
+        start = self._warm_start((data.n_scores, data.n_features))
         self._fit_final(data, settings, float(self.alpha), start)
 
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:

@@ -114,8 +114,8 @@ def check_features(X: Any, dtype: Any = None) -> Array:
     else:
         dtypes = (np.float64, np.float32) if dtype is None else dtype
         X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
-        X = _merge_duplicates(X)
-    _check_squares(X)
+        X = merge_duplicates(X)
+    check_squares(X)
     return X
 
 
@@ -152,9 +152,9 @@ def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     )
     if is_foreign(X):
         _check_eager(X)
-    X = _merge_duplicates(X)
+    X = merge_duplicates(X)
     if reset:
-        _check_squares(X)
+        check_squares(X)
     return X
 
 
@@ -182,8 +182,12 @@ def check_total_weight(weights: Array | None) -> None:
     """Raise where sums of squares of weighted gradients could overflow."""
     if weights is None:
         return
-    largest = float(weights.max())
-    if largest > MAX_TOTAL_WEIGHT / len(weights):
+    check_largest_weight(float(weights.max()), len(weights))
+
+
+def check_largest_weight(largest: float, n_samples: int) -> None:
+    """The same, from the largest of the weights."""
+    if largest > MAX_TOTAL_WEIGHT / n_samples:
         raise ValueError(
             f"a sample has the weight {largest:.3g}, and sums of squares overflow; divide the "
             "weights of all samples and alpha by the same number, which leaves the coefficients as "
@@ -191,20 +195,32 @@ def check_total_weight(weights: Array | None) -> None:
         )
 
 
-def _merge_duplicates(X: Array) -> Array:
+def merge_duplicates(X: Array) -> Array:
+    """Sparse features with one entry per place, sorted; others as they are."""
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which may be the user's
         X.sum_duplicates()
     return X
 
 
-def _check_squares(X: Array) -> None:
+def check_squares(X: Array) -> None:
     """Raise where sums of squares of features would overflow."""
     entries = X.data if sparse.issparse(X) else X
-    xp, size = namespace(entries), math.prod(entries.shape)
-    largest = max(-float(xp.min(entries)), float(xp.max(entries))) if size else 0.0
-    if largest > math.sqrt(xp.finfo(entries.dtype).max / max(size, 1)):
+    check_largest(largest_entry(X), math.prod(entries.shape), entries)
+
+
+def largest_entry(X: Array) -> float:
+    """The largest absolute value."""
+    entries = X.data if sparse.issparse(X) else X
+    xp = namespace(entries)
+    size = math.prod(entries.shape)
+    return max(-float(xp.min(entries)), float(xp.max(entries))) if size else 0.0
+
+
+def check_largest(largest: float, size: int, like: Array) -> None:
+    """Raise where sums of so many squares of entries up to ``largest`` would overflow."""
+    if largest > math.sqrt(namespace(like).finfo(like.dtype).max / max(size, 1)):
         raise ValueError(
-            f"X holds an entry of size {largest:.3g}, and sums of squares overflow {X.dtype}; "
+            f"X holds an entry of size {largest:.3g}, and sums of squares overflow {like.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
         )

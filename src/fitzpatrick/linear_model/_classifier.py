@@ -11,7 +11,7 @@ from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from ..losses import Loss, get_loss
 from ._base import Data, LinearModel, SinglePenalty
 from ._binary import with_zero_score
-from ._targets import check_labels
+from ._targets import check_labels, label_column
 
 
 @dataclass(eq=False, repr=False)
@@ -22,35 +22,41 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
     class_weight: dict[Any, float] | str | None = None
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
+        self._check_domain(loss)
+        classes, labels = np.unique(check_labels(y, X), return_inverse=True)
+        self._check_classes(classes)
+        n_classes = len(classes)
+        # numbers go with features of another library; words stay in NumPy, as predictions do
+        goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
+        self.classes_ = as_library(classes, X) if goes_with_X else classes
+        if self.class_weight is not None:
+            totals = np.bincount(labels, weights=weights)
+            by_class = self._class_weights(totals, classes)[labels]
+            weights = by_class if weights is None else by_class * weights
+        return Data(X, labels, n_classes, weights, binary=n_classes == 2)
+
+    def _check_domain(self, loss: Loss) -> None:
         if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
             )
-        classes, labels = np.unique(check_labels(y, X), return_inverse=True)
-        n_classes = len(classes)
-        if n_classes < 2:
+
+    def _check_classes(self, classes: Array) -> None:
+        if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
                 f"{classes[0]!r}"
             )
-        # numbers go with features of another library; words stay in NumPy, as predictions do
-        goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
-        self.classes_ = as_library(classes, X) if goes_with_X else classes
-        if self.class_weight is not None:
-            by_class = self._class_weights(labels, classes, weights)[labels]
-            weights = by_class if weights is None else by_class * weights
-            if not weights.any():
-                raise ValueError(
-                    "class_weight is zero for the classes of all samples of positive weight; give "
-                    "at least one of them a positive weight"
-                )
-        return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
-    def _class_weights(self, labels: Array, classes: Array, weights: Array | None) -> Array:
-        """One weight per class; ``"balanced"`` gives all classes the same total weight."""
+    def _class_weights(self, totals: Array, classes: Array) -> Array:
+        """One weight per class; ``"balanced"`` gives all classes the same total weight.
+
+        Args:
+            totals: weight of the samples of each class.
+            classes: the labels.
+        """
         if self.class_weight == "balanced":
-            totals = np.bincount(labels, weights=weights)
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
         by_class = compute_class_weight(self.class_weight, classes=classes, y=classes)
@@ -58,10 +64,15 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0, got {self.class_weight!r}"
             )
+        if not (by_class * totals).any():
+            raise ValueError(
+                "class_weight is zero for the classes of all samples of positive weight; give "
+                "at least one of them a positive weight"
+            )
         return by_class
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = check_labels(y, X)
+        y = label_column(y, X)
         unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(

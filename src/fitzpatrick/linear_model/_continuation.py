@@ -66,7 +66,9 @@ class Continuation:
     def _by_stronger_penalties(self, alpha: float, zero: Point, n_iter: int) -> Result:
         """Newton's method at alphas that fall to the one wanted."""
         # a penalty like the largest curvature that the loss can have leaves little to learn
-        strongest = self._objective.total_weight * float(np.max(self._objective.design.spectrum))
+        strongest = self._objective.rows.total_weight * float(
+            np.max(self._objective.space.spectrum)
+        )
         steps = max(0, math.ceil(math.log(strongest / alpha, ALPHA_RATIO)))
         self._extrapolation = Extrapolation(self._objective)
         point = zero
@@ -120,7 +122,7 @@ class Extrapolation:
 
     def __init__(self, objective: Objective) -> None:
         # a change of the parameters counts by what it does to the scores
-        self._lengths = objective.design.place(np.sqrt(objective.design.spectrum)[:, None])
+        self._lengths = objective.space.place(np.sqrt(objective.space.spectrum)[:, None])
         self._minima: list[Point] = []
         self._candidates: list[Array] = []
         self._best = 0

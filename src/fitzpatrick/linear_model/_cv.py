@@ -213,9 +213,9 @@ def _score_paths(
     data = data.without_zero_weights()
     design = data.design(settings)
     for j, loss in enumerate(losses):
-        problem = data.problem(replace(settings, loss=loss), design)
+        problem = data.bind(replace(settings, loss=loss), design)
         for i, fitted in zip(order, problem.path(alphas[order]), strict=True):
-            probe._set_model(fitted, loss, data.X)
+            probe._set_model(fitted, loss, data.like)
             scores[i, j] = scorer(probe, held_out.X, y, **extra)
             unfinished += not fitted.status.converged
     return scores, unfinished

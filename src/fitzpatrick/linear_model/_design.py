@@ -52,11 +52,16 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     if not center:
         return Scaling(np.zeros(n_features), np.ones(n_features))
     if not standardize:
-        mean = _moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
+        mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
         return Scaling(mean, np.ones(n_features))
-    mean, variance = _moments(X, weights)
-    constant = _is_constant(X) | (variance == 0)
-    return Scaling(mean, np.where(constant, np.inf, np.sqrt(variance)))
+    mean, variance = moments(X, weights)
+    return standardization(mean, variance, is_constant(*bounds(X), precision_of(X)))
+
+
+def standardization(mean: Array, variance: Array, constant: Array) -> Scaling:
+    """What makes means 0 and standard deviations 1; constant columns have an infinite scale."""
+    scale = np.where(constant | (variance == 0), np.inf, np.sqrt(variance))
+    return Scaling(mean, scale)
 
 
 def constant_columns(
@@ -73,7 +78,9 @@ def constant_columns(
     """
     if sample_weight is not None and not np.all(sample_weight):
         X = X[np.flatnonzero(sample_weight)]
-    return np.flatnonzero(_is_constant(X, zero_only=zero_only))
+    low, high = bounds(X)
+    zero = (low == 0) & (high == 0)
+    return np.flatnonzero(zero if zero_only else is_constant(low, high, precision_of(X)))
 
 
 def _mean(X: Array, weights: Array | None) -> Array:
@@ -85,7 +92,7 @@ def _mean(X: Array, weights: Array | None) -> Array:
     return to_numpy(total) / weights.sum()
 
 
-def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
+def moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
     """Weighted means and variances, in NumPy."""
     if sparse.issparse(X):
         mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
@@ -97,37 +104,41 @@ def _moments(X: Array, weights: Array | None) -> tuple[Array, Array]:
     return mean + correction, np.maximum(_mean(centered, weights) - correction**2, 0.0)
 
 
-def _is_constant(X: Array, *, zero_only: bool = False) -> Array:
-    """Columns whose entries differ by rounding errors at most, or are all zero."""
+def bounds(X: Array) -> tuple[Array, Array]:
+    """The least and the largest entry of each column, in NumPy and float64."""
     if sparse.issparse(X):
-        low, high = (bound.astype(np.float64) for bound in min_max_axis(X, axis=0))
+        low, high = min_max_axis(X, axis=0)
     else:
         xp = namespace(X)
-        low, high = (to_numpy(bound(X, axis=0)).astype(np.float64) for bound in (xp.min, xp.max))
-    largest = np.maximum(np.abs(low), np.abs(high))
-    if zero_only:
-        return np.asarray(largest == 0)
-    precision = eps(X.data if sparse.issparse(X) else X)
-    return np.asarray(high - low <= 4 * precision * largest)
+        low, high = (to_numpy(bound(X, axis=0)) for bound in (xp.min, xp.max))
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def precision_of(X: Array) -> float:
+    """Spacing of the entries at 1."""
+    return eps(X.data if sparse.issparse(X) else X)
+
+
+def is_constant(low: Array, high: Array, precision: float) -> Array:
+    """Columns whose entries differ by rounding errors at most."""
+    return np.asarray(high - low <= 4 * precision * np.maximum(np.abs(low), np.abs(high)))
 
 
 @dataclass(eq=False)
-class Design(ABC):
-    """Centered and scaled features, with or without an intercept.
+class ParameterSpace(ABC):
+    """What parameters stand for: coefficients of centered and scaled features, and intercepts.
 
     Attributes:
-        matrix: what the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1).
         spectrum: mean square of the column that each parameter multiplies, (p,), in NumPy.
         scaling: shift and scale of the features.
         fit_intercept: whether the last row of the parameters is an intercept.
         basis: the directions that the features were rotated to, in columns; None if they were not.
     """
 
-    matrix: Array
     spectrum: Array
     scaling: Scaling
     fit_intercept: bool
-    basis: Array | None = None
+    basis: Array | None
 
     @property
     def n_parameters(self) -> int:
@@ -140,22 +151,9 @@ class Design(ABC):
         return self.n_parameters - self.fit_intercept
 
     @property
-    def n_samples(self) -> int:
-        """Rows of X."""
-        return int(self.matrix.shape[0])
-
-    @property
     @abstractmethod
     def like(self) -> Array:
         """An array of the library, device and dtype of the scores."""
-
-    @abstractmethod
-    def scores(self, parameters: Array, out: Array) -> Array:
-        """Θ, shape (n, k), written into ``out``."""
-
-    @abstractmethod
-    def adjoint(self, gradient: Array) -> Array:
-        """The transposed map: (n, k) → (p, k)."""
 
     def place(self, array: Array) -> Array:
         """A NumPy array where parameters and scores are."""
@@ -181,6 +179,30 @@ class Design(ABC):
         if self.fit_intercept:
             parameters[-1, :] = self.place(intercept + coef @ self.scaling.shift)
         return parameters
+
+
+@dataclass(eq=False)
+class Design(ParameterSpace):
+    """Centered and scaled features, with or without an intercept.
+
+    Attributes:
+        matrix: what the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1).
+    """
+
+    matrix: Array
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of X."""
+        return int(self.matrix.shape[0])
+
+    @abstractmethod
+    def scores(self, parameters: Array, out: Array) -> Array:
+        """Θ, shape (n, k), written into ``out``."""
+
+    @abstractmethod
+    def adjoint(self, gradient: Array) -> Array:
+        """The transposed map: (n, k) → (p, k)."""
 
 
 @dataclass(eq=False)
@@ -234,29 +256,48 @@ def make_design(
     """The design of X, dense or sparse, for k = ``n_scores``, which decides if a rotation pays."""
     scaling = measure(X, weights, center=fit_intercept or standardize, standardize=standardize)
     if sparse.issparse(X):
-        return _sparse_design(X, weights, scaling, fit_intercept)
-    xp = namespace(X)
-    matrix = X  # a copy only where it is changed
-    if scaling.shift.any():
-        matrix = matrix - cast(as_library(scaling.shift, X), X.dtype)
-    if (scaling.scale != 1).any():
-        matrix = matrix / cast(as_library(scaling.scale, X), X.dtype)
+        return sparse_design(X, weights, scaling, fit_intercept)
+    matrix = scaled(X, scaling)
     basis = None
     if rotation_pays(X.shape[0], X.shape[1], n_scores):
         basis = principal_directions(matrix, weights)
-        matrix = matrix @ cast(basis, X.dtype)
+    return dense_design(matrix, weights, scaling, fit_intercept, basis)
+
+
+def scaled(X: Array, scaling: Scaling) -> Array:
+    """Dense features, centered and scaled; a copy only where they change."""
+    if scaling.shift.any():
+        X = X - cast(as_library(scaling.shift, X), X.dtype)
+    if (scaling.scale != 1).any():
+        X = X / cast(as_library(scaling.scale, X), X.dtype)
+    return X
+
+
+def dense_design(
+    matrix: Array,
+    weights: Array | None,
+    scaling: Scaling,
+    fit_intercept: bool,
+    basis: Array | None,
+) -> DenseDesign:
+    """The design of features that have been scaled: rotated, with a column of ones."""
+    if basis is not None:
+        matrix = matrix @ cast(basis, matrix.dtype)
     if fit_intercept:
+        xp = namespace(matrix)
         matrix = xp.concat([matrix, xp.ones_like(matrix[:, :1])], axis=1)
-    return DenseDesign(matrix, _mean(matrix * matrix, weights), scaling, fit_intercept, basis)
+    spectrum = _mean(matrix * matrix, weights)
+    return DenseDesign(spectrum, scaling, fit_intercept, basis, matrix)
 
 
-def _sparse_design(
+def sparse_design(
     X: Array, weights: Array | None, scaling: Scaling, fit_intercept: bool
 ) -> SparseDesign:
+    """The design of sparse features."""
     matrix = X
     if (scaling.scale != 1).any():
         matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
-    mean, variance = _moments(matrix, weights)
+    mean, variance = moments(matrix, weights)
     spectrum = variance + np.square(mean - scaling.shift / scaling.scale)
     spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
-    return SparseDesign(matrix, spectrum, scaling, fit_intercept)
+    return SparseDesign(spectrum, scaling, fit_intercept, None, matrix)

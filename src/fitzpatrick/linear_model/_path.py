@@ -11,7 +11,7 @@ from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._base import Data
 from ._checks import check_features, check_grid, check_solver, check_total_weight
-from ._problem import Coefficients, FittedModel, ModelCallback
+from ._problem import Coefficients, FittedModel, ModelCallback, Problem
 from ._settings import FitSettings
 from ._targets import check_numbers, check_proportions
 
@@ -137,8 +137,20 @@ def fit_path(
     if Y.ndim == 2:
         Y = check_proportions(Y, settings.loss, X)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
-    data = Data(X, Y, n_classes, weights, binary=False).without_zero_weights()
-    problem = data.problem(settings, data.design(settings))
+    problem = Data(X, Y, n_classes, weights, binary=False).problem(settings)
+    return path_until(problem, alphas, start, resumable=resumable, callback=callback, stop=stop)
+
+
+def path_until(
+    problem: Problem,
+    alphas: Sequence[float],
+    start: Coefficients | None,
+    *,
+    resumable: bool,
+    callback: ModelCallback | None,
+    stop: Callable[[FittedModel], bool] | None,
+) -> LinearPath:
+    """The path of :func:`fit_path`, on data that have been checked."""
     grid = check_grid(alphas, "alphas")
     models: list[FittedModel] = []
 

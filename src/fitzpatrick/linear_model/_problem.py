@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .._array import Array, eps
-from ..engines import BoundLoss
 from ._continuation import Continuation
-from ._design import Design
 from ._objective import Objective, Point
+from ._rows import Rows
 from ._settings import FitSettings
 from ._threads import blas_threads, limited_blas
 from .solvers import Result, Status, Stopping
@@ -48,12 +47,9 @@ ModelCallback = Callable[[FittedModel], None]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything but alpha: the features, a loss bound to the targets, weights and settings."""
+    """Everything but alpha: the samples, wherever they are, and settings."""
 
-    design: Design
-    loss: BoundLoss
-    n_scores: int
-    weights: Array | None
+    rows: Rows
     settings: FitSettings
 
     def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
@@ -72,7 +68,8 @@ class Problem:
 
         In a resumable path each fit knows the coefficients of the one before, and nothing else.
         """
-        operations = 2.0 * self.design.n_samples * self.design.n_parameters * self.n_scores
+        rows = self.rows
+        operations = 2.0 * rows.n_samples * rows.space.n_parameters * rows.n_scores
         models: list[FittedModel] = []
         with limited_blas(blas_threads(self.settings.n_threads, operations)):
             for alpha in map(float, alphas):
@@ -94,7 +91,7 @@ class Problem:
         zero = self.at_zero
         if start is None:
             return zero, True
-        given = self.objective.evaluate(self.design.from_original(*start))
+        given = self.objective.evaluate(self.rows.space.from_original(*start))
         objective = self.objective.with_alpha(alpha)
         if objective.move(given).value < objective.move(zero).value:
             return given, False
@@ -104,9 +101,7 @@ class Problem:
     def objective(self) -> Objective:
         """The objective without a penalty."""
         has_kinks = self.settings.loss.regularizer.has_kinks
-        return Objective(
-            self.design, self.loss, self.weights, 0.0, self.n_scores, has_kinks=has_kinks
-        )
+        return Objective(self.rows, 0.0, has_kinks=has_kinks)
 
     @functools.cached_property
     def at_zero(self) -> Point:
@@ -116,20 +111,20 @@ class Problem:
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
-        design, precision = self.design, eps(self.design.like)
+        rows, precision = self.rows, eps(self.rows.space.like)
         return Stopping(
             tol=self.settings.tol,
             reference=self.at_zero.gradient_norm,
             # of a sum over the samples of features times numbers of at most 1
-            noise=precision * self.objective.total_weight * math.sqrt(float(design.spectrum.sum())),
+            noise=precision * rows.total_weight * math.sqrt(float(rows.space.spectrum.sum())),
             max_iter=self.settings.max_iter,
             eps=precision,
             patience=PATIENCE_AT_KINKS if self.objective.has_kinks else PATIENCE,
         )
 
     def _model(self, alpha: float, result: Result) -> FittedModel:
-        coef, intercept = self.design.to_original(result.point.parameters)
-        if self.n_scores > 1 and self.settings.loss.regularizer.domain.has_labels:
+        coef, intercept = self.rows.space.to_original(result.point.parameters)
+        if self.rows.n_scores > 1 and self.settings.loss.regularizer.domain.has_labels:
             intercept = intercept - intercept.mean()  # any constant gives the same model
         point = result.point
         return FittedModel(

@@ -24,18 +24,33 @@ def principal_directions(features: Array, weights: Array | None) -> Array:
 
     With fewer samples than features, r is at most the number of samples.
     """
-    xp = namespace(features)
     n_samples, n_features = features.shape
-    weighted = features
-    if weights is not None:
-        roots = xp.sqrt(as_library(weights, features))
-        weighted = features * cast(roots, features.dtype)[:, None]
     if n_samples >= n_features:
-        gram = cast(weighted.T @ weighted, xp.float64)
-        with limited_blas(1):  # faster for small matrices, and large ones are not rotated
-            return xp.linalg.eigh(gram)[1]
+        return directions_of_gram(gram(features, weights))
+    xp = namespace(features)
+    weighted = _weighted(features, weights)
     with limited_blas(1):
         q, r = xp.linalg.qr(cast(weighted.T, xp.float64))
         u, s, _ = xp.linalg.svd(r)
     rank = int(xp.sum(xp.astype(s > xp.max(s) * n_features * eps(features), xp.int64)))
     return q @ u[:, : max(rank, 1)]
+
+
+def gram(features: Array, weights: Array | None) -> Array:
+    """Σ w_i x_i x_iᵀ, shape (d, d), in float64."""
+    weighted = _weighted(features, weights)
+    return cast(weighted.T @ weighted, namespace(features).float64)
+
+
+def directions_of_gram(matrix: Array) -> Array:
+    """The eigenvectors of a Gram matrix, in columns."""
+    with limited_blas(1):  # faster for small matrices, and large ones are not rotated
+        return namespace(matrix).linalg.eigh(matrix)[1]
+
+
+def _weighted(features: Array, weights: Array | None) -> Array:
+    """Rows times the square roots of their weights."""
+    if weights is None:
+        return features
+    roots = namespace(features).sqrt(as_library(weights, features))
+    return features * cast(roots, features.dtype)[:, None]

@@ -19,6 +19,13 @@ NORMALIZE = "label_proportions(y) of fitzpatrick.preprocessing divides each row 
 
 def check_labels(y: Any, X: Array) -> Array:
     """Class labels (n,), in NumPy."""
+    y = label_column(y, X)
+    check_classes(y)
+    return y
+
+
+def label_column(y: Any, X: Array) -> Array:
+    """One finite entry per row of X, in NumPy."""
     y = _on_host(y)
     try:
         y = column_or_1d(y, warn=True)
@@ -30,14 +37,18 @@ def check_labels(y: Any, X: Array) -> Array:
             "np.asarray(y).argmax(axis=1)"
         ) from error
     assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    return y
+
+
+def check_classes(y: Array) -> None:
+    """Raise unless labels stand for classes."""
     try:
         check_classification_targets(y)
     except ValueError as error:
         raise ValueError(
             f"{error} For proportions and other numbers use ProportionRegressor"
         ) from error
-    check_consistent_length(X, y)
-    return y
 
 
 def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
@@ -45,6 +56,13 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
 
     Whether they are in the domain of the loss is checked where they are bound to it.
     """
+    y, rounding = exact_proportions(y, loss, X)
+    warn_of_rounding(rounding, stacklevel=7)
+    return y
+
+
+def exact_proportions(y: Any, loss: Loss, X: Array) -> tuple[Array, float]:
+    """The same, and how far a row was from a sum of one that few printed digits explain."""
     y = check_numbers(y)
     check_consistent_length(X, y)
     on_simplex = loss.regularizer.domain.has_labels
@@ -55,8 +73,8 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
         )
     if sparse.issparse(y):
         y = sparse.csr_array(y)
-    _check_finite(y)
-    return _sum_to_one(y, loss) if on_simplex else y.astype(np.float64, copy=False)
+    check_finite(y, "y", "drop the row or give it a target")
+    return _sum_to_one(y, loss) if on_simplex else (y.astype(np.float64, copy=False), 0.0)
 
 
 def _on_host(y: Any) -> Any:
@@ -92,47 +110,52 @@ def check_numbers(y: Any) -> Array:
     return y.astype(native, copy=False)
 
 
-def _check_finite(y: Array) -> None:
-    """Raise with the place of the first NaN or infinity."""
-    if np.isfinite(y.data if sparse.issparse(y) else y).all():
+def check_finite(array: Array, name: str, remedy: str) -> None:
+    """Raise with the place of the first NaN or infinity, and what to do about it."""
+    if np.isfinite(array.data if sparse.issparse(array) else array).all():
         return
-    entries = sparse.coo_array(y if y.ndim == 2 else y[:, None])
+    entries = sparse.coo_array(array if array.ndim == 2 else array[:, None])
     at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
     value = "NaN" if np.isnan(entries.data[at]) else "infinity"
     raise ValueError(
-        f"Input y contains {value} in row {entries.row[at]}, column {entries.col[at]}; drop the "
-        "row or give it a target"
+        f"Input {name} contains {value} in row {entries.row[at]}, column {entries.col[at]}; "
+        f"{remedy}"
     )
 
 
-def _sum_to_one(y: Array, loss: Loss) -> Array:
+def warn_of_rounding(rounding: float, *, stacklevel: int) -> None:
+    """Say that rows were divided by their sums, and by how much these differed from one."""
+    if rounding > 0:
+        warnings.warn(
+            f"rows of y differ from a sum of one by up to {rounding:.2g}, and each is divided by "
+            f"its sum; {NORMALIZE}, without this warning",
+            stacklevel=stacklevel,
+        )
+
+
+def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:
     """Proportions in float64, divided by their sums where these are one up to rounding.
 
     Along an intercept for all classes the objective is flat only if they sum to one. What rounding
-    to their own dtype did is undone in silence, what rounding to a few printed digits did with a
-    warning. Rows that are negative or zero are left for the loss to name.
+    to their own dtype did is undone in silence; what rounding to a few printed digits did is
+    returned. Rows that are negative or zero are left for the loss to name.
     """
     entries = y.data if sparse.issparse(y) else y
     exact = y.astype(np.float64, copy=False)
     totals = exact.sum(axis=1)
     off = np.abs(totals - 1)
     if off.max() == 0 or (entries < 0).any():
-        return exact
+        return exact, 0.0
     slack = membership_tolerance(entries if y.dtype.kind == "f" else np.empty(0))
     if off.max() > max(slack, SUM_TOLERANCE):
         if not totals.all() and off[totals != 0].max(initial=0) <= slack:
-            return exact
+            return exact, 0.0
         _raise_off_the_simplex(entries, totals, loss)
-    if off.max() > max(slack, EXACT_SUM):
-        warnings.warn(
-            f"rows of y differ from a sum of one by up to {off.max():.2g}, and each is divided by "
-            f"its sum; {NORMALIZE}, without this warning",
-            stacklevel=7,
-        )
+    rounding = float(off.max()) if off.max() > max(slack, EXACT_SUM) else 0.0
     if not sparse.issparse(exact):
-        return np.asarray(exact / totals[:, None])
-    per_entry = np.repeat(totals, np.diff(exact.indptr))
-    return sparse.csr_array((exact.data / per_entry, exact.indices, exact.indptr), shape=y.shape)
+        return np.asarray(exact / totals[:, None]), rounding
+    data = exact.data / np.repeat(totals, np.diff(exact.indptr))
+    return sparse.csr_array((data, exact.indices, exact.indptr), shape=y.shape), rounding
 
 
 def _raise_off_the_simplex(entries: Array, totals: Array, loss: Loss) -> None:

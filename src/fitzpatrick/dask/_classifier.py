@@ -1,0 +1,124 @@
+"""Classification on Dask."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+from dask.base import is_dask_collection
+
+from .. import linear_model
+from ..linear_model._classifier import ClassModel
+from ..linear_model._settings import FitSettings
+from . import _scores
+from ._chunks import Encoding
+from ._data import ChunkedData
+from ._estimator import OnDask, SinglePenaltyOnDask
+from ._search import Search
+from ._targets import ClassTotals, LabelCheck
+
+
+@dataclass(eq=False, repr=False)
+class ClassModelOnDask(OnDask, ClassModel):
+    """Targets that are class labels."""
+
+    _target_check = LabelCheck()
+
+    def _learn_targets(self, y: Any, data: ChunkedData) -> None:
+        found = data.summary.targets
+        assert isinstance(found, ClassTotals)
+        classes, totals = found.labels, found.totals
+        self._check_classes(classes)
+        self.classes_ = classes
+        weights = None if self.class_weight is None else self._class_weights(totals, classes)
+        data.encoding = Encoding(classes, weights)
+        data.n_classes, data.binary = len(classes), len(classes) == 2
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
+        self._check_domain(settings.loss)
+        return super()._read(X, y, sample_weight, settings)
+
+    def _names(self, method: str, prediction: da.Array) -> Any:
+        return self.classes_ if method in ("predict_proba", "predict_log_proba") else None
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, shape (n, k); with two classes (n,). Lazy for a collection."""
+        return self._lazily("decision_function", X, super().decision_function)
+
+    def predict(self, X: Any) -> Any:
+        """The class of the largest score, for each sample. Lazy for a collection."""
+        return self._lazily("predict", X, super().predict)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The link of the scores, shape (n, k). Lazy for a collection."""
+        return self._lazily("predict_proba", X, super().predict_proba)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of :meth:`predict_proba`. Lazy for a collection."""
+        return self._lazily("predict_log_proba", X, super().predict_log_proba)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The accuracy; an array without axes, computed later, for collections."""
+        if not is_dask_collection(X):
+            return super().score(X, y, sample_weight)
+        return self._score_lazily(X, y, sample_weight, _scores.accuracy, _scores.finish_mean)
+
+
+@dataclass(eq=False, repr=False)
+class FitzpatrickClassifier(
+    SinglePenaltyOnDask, ClassModelOnDask, linear_model.FitzpatrickClassifier
+):
+    r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
+
+    The model, its parameters and attributes are those of
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`, and so are the coefficients.
+
+    Args:
+        loss, alpha, tightness, fit_intercept, standardize, class_weight, solver, tol, max_iter,
+            warm_start, verbose, callback: as on one machine.
+        n_threads: threads of each task; None is one, since workers run several tasks at a time.
+        persist: whether chunks, targets, scores and Hessians stay on the workers while the fit
+            runs, about d + 2k numbers a row. With False each round reads the chunks again: for
+            data beyond the memory of the cluster.
+
+    Attributes:
+        classes_, coef_, intercept_, loss_, tightness_, objective_, gradient_norm_, n_iter_,
+            status_, n_features_in_, feature_names_in_: as on one machine, in memory.
+
+    Example:
+        >>> import dask.array as da
+        >>> from sklearn.datasets import load_iris
+        >>> from fitzpatrick.dask import FitzpatrickClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
+        >>> model = FitzpatrickClassifier(loss="sparsemax").fit(X, y)
+        >>> model.predict_proba(X).compute()[0].round(3)
+        array([1., 0., 0.])
+    """
+
+
+@dataclass(eq=False, repr=False)
+class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.FitzpatrickClassifierCV):
+    r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness, on a dev set.
+
+    Args:
+        loss, alphas, tightnesses, fit_intercept, standardize, class_weight, solver, tol, max_iter,
+            verbose, callback: as in :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`.
+        scoring: ``"accuracy"``, the default, or a name of
+            :func:`fitzpatrick.metrics.metric_names`.
+        n_threads, persist: as in :class:`FitzpatrickClassifier`.
+        cv, n_jobs: not used on Dask: :meth:`fit` asks for a dev set, and workers share each fit.
+
+    Attributes:
+        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
+            :class:`fitzpatrick.linear_model.ProportionRegressorCV`, with the dev set for one fold.
+
+    Example:
+        >>> import dask.array as da
+        >>> from sklearn.datasets import load_iris
+        >>> from fitzpatrick.dask import FitzpatrickClassifierCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = da.from_array(X, chunks=(75, 4)), da.from_array(y, chunks=75)
+        >>> model = FitzpatrickClassifierCV(alphas=[0.1, 1.0]).fit(X, y, dev=(X, y))
+        >>> model.scores_.shape
+        (1, 2)
+    """

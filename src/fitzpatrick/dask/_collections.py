@@ -1,0 +1,120 @@
+"""Dask collections as tasks that read their chunks of rows."""
+
+import math
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import is_dask_collection
+
+from ._rounds import ChunkError, Input
+
+
+def is_array(collection: Any) -> bool:
+    """Whether a collection is a Dask array; a data frame or a series has a meta of pandas."""
+    return isinstance(collection, da.Array)
+
+
+def read_inputs(X: Any, y: Any, sample_weight: Any) -> list[Input]:
+    """The chunks of X, y, and the weights if there are any, row by row the same samples."""
+    _check_kind(X)
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    given = {"X": X, "y": y, "sample_weight": sample_weight}
+    inputs = [
+        _read(name, _like_rows(collection, X, name), X)
+        for name, collection in given.items()
+        if collection is not None
+    ]
+    if not inputs[0].chunks:
+        raise ValueError("X has no chunks; there is nothing to learn from")
+    return inputs
+
+
+def read_features(X: Any) -> list[Input]:
+    """The chunks of X alone."""
+    _check_kind(X)
+    return [_read("X", X, X)]
+
+
+def meta(X: Any) -> Any:
+    """Something in memory with the names and the number of the features of X."""
+    return np.empty((1, X.shape[1])) if is_array(X) else X._meta
+
+
+def _check_kind(X: Any) -> None:
+    if not is_dask_collection(X) or not (is_array(X) or hasattr(X, "npartitions")):
+        raise TypeError(
+            f"X is a {type(X).__module__}.{type(X).__name__}, and fitzpatrick.dask takes a "
+            "dask.array or a dask.dataframe; use da.from_array(X, chunks=...), or "
+            "fitzpatrick.linear_model for data in memory"
+        )
+    if not is_array(X):
+        return
+    if X.ndim != 2:
+        raise ValueError(f"X must have shape (n, d), got an array with {X.ndim} axes")
+    if math.isnan(X.shape[1]):
+        raise ValueError(
+            "the number of columns of X is unknown; compute it with X.compute_chunk_sizes()"
+        )
+
+
+def _like_rows(collection: Any, X: Any, name: str) -> Any:
+    """An array in memory in the chunks of X; collections as they are."""
+    if is_dask_collection(collection):
+        return collection
+    sizes = row_chunks(X)
+    array = np.asarray(collection)
+    if sizes is None:
+        raise TypeError(
+            f"{name} is a {type(collection).__module__}.{type(collection).__name__}, and the rows "
+            f"of X's chunks are not known; give {name} as a Dask collection with the chunks of X"
+        )
+    if array.ndim == 0 or len(array) != sum(sizes):
+        raise ValueError(
+            f"{name} has shape {array.shape}, and X has {sum(sizes)} rows; give one entry per row"
+        )
+    return da.from_array(array, chunks=(sizes, *array.shape[1:]))
+
+
+def row_chunks(X: Any) -> tuple[int, ...] | None:
+    """The number of rows of each chunk, where it is known."""
+    if not is_array(X) or any(math.isnan(size) for size in X.chunks[0]):
+        return None
+    return tuple(map(int, X.chunks[0]))
+
+
+def _read(name: str, collection: Any, X: Any) -> Input:
+    if is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
+        raise ValueError(
+            f"{name} has {len(collection.chunks[1])} chunks of columns, and a chunk must hold "
+            f"whole rows; use {name}.rechunk({{1: -1}})"
+        )
+    _check_same_chunks(name, collection, X)
+    chunks = collection.to_delayed()
+    return Input(name, list(chunks.ravel() if is_array(collection) else chunks))
+
+
+def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
+    """Raise unless the chunks hold the same rows as those of X, as far as that is known."""
+    sizes, expected = row_chunks(collection), row_chunks(X)
+    if sizes is not None and expected is not None and sizes != expected:
+        at = next(
+            (i for i, (a, b) in enumerate(zip(sizes, expected, strict=False)) if a != b),
+            min(len(sizes), len(expected)),
+        )
+        found, wanted = (
+            f"{many[at]} rows" if at < len(many) else "not there" for many in (sizes, expected)
+        )
+        raise ChunkError(
+            f"chunk {at} of {name} is {found} and chunk {at} of X {wanted}, and both must hold the "
+            f"same rows; use {name}.rechunk({{0: X.chunks[0]}})"
+        )
+    n_chunks = [
+        len(part.chunks[0]) if is_array(part) else part.npartitions for part in (collection, X)
+    ]
+    if n_chunks[0] != n_chunks[1]:
+        raise ChunkError(
+            f"{name} has {n_chunks[0]} chunks and X has {n_chunks[1]}, and both must hold the same "
+            "rows; make them from one collection, or repartition them alike"
+        )

@@ -1,0 +1,120 @@
+"""Workers: what they run, what they hand to one another, and what is left when one is killed."""
+
+import logging
+import os
+import pickle
+import signal
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+from dask.utils import key_split
+from distributed import Client, LocalCluster
+
+import fitzpatrick as fp
+from fitzpatrick import engines, linear_model
+from fitzpatrick.dask import ChunkError, FitzpatrickClassifier
+from fitzpatrick.dask._rounds import Rounds
+from fitzpatrick.linear_model._base import Data
+from fitzpatrick.linear_model._settings import FitSettings
+from tests.linear_model.data import features, targets
+
+from .data import assert_same_model, chunked
+
+X = features(300)
+LABELS = targets("fitzpatrick_logistic", X).argmax(axis=1)
+
+
+def test_a_cluster_in_this_process(cluster) -> None:
+    expected = linear_model.FitzpatrickClassifier("logistic", 30.0).fit(X, LABELS)
+    model = FitzpatrickClassifier("logistic", 30.0).fit(chunked(X, 100), chunked(LABELS, 100))
+    assert_same_model(model, expected)
+    prediction = model.predict(chunked(X, 100))
+    np.testing.assert_array_equal(prediction.compute(), expected.predict(X))
+    gap = X.copy()
+    gap[207, 1] = np.nan
+    with pytest.raises(ChunkError, match="chunk 2: Input X contains NaN in row 7, column 1"):
+        model.fit(chunked(gap, 100), chunked(LABELS, 100))
+
+
+def test_unreadable_chunks_of_a_cluster(cluster) -> None:
+    def read(block, block_info=None):
+        if block_info and block_info[0]["chunk-location"][0] == 1:
+            raise OSError("the disk is gone")
+        return block
+
+    rows = chunked(X, 100).map_blocks(read, dtype=X.dtype, meta=np.empty((0, 0)))
+    with pytest.raises(ChunkError, match="chunk 1 of X cannot be read: OSError: the disk is gone"):
+        FitzpatrickClassifier().fit(rows, chunked(LABELS, 100))
+
+
+def test_tasks_have_names_that_can_be_read(monkeypatch) -> None:
+    names = set()
+    run = Rounds.run
+
+    def spied(self, result, kept=()):
+        left = [result]
+        while left:
+            task = left.pop()
+            names.add(key_split(task.key))
+            left.extend(task.needs)
+        return run(self, result, kept)
+
+    monkeypatch.setattr(Rounds, "run", spied)
+    FitzpatrickClassifier("logistic", 30.0).fit(chunked(X, 100), chunked(LABELS, 100))
+    for task in ("check", "design", "bind", "scores", "gradient", "hessian", "product", "merge"):
+        assert f"fitzpatrick-{task}" in names
+
+
+@pytest.mark.parametrize("name", fp.loss_names())
+def test_samples_and_hessians_travel(name) -> None:
+    """Workers that run out of memory write them to disk, and hand them to one another."""
+    y = targets(name, X)
+    data = Data(X, y, y.shape[1], None, binary=False)
+    samples = data.problem(FitSettings(fp.get_loss(name))).rows.samples
+    theta = np.random.default_rng(0).normal(size=y.shape)
+    other = pickle.loads(pickle.dumps(samples))
+    out = samples.empty_values(), samples.empty_scores()
+    value = samples.evaluate(theta, out)[0]
+    assert other.evaluate(theta, out)[0] == value
+    hessian = samples.loss.hessian_operator(theta)
+    again = pickle.loads(pickle.dumps(hessian))
+    np.testing.assert_array_equal(again(theta), hessian(theta))
+
+
+def test_compiled_samples_travel() -> None:
+    pytest.importorskip("numba")
+    bound = engines.bind(fp.get_loss("fitzpatrick_logistic"), LABELS, 4, engine="numba")
+    theta = np.random.default_rng(0).normal(size=(len(X), 4))
+    again = pickle.loads(pickle.dumps(bound))
+    np.testing.assert_array_equal(again.value(theta), bound.value(theta))
+
+
+def test_a_killed_worker_costs_its_chunks_and_not_the_fit(tmp_path: Path) -> None:
+    path = str(tmp_path / "X.npy")
+    np.save(path, X)
+    rows = da.from_array(np.load(path, mmap_mode="r"), chunks=(100, X.shape[1]))
+    killed = []
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as local,
+        Client(local) as client,
+    ):
+
+        def kill_one(iteration: linear_model.Iteration) -> None:
+            if iteration.iteration == 1:
+                pids = client.run(os.getpid)
+                address = next(filter(None, client.who_has().values()))[0]  # which has chunks
+                killed.append(pids[address])
+                os.kill(pids[address], signal.SIGKILL)
+
+        model = FitzpatrickClassifier("logistic", 30.0, callback=kill_one)
+        model.fit(rows, chunked(LABELS, 100))
+        assert killed[0] not in client.run(os.getpid).values()
+    expected = linear_model.FitzpatrickClassifier("logistic", 30.0).fit(X, LABELS)
+    assert_same_model(model, expected)

@@ -1,0 +1,181 @@
+"""Predictions and scores stay lazy, and are those of one machine."""
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask.base import is_dask_collection
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from fitzpatrick import linear_model
+from fitzpatrick.dask import (
+    FitzpatrickClassifier,
+    FitzpatrickClassifierCV,
+    ProportionRegressor,
+    ProportionRegressorCV,
+)
+from tests.linear_model.data import features, targets
+
+from .data import assert_same_model, chunked
+
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+WEIGHTS = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+COLUMNS = [f"x{j}" for j in range(X.shape[1])]
+
+
+@pytest.fixture(scope="module")
+def classifier() -> FitzpatrickClassifier:
+    return FitzpatrickClassifier("sparsemax", 3.0).fit(chunked(X), chunked(LABELS))
+
+
+@pytest.fixture(scope="module")
+def regressor() -> ProportionRegressor:
+    return ProportionRegressor("sparsemax", 3.0).fit(chunked(X), chunked(Y))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+)
+def test_predictions_of_a_classifier(classifier, method, form) -> None:
+    prediction = getattr(classifier, method)(chunked(form(X)))
+    assert isinstance(prediction, da.Array)
+    expected = getattr(classifier, method)(X)  # in memory
+    assert isinstance(expected, np.ndarray)
+    assert (prediction.shape, prediction.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(prediction.compute(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_scores"])
+def test_predictions_of_a_regressor(regressor, method) -> None:
+    prediction = getattr(regressor, method)(chunked(X.astype(np.float32)))
+    assert isinstance(prediction, da.Array)
+    expected = getattr(regressor, method)(X.astype(np.float32))
+    assert prediction.dtype == expected.dtype
+    np.testing.assert_allclose(prediction.compute(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_scores(classifier, regressor, weights) -> None:
+    for model, y in ((classifier, LABELS), (regressor, Y), (regressor, sparse.csr_array(Y))):
+        score = model.score(chunked(X), chunked(y), chunked(weights))
+        assert is_dask_collection(score)
+        # sums of 60 numbers in another order
+        assert float(score) == pytest.approx(model.score(X, y, weights), rel=1e-12)
+
+
+def test_scores_of_targets_that_are_constant() -> None:
+    y = np.column_stack([X[:, 0], np.ones(len(X))])
+    model = ProportionRegressor("squared").fit(chunked(X), chunked(y))
+    assert float(model.score(chunked(X), chunked(y))) == pytest.approx(model.score(X, y), rel=1e-9)
+
+
+def test_one_target_per_sample() -> None:
+    y = np.abs(X[:, 0])
+    model = ProportionRegressor("poisson", 3.0).fit(chunked(X), chunked(y))
+    expected = linear_model.ProportionRegressor("poisson", 3.0).fit(X, y)
+    assert_same_model(model, expected)
+    prediction = model.predict(chunked(X))
+    assert prediction.shape == (len(X),)
+    np.testing.assert_allclose(prediction.compute(), expected.predict(X), rtol=1e-8)
+
+
+# Data frames
+
+
+@pytest.fixture(scope="module")
+def frame() -> dd.DataFrame:
+    return dd.from_pandas(pd.DataFrame(X, columns=COLUMNS), npartitions=3)
+
+
+def test_data_frames(frame) -> None:
+    names = ["oak", "ash", "elm", "fir"]
+    y = dd.from_pandas(pd.DataFrame(Y, columns=names), npartitions=3)
+    model = ProportionRegressor("fitzpatrick_logistic", 3.0).fit(frame, y)
+    expected = linear_model.ProportionRegressor("fitzpatrick_logistic", 3.0).fit(X, Y)
+    assert_same_model(model, expected)
+    assert model.feature_names_in_.tolist() == COLUMNS
+    assert model.target_names_in_.tolist() == names
+    np.testing.assert_allclose(model.predict(frame).compute(), expected.predict(X), atol=1e-10)
+    table = model.set_output(transform="pandas").predict(frame).compute()
+    assert table.columns.tolist() == names
+    assert table.index.tolist() == list(range(len(X)))
+    np.testing.assert_allclose(table.to_numpy(), expected.predict(X), atol=1e-10)
+    with pytest.raises(ValueError, match="not in polars; use set_output"):
+        model.set_output(transform="polars").predict(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[COLUMNS[::-1]])
+
+
+def test_classes_of_a_series(frame) -> None:
+    words = np.asarray(["oak", "ash", "elm", "fir"])[LABELS]
+    y = dd.from_pandas(pd.Series(words), npartitions=3)
+    weights = dd.from_pandas(pd.Series(WEIGHTS), npartitions=3)
+    model = FitzpatrickClassifier("logistic", 3.0).fit(frame, y, weights)
+    expected = linear_model.FitzpatrickClassifier("logistic", 3.0).fit(X, words, WEIGHTS)
+    assert_same_model(model, expected)
+    assert model.classes_.tolist() == ["ash", "elm", "fir", "oak"]
+    np.testing.assert_array_equal(model.predict(frame).compute(), expected.predict(X))
+    assert float(model.score(frame, y)) == pytest.approx(expected.score(X, words), rel=1e-12)
+
+
+def test_partitions_without_rows(frame) -> None:
+    rows = dd.concat([frame, frame[frame.x0 > 1e9]])
+    labels = dd.from_pandas(pd.Series(LABELS), npartitions=3)
+    y = dd.concat([labels, labels[labels > 99]])
+    model = FitzpatrickClassifier("logistic", 3.0).fit(rows, y)
+    expected = linear_model.FitzpatrickClassifier("logistic", 3.0).fit(X, LABELS)
+    assert_same_model(model, expected)
+    np.testing.assert_array_equal(model.predict(rows).compute(), expected.predict(X))
+
+
+# Estimators as scikit-learn knows them
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [FitzpatrickClassifier, FitzpatrickClassifierCV, ProportionRegressor, ProportionRegressorCV],
+)
+def test_parameters_and_clones(cls) -> None:
+    model = cls(persist=False, tol=1e-3)
+    assert model.get_params()["persist"] is False
+    copy = clone(model.set_params(standardize=True))
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        model.predict(chunked(X))
+    with pytest.raises(NotFittedError):
+        model.score(chunked(X), chunked(LABELS))
+
+
+def test_pickles(classifier) -> None:
+    copy = pickle.loads(pickle.dumps(classifier))
+    np.testing.assert_array_equal(copy.predict(X), classifier.predict(X))
+    np.testing.assert_array_equal(copy.predict(chunked(X)).compute(), classifier.predict(X))
+
+
+def test_callbacks_and_verbose(capsys) -> None:
+    seen: list[linear_model.Iteration] = []
+    model = FitzpatrickClassifier("logistic", 3.0, callback=seen.append, verbose=1)
+    model.fit(chunked(X), chunked(LABELS))
+    assert [iteration.iteration for iteration in seen] == list(range(model.n_iter_ + 1))
+    assert seen[-1].objective == model.objective_
+    assert len(capsys.readouterr().out.splitlines()) == len(seen)
+    assert model.predict(chunked(X)).compute().shape == (len(X),)  # the callback stays here
+
+
+def test_the_guide_runs_as_it_is_written() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks), "scaling.md", "exec"), names)
+    assert float(names["model"].score(names["X"], names["y"])) > 0.9
