@@ -575,3 +575,19 @@ def test_labels_out_of_range_among_padded_classes(ignore_index, generator):
         label not in range(K) and label != ignore_index for label in labels.tolist()
     ]
     assert (loss[labels == ignore_index] == 0).all()
+
+
+def test_input_that_is_no_tensor():
+    with pytest.raises(TypeError, match="input must be a tensor of features, got list"):
+        F.linear_logistic_loss([[1.0]], torch.ones(3, 1), torch.tensor([0]))
+
+
+def test_a_layer_that_computes_something_else_is_not_ignored():
+    class Adapted(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + x.sum()
+
+    head = ft.LinearFitzpatrickLogisticLoss(4, 3)
+    head.linear = Adapted(4, 3, bias=False)
+    with pytest.raises(TypeError, match=r"linear must be a torch\.nn\.Linear, got Adapted"):
+        head(torch.ones(2, 4), torch.tensor([0, 1]))
