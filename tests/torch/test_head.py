@@ -387,7 +387,7 @@ def test_the_operator_passes_opcheck(generator):
 
 BAD = [
     ({"linear_weight": torch.ones(7, 4)}, ValueError, r"shape \(classes, 5\).*got \(7, 4\)"),
-    ({"linear_weight": torch.ones(0, 5)}, ValueError, r"shape \(classes, 5\).*got \(0, 5\)"),
+    ({"linear_weight": torch.ones(0, 5)}, ValueError, "linear_weight must have at least one class"),
     ({"linear_weight": torch.ones(7, 5).int()}, TypeError, "linear_weight.*torch.int32"),
     ({"linear_weight": [[1.0]]}, TypeError, "linear_weight must be a tensor.*list"),
     ({"linear_weight": torch.ones(7, 5).double()}, TypeError, "float32.*float64.*autocast"),
