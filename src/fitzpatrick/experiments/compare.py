@@ -132,7 +132,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     if splits > 1:
         error += f" (mean over {splits} dev splits, each with the α that it chose)"
     if tied:
-        answer = f"{best.loss}, or {_either(tied)}: no difference could be shown on {samples}. "
+        answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
         answer += f"{best.loss} has the lowest test error, {error}."
     else:
         answer = f"{best.loss}: test error {error}"
@@ -161,10 +161,12 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         points.append(edge_of_grid(alpha, is_weakest=at > 0))
     stopped = [end for summary in evaluation.summaries for end in summary.ends]
     if stopped:
+        paths = sum(summary.errors.size for summary in evaluation.summaries)
         span = f"{min(stopped):g}" if min(stopped) == max(stopped) else ""
         span = span or f"{max(stopped):g} to {min(stopped):g}"
         points.append(
-            f"the paths stopped at α = {span}, where the dev error had clearly risen; "
+            f"{_share(len(stopped), paths)} stopped early, at α = {span}, where the dev error had "
+            "clearly risen; "
             "--whole-grid goes on to the weakest penalty"
         )
     if best.zeros > MIN_ZEROS:
@@ -190,9 +192,16 @@ def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
 
 
 def _either(losses: Sequence[paper.LossChoice]) -> str:
-    """a, b or c."""
+    """Two losses or more: "a, or b", "a, b or c"."""
     *first, last = map(str, losses)
-    return f"{', '.join(first)} or {last}" if first else last
+    return f"{', '.join(first)}{',' * (len(first) == 1)} or {last}"
+
+
+def _share(stopped: int, paths: int) -> str:
+    """How many of the paths."""
+    if stopped < paths:
+        return f"{stopped} of {paths} paths"
+    return f"all {paths} paths" if paths > 1 else "the path"
 
 
 def compare(
