@@ -9,6 +9,7 @@ import numpy as np
 
 from ..datasets import DataError, Table, split_table
 from ..datasets._files import sha256, write_atomically
+from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model import constant_columns
 from ..losses import ends, regularizers_by_name
@@ -88,7 +89,8 @@ def experiment_of(
 
 def _check_size(samples: int, file: Path) -> None:
     if samples < MIN_SAMPLES:
-        raise DataError(f"{samples} samples to learn from, expected {MIN_SAMPLES} or more", file)
+        problem = f"{counted(samples, 'sample')} to learn from, expected {MIN_SAMPLES} or more"
+        raise DataError(problem, file)
 
 
 def _stem(file: Path) -> str:
@@ -127,7 +129,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     found = {other.loss: difference(best, other) for other in others}
     worse = [loss for loss, one in found.items() if _is_worse(one, best)]
     tied = tuple(loss for loss in found if loss not in worse)
-    samples = f"{n_test} test sample{'s' * (n_test > 1)}"
+    samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
         error += f" (mean over {splits} dev splits, each with the α that it chose)"
