@@ -83,12 +83,16 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
+# of every module of PyTorch: a call, with the arguments of the function that the class names
+OF_EVERY_MODULE = ("extra_repr", "forward")
+
+
 def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
-    """Methods that scikit-learn makes for its metadata routing, which it explains itself."""
+    """Methods of a base class's protocol, which scikit-learn and PyTorch explain themselves."""
     is_routing = name == "get_metadata_routing" or (
         name.startswith("set_") and name.endswith("_request")
     )
-    return True if is_routing else None
+    return True if is_routing or name in OF_EVERY_MODULE else None
 
 
 def drop_back_links(

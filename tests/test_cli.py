@@ -653,6 +653,40 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
     assert max(map(len, out.splitlines())) <= 79
 
 
+def test_fit_says_how_many_samples_have_no_tag(run, tmp_path):
+    """With a sigmoid they are samples like others; compare and logistic leave them out."""
+    tags = ("rock;jazz", "jazz", "rock;folk", "", "folk;jazz", "rock")
+    rows = [f"{i},{3 * i % 7},{tags[i % 6]}" for i in range(30)]
+    (tmp_path / "a.csv").write_text("x,z,genres\n" + "\n".join(rows) + "\n")
+    arguments = ("fit", "a.csv", "--targets", "genres", "--alpha", 1, "-o", "m.npz")
+    for loss, samples, fate in (
+        ("sigmoid", 30, "are kept: each of their targets is 0"),
+        ("logistic", 25, "are left out"),
+    ):
+        code, out, _ = run(*arguments, "--loss", loss)
+        assert code == 0
+        assert f"to {samples} samples, 2 features, 3 targets (indicators)" in out
+        assert f"note: 5 of 30 samples have no label and {fate}\n" in out
+
+
+def test_counts_that_are_taken_as_classes_are_a_note(run, tmp_path):
+    for name, n in (("a.csv", 60), ("b.csv", 40)):
+        rows = [f"{i / 10},{i * 7 % 11},{i * 5 % 8}" for i in range(n)]
+        (tmp_path / name).write_text("x,z,visits\n" + "\n".join(rows) + "\n")
+    note = "whole numbers 0 to 7 are taken as 8 class names; for counts, fit --loss poisson"
+    options = ("--losses", "logistic", "--seeds", 1, "-j", 1, "--alphas", "10,1")
+    code, out, _ = run("compare", "a.csv", "--test", "b.csv", "--targets", "visits", *options)
+    assert code == 0
+    assert " ".join(out.split()).count(f"note: visits: {note}") == 1
+    assert "b.csv: visits" not in out
+    assert f"visits: {note}" in (tmp_path / "out" / "compare-a.html").read_text()
+    for loss, is_said in (("logistic", True), ("poisson", False)):
+        arguments = ("--targets", "visits", "--loss", loss, "--alpha", 1, "-o", "m.npz")
+        code, out, _ = run("fit", "a.csv", *arguments)
+        assert code == 0
+        assert (note in " ".join(out.split())) == is_said
+
+
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
     monkeypatch.setitem(ProportionRegressor.__init__.__kwdefaults__, "max_iter", 1)
     monkeypatch.setitem(fit_path.__kwdefaults__, "max_iter", 1)
@@ -695,7 +729,7 @@ def test_fit_of_counts_and_of_numbers(run, tmp_path, form):
             "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.npz", "--alpha", "0.01"
         )
         assert code == 0
-        assert "30 samples, 1 features, 1 targets (numbers)" in out
+        assert "30 samples, 1 feature, 1 target (numbers)" in out
         code, out, _ = run("predict", "m.npz", f"a.{form}")
         header, *values = out.splitlines()
         assert header == target
@@ -802,7 +836,7 @@ BAD = {
         b"x,a,b\n" + b"1e200,1,0\n-1e200,0,1\n" * 20,
         r"large\.csv: X holds an entry of size 1e\+200, and sums of squares overflow",
     ),
-    "short.csv": (b"x,a,b\n1,1,0\n2,0,1\n", r"short\.csv: 1 samples to learn from, expected 16"),
+    "short.csv": (b"x,a,b\n1,1,0\n2,0,1\n", r"short\.csv: 1 sample to learn from, expected 16"),
     "bomb.svm.gz": (
         gzip.compress(b"0 1:1\n" * 10_000_000),
         r"bomb\.svm\.gz, line \d+: \d+ bytes decompress to more than \d+ MiB: .* not read",

@@ -201,11 +201,13 @@ def test_sparse_scores_and_sparse_targets_of_other_libraries() -> None:
 
 def test_unknown_names() -> None:
     with pytest.raises(
-        ValueError, match=r"unknown loss 'fitzpatrick_logit'; did you mean 'fitzpatr"
+        ValueError, match=r"did you mean 'fitzpatrick_logistic'\? The names are ent"
     ):
-        fp.get_loss("fitzpatrick_logit")
+        fp.get_loss("fitzpatrick_logistc")
     with pytest.raises(ValueError, match=r"unknown loss 'sparse_max'; did you mean .*'sparsemax'"):
         fp.get_loss("sparse_max")
+    with pytest.raises(ValueError, match=r"unknown loss 'fitzpatrick'; the names are entmax15, "):
+        fp.get_loss("fitzpatrick")
     with pytest.raises(ValueError, match=r"unknown loss 'zzz'; the names are entmax15, "):
         fp.get_loss("zzz")
     assert fp.get_loss(LOSS) is LOSS

@@ -16,7 +16,7 @@ MATHML = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", MATHML)
 # what carries its condition below itself on a line of its own
 LIMITS = ("inf", "max", "min", "sup")
-PRIME = "\N{PRIME}"
+PRIMES = ("\N{PRIME}", "\N{DOUBLE PRIME}", "\N{TRIPLE PRIME}")
 
 
 def to_mathml(latex: str, display: str) -> str:
@@ -30,7 +30,7 @@ def to_mathml(latex: str, display: str) -> str:
             f"latex2mathml cannot read the formula {latex!r}: {error!r}"
         ) from error
     for element in list(formula.iter(f"{{{MATHML}}}msup")):
-        if element[1].text == PRIME:  # raised by itself; a superscript of it is too small to see
+        if element[1].text in PRIMES:  # raised by itself; a superscript of it is too small to see
             element.tag, element[1].tag = f"{{{MATHML}}}mrow", f"{{{MATHML}}}mo"
             element[1].attrib.update(lspace="0", rspace="0")
     if display == "block":

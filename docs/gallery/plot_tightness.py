@@ -3,8 +3,9 @@ One family: tightness from 0 to 3
 =================================
 
 The tightness c is one number that leads from the Fenchel-Young loss (0) to the Fitzpatrick loss (1)
-and beyond. The link stays the same all the way, so it is a hyperparameter of training alone:
-predictions are made as before.
+and beyond. The link stays the same all the way: predictions are made as before. What the scores
+converge to does change. With class labels and c > 0 the link is underconfident, see
+:doc:`/auto_gallery/plot_calibration`.
 """
 
 import matplotlib.pyplot as plt

@@ -28,7 +28,8 @@ def check_any_weight(found: bool) -> None:
 
 def check_each_weight(sample_weight: Any, X: Array) -> Array:
     """The same for some of the samples, whose weights may all be zero."""
-    if np.shape(sample_weight) == X.shape[:1] and not np.any(sample_weight):
+    given = np.asarray(sample_weight)  # of what only looks like an array
+    if given.shape == X.shape[:1] and not given.any():
         return np.zeros(X.shape[0])  # scikit-learn raises
     rows = np.broadcast_to(0.0, X.shape[:1])  # wherever X is
     return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

@@ -385,6 +385,7 @@ def fit(
     The losses squared, poisson and sigmoid take the targets as they are: numbers, counts, or
     labels that may occur together.
     """
+    from .datasets._table import counted
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
     from .experiments.text import number, wrapped
@@ -411,8 +412,9 @@ def fit(
     model = fitted.model
     model_files.save(model, output)
     lines = [
-        f"fitted {LossChoice.of(loss, tightness)} to {fitted.samples} samples, "
-        f"{model.columns.n_features} features, {len(model.target_names)} targets ({model.kind})"
+        f"fitted {LossChoice.of(loss, tightness)} to {counted(fitted.samples, 'sample')}, "
+        f"{counted(model.columns.n_features, 'feature')}, "
+        f"{counted(len(model.target_names), 'target')} ({model.kind})"
     ]
     if model.cv_score is not None:
         error = number(-model.cv_score)

@@ -122,6 +122,16 @@ def test_one_attribute_holds_class_names(tmp_path):
     assert table.target_names == ("1", "4")
 
 
+@pytest.mark.parametrize(("kind", "is_said"), [("integer", True), ("{0,1,2}", False)])
+def test_classes_that_may_be_counts_are_a_note_unless_declared(tmp_path, kind, is_said):
+    text = f"@relation r\n@attribute x real\n@attribute n {kind}\n@data\n1,0\n2.5,1\n3,2\n"
+    table = read_arff(write(tmp_path, text), targets=["n"])
+    assert table.target_names == ("0", "1", "2")
+    note = "n: whole numbers 0 to 2 are taken as 3 class names; for counts, fit --loss poisson"
+    assert table.notes == ((note,) if is_said else ())
+    assert read_arff(write(tmp_path, text), ["n"], table.columns).notes == ()
+
+
 def test_numeric_class_names_are_kept_apart(tmp_path):
     text = "@relation r\n@attribute x numeric\n@attribute zip numeric\n@data\n"
     rows = "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n"

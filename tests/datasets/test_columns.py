@@ -74,7 +74,7 @@ def test_features_are_those_of_scikit_learn(tmp_path):
     np.testing.assert_array_equal(new.X[:, :-n_tags], expected)
     np.testing.assert_array_equal(new.X[:, -n_tags:], tag_matrix(test["genres"]))
     pink = int((test["colour"] == "pink").sum())
-    assert f"values that the training file has not are all zeros: colour ({pink} rows: pink)" in (
+    assert f"values not seen in training are encoded as all zeros: colour ({pink} rows: pink)" in (
         new.notes
     )
 

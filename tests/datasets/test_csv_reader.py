@@ -99,6 +99,25 @@ def test_one_class_is_no_choice(tmp_path):
         read_csv(path, ["y"]).labelled(path)
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (("0", "7", "12"), "whole numbers 0 to 12 are taken as 3 class names"),
+        (("3.0", "1.0", "2.0"), "whole numbers 1 to 3 are taken as 3 class names"),
+        (("0", "1"), None),
+        (("-1", "0", "1"), None),
+        (("0", "0.5", "1"), None),
+        (("0", "1", "many"), None),
+    ],
+)
+def test_classes_that_may_be_counts_are_a_note(tmp_path, values, said):
+    rows = "".join(f"{i}.5,{value}\n" for i, value in enumerate(values))
+    table = read_csv(write(tmp_path, f"a,n\n{rows}"), ["n"])
+    assert (table.kind, table.target_names) == ("labels", tuple(sorted(values)))
+    assert table.notes == ((f"n: {said}; for counts, fit --loss poisson",) if said else ())
+    assert read_csv(write(tmp_path, f"a,n\n{rows}"), ["n"], table.columns).notes == ()
+
+
 def test_samples_without_a_label_are_left_out_and_counted(tmp_path):
     path = write(tmp_path, INDICATORS)
     table = read_csv(path, ["red", "blue"]).labelled(path)

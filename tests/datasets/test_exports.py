@@ -33,7 +33,7 @@ PLAIN_EXPORTS = {
     "pandas with a named index": (
         to_csv(frame().rename_axis("id")),
         "utf-8",
-        ("left out: id (every row has a number of its own, as ids have)",),
+        ("left out: id (a different number in every row, so probably an identifier)",),
     ),
     "pandas, read and written again": (
         to_csv(pd.read_csv(io.StringIO(to_csv(frame()))), index=False),
@@ -198,8 +198,8 @@ def test_new_answers_to_the_survey(tmp_path):
         *table.notes[1:3],
         *table.notes[5:10],
         "missing numbers are replaced by the median of the training file: Anteil (1 row)",
-        "values that the training file has not are all zeros: Fächer (1 row: Sport)",
-        "values that the training file has not are all zeros: Ort (1 row: Bonn)",
+        "values not seen in training are encoded as all zeros: Fächer (1 row: Sport)",
+        "values not seen in training are encoded as all zeros: Ort (1 row: Bonn)",
     )
 
 
@@ -415,7 +415,7 @@ def test_fields_over_several_lines(tmp_path):
 def test_ids_are_used_when_asked_for(tmp_path):
     text = "id,name,y\n" + "".join(f"{i * i},n{i},{'uv'[i % 2]}\n" for i in range(30))
     path = save(tmp_path, text)
-    with pytest.raises(DataError, match=r"no column is left to be a feature: id \(every row has a"):
+    with pytest.raises(DataError, match=r"no column is left to be a feature: id \(a different num"):
         read_table(path, ["y"])
     kinds = {"id": "number", "name": "category"}
     assert read_table(path, ["y"], options=ReadOptions(kinds=kinds)).X.shape == (30, 31)

@@ -74,7 +74,7 @@ def test_values_that_the_training_file_has_not(tmp_path, train):
     table = read_inputs(path, train.columns)
     assert table.X[0].tolist() == [0, 0, 0, 0, 1, 0, 0]
     np.testing.assert_array_equal(table.X[1:], train.X[1:])
-    unseen = "values that the training file has not are all zeros: colour (1 row: pink)"
+    unseen = "values not seen in training are encoded as all zeros: colour (1 row: pink)"
     assert table.notes == (*train.notes, unseen)
 
 
@@ -118,8 +118,8 @@ def test_csv_files_hold_the_words(tmp_path, train):
     assert table.notes == (
         "left out: 1 line without any value (line 6)",
         *train.notes,
-        "values that the training file has not are all zeros: colour (1 row: pink)",
-        "values that the training file has not are all zeros: zone (1 row: 7)",
+        "values not seen in training are encoded as all zeros: colour (1 row: pink)",
+        "values not seen in training are encoded as all zeros: zone (1 row: 7)",
     )
     path.write_text(f"zone,ok,colour\n{rows}3,maybe,red\n")
     with pytest.raises(DataError, match=r"line 5: column 'ok': 'maybe' is neither no nor yes$"):

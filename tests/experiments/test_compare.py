@@ -160,7 +160,7 @@ def test_zeros_are_said():
 def test_losses_that_cannot_be_told_apart_are_all_named():
     three = [summary(name, errors(0.1)) for name in ("a", "b", "entmax15")]
     advice = recommend([*three, summary("fitzpatrick_logistic", errors(0.2))])
-    assert advice.answer.startswith("logistic, or sparsemax or entmax15: no difference could be ")
+    assert advice.answer.startswith("logistic, sparsemax or entmax15: no difference could be ")
     assert advice.points[0].startswith("better than fitzpatrick_logistic: ")
 
 
@@ -172,13 +172,25 @@ def test_the_best_is_compared_with_the_baseline(level, said):
     assert "the baseline, which predicts the mean of the training targets" in advice.points[0]
 
 
-def test_where_the_paths_stopped_is_said():
-    first = replace(summary("a", errors(0.1), curve=(0.4, 0.2, 0.3, np.nan)), ends=(1.0, 1.0))
-    second = replace(summary("b", errors(0.1)), ends=(0.1, 1.0))
-    advice = recommend([first, second])
+@pytest.mark.parametrize(
+    ("seeds", "ends", "said"),
+    [
+        (3, [(1.0, 1.0), (0.1,)], "3 of 6 paths stopped early, at α = 1 to 0.1"),
+        (2, [(1.0, 1.0), (0.1, 1.0)], "all 4 paths stopped early, at α = 1 to 0.1"),
+        (5, [(), (1.0,)], "1 of 10 paths stopped early, at α = 1"),
+        (1, [(1.0,)], "the path stopped early, at α = 1"),
+    ],
+)
+def test_where_the_paths_stopped_is_said(seeds, ends, said):
+    curve = (0.4, 0.2, 0.3, np.nan)
+    summaries = [
+        replace(summary(name, errors(0.1, seeds), curve), ends=end)
+        for name, end in zip("ab", ends, strict=False)
+    ]
+    advice = recommend(summaries)
     assert advice.alpha == 10.0
     assert advice.points[-1] == (
-        "the paths stopped at α = 1 to 0.1, where the dev error had clearly risen; "
+        f"{said}, where the dev error had clearly risen; "
         "--whole-grid goes on to the weakest penalty"
     )
 

@@ -84,7 +84,7 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
     assert "48 samples, 16 features, 3 targets (labels)" in out
     said = " ".join(out.split())
     for note in (
-        "left out: id (every row has a number of its own, as ids have)",
+        "left out: id (a different number in every row, so probably an identifier)",
         "decimal commas: width, price",
         "no is 0 and yes is 1: sold",
         "missing values are a category of their own: colour (8 rows), zone (8 rows)",
@@ -144,8 +144,8 @@ def test_predict_says_what_it_did_and_keeps_its_output_clean(run, folder):
     for note in (
         "missing numbers are replaced by the median of the training file and marked in a 0/1 "
         "feature: width (2 rows), price (1 row), sold (1 row)",
-        "values that the training file has not are all zeros: colour (1 row: pink)",
-        "values that the training file has not are all zeros: genres (2 rows: metal)",
+        "values not seen in training are encoded as all zeros: colour (1 row: pink)",
+        "values not seen in training are encoded as all zeros: genres (2 rows: metal)",
     ):
         assert f"note: {note}\n" in err
 

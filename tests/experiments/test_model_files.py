@@ -421,7 +421,7 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch):
             patch.setattr(model_files, limit, value)
             check_refused(tmp_path, archive(wide), r"coefficients \(2, 50\) are more than")
     check_refused(tmp_path, archive(wide), "read")  # within the bounds
-    check_refused(tmp_path, archive(parts(target_names=["a"])), "for 1 targets")
+    check_refused(tmp_path, archive(parts(target_names=["a"])), "for 1 target")
 
 
 def test_the_text_is_bounded(tmp_path, monkeypatch):

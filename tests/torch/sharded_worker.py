@@ -146,6 +146,12 @@ class Flat(SeparableRegularizer):
         return NEGENTROPY.slope(p, y, tightness)
 
 
+class Nameless(Flat):
+    """The same, with a text that holds its address, which differs between processes."""
+
+    __repr__ = object.__repr__
+
+
 class Labeled(fp.sets.L2Ball):
     has_labels = True
 
@@ -314,6 +320,8 @@ class Cases:
             return module(scores, target)
 
         self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
+        module = ft.FitzpatrickLoss(Nameless(), tightness=0.5, reduction="none")
+        self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
         ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
         message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
         assert "need all classes in one process" in message
@@ -368,8 +376,9 @@ class Cases:
     def derivatives(self):
         """Learned weights have a gradient; second derivatives raise; a graph is used twice."""
         scores = scores_in(torch.float64)[:5]
-        whole_weight = weights_in(torch.float64).requires_grad_()
-        weight = weights_in(torch.float64).requires_grad_()
+        weight = weights_in(torch.float64)
+        weight[LABELS[0]] = 0.0  # the weight of a row, whose derivative is its loss all the same
+        whole_weight, weight = (weight.clone().requires_grad_() for _ in range(2))
         part = scores[:, self.own].clone().requires_grad_()
         F.fitzpatrick_logistic_loss(scores, LABELS[:5], whole_weight).backward()
         group = {"process_group": self.group}
@@ -392,6 +401,9 @@ class Cases:
         y = proportions_in(torch.float64)[:5, self.own]
         loss = F.sparsemax_loss
         assert "weight.detach()" in raised(NotImplementedError, loss, part, y, weight, **group)
+        smoothed = {"label_smoothing": 0.2, **group}
+        message = raised(NotImplementedError, loss, part, LABELS[:5], weight, **smoothed)
+        assert "a weight that changes the target" in message
 
     @case
     def modules(self):
@@ -439,6 +451,15 @@ class Cases:
         assert f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes" in message
         message = raised(ValueError, loss, scores, LABELS, torch.ones(3).double(), **group)
         assert f"({N_CLASSES},), got (3,)" in message
+        weight = weights_in(torch.float64)
+        for of_first in (weight[:3], 2 * weight, None):
+            weight_of = of_first if is_first else weight
+            message = raised(ValueError, loss, scores, LABELS, weight_of, **group)
+            assert "the class weights" in message
+        weight = torch.ones(N_CLASSES, dtype=torch.int64) if is_first else weight
+        message = raised((TypeError, ValueError), loss, scores, LABELS, weight, **group)
+        assert ("floating-point" if is_first else "the arguments of rank 0") in message
+        loss(scores, LABELS.to(torch.uint16), **group)
         labels = LABELS[:3] if is_first else LABELS
         message = raised(ValueError, loss, scores, labels, **group)
         expected = "must have shape (10,)" if is_first else "the arguments of rank 0"
@@ -585,6 +606,20 @@ class Cases:
         x = torch.ones(2 if self.rank else 3, 6)
         message = raised(ValueError, module, x, LABELS[: len(x)])
         assert "differ in the number of rows (3 and 2)" in message
+        graphs = []
+
+        def inspect(graph, _):
+            graphs.append(graph)
+            return graph.forward
+
+        torch.compile(module, backend=inspect)(torch.ones(2, 6), LABELS[:2]).backward()
+        assert graphs == []  # a head with a group runs as it is
+        mesh = init_device_mesh("cpu", (self.world_size,))
+        module.linear.weight = torch.nn.Parameter(
+            DTensor.from_local(module.linear.weight.detach(), mesh, [Shard(0)], run_check=False)
+        )
+        message = raised(TypeError, module, torch.ones(2, 6), LABELS[:2])
+        assert "linear_weight is a DTensor, which heads do not take" in message
 
 
 CASES = [name for name, value in vars(Cases).items() if getattr(value, "is_case", False)]

@@ -69,20 +69,14 @@ class FitzpatrickClassifier(
 ):
     r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
 
-    The model, its parameters and attributes are those of
+    The model, its other parameters and its attributes are those of
     :class:`fitzpatrick.linear_model.FitzpatrickClassifier`, and so are the coefficients.
 
     Args:
-        loss, alpha, tightness, fit_intercept, standardize, class_weight, solver, tol, max_iter,
-            warm_start, verbose, callback: as on one machine.
         n_threads: threads of each task; None is one, since workers run several tasks at a time.
         persist: whether chunks, targets, scores and Hessians stay on the workers while the fit
             runs, about d + 2k numbers a row. With False each round reads the chunks again: for
             data beyond the memory of the cluster.
-
-    Attributes:
-        classes_, coef_, intercept_, loss_, tightness_, objective_, gradient_norm_, n_iter_,
-            status_, n_features_in_, feature_names_in_: as on one machine, in memory.
 
     Example:
         >>> import dask.array as da
@@ -100,17 +94,16 @@ class FitzpatrickClassifier(
 class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.FitzpatrickClassifierCV):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness, on a dev set.
 
+    Other parameters, and the attributes, are those of
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set for one fold.
+
     Args:
-        loss, alphas, tightnesses, fit_intercept, standardize, class_weight, solver, tol, max_iter,
-            verbose, callback: as in :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`.
         scoring: ``"accuracy"``, the default, or a name of
             :func:`fitzpatrick.metrics.metric_names`.
-        n_threads, persist: as in :class:`FitzpatrickClassifier`.
-        cv, n_jobs: not used on Dask: :meth:`fit` asks for a dev set, and workers share each fit.
-
-    Attributes:
-        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
-            :class:`fitzpatrick.linear_model.ProportionRegressorCV`, with the dev set for one fold.
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
+        cv: not used on Dask, where ``fit`` asks for a dev set.
+        n_jobs: not used on Dask, where workers share each fit.
 
     Example:
         >>> import dask.array as da

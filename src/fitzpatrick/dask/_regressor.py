@@ -68,17 +68,12 @@ class ProportionRegressor(
 ):
     r"""Linear model x ↦ ŷ(Wx + b) on chunks of rows, for targets that are proportions.
 
-    The model, its parameters and attributes are those of
+    The model, its other parameters and its attributes are those of
     :class:`fitzpatrick.linear_model.ProportionRegressor`, and so are the coefficients.
 
     Args:
-        loss, alpha, tightness, fit_intercept, standardize, solver, tol, max_iter, warm_start,
-            verbose, callback: as on one machine.
-        n_threads, persist: as in :class:`FitzpatrickClassifier`.
-
-    Attributes:
-        coef_, intercept_, loss_, tightness_, objective_, gradient_norm_, n_iter_, status_,
-            n_features_in_, feature_names_in_, target_names_in_: as on one machine, in memory.
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
 
     Example:
         >>> import dask.array as da
@@ -96,17 +91,16 @@ class ProportionRegressor(
 class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.ProportionRegressorCV):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness, on a dev set.
 
+    Other parameters, and the attributes, are those of
+    :class:`fitzpatrick.linear_model.ProportionRegressorCV`, with the dev set for one fold.
+
     Args:
-        loss, alphas, tightnesses, fit_intercept, standardize, solver, tol, max_iter, verbose,
-            callback: as in :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`; by default minus the squared
             error summed over classes.
-        n_threads, persist: as in :class:`FitzpatrickClassifier`.
-        cv, n_jobs: not used on Dask: :meth:`fit` asks for a dev set, and workers share each fit.
-
-    Attributes:
-        alpha_, alphas_, tightness_, tightnesses_, scores_, best_score_: as in
-            :class:`fitzpatrick.linear_model.ProportionRegressorCV`, with the dev set for one fold.
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
+        cv: not used on Dask, where ``fit`` asks for a dev set.
+        n_jobs: not used on Dask, where workers share each fit.
 
     Example:
         >>> import dask.array as da

@@ -163,7 +163,7 @@ def learn_number(
     if options.kind_of(name) != "number" and present.size > 1:
         steps = np.diff(present)
         if _ID_NAME.fullmatch(name) and _are_different_wholes(present):
-            return Ignored(name, "every row has a number of its own, as ids have")
+            return Ignored(name, "a different number in every row, so probably an identifier")
         is_row_number = present.size == numbers.size and (steps == 1.0).all()
         if is_first and name in _ROW_NUMBER_NAMES and is_row_number:
             return Ignored(name, "it numbers the rows")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ._errors import one_line
-from ._table import listed
+from ._table import counted, listed
 from .columns import Boolean, Category, Columns, Number, Tags, Tally
 
 
@@ -33,7 +33,7 @@ def column_notes(columns: Columns, tally: Tally, *, of_training: bool) -> tuple[
     if answers:
         notes.append(f"no is 0 and yes is 1: {listed(answers)}")
     categories = [
-        f"{column.name} ({_count(len(column.values), 'value')})"
+        f"{column.name} ({counted(len(column.values), 'value')})"
         for column in columns.items
         if isinstance(column, Category)
     ]
@@ -41,7 +41,7 @@ def column_notes(columns: Columns, tally: Tally, *, of_training: bool) -> tuple[
         notes.append(f"categories, a 0/1 feature for each value: {listed(categories)}")
     for column in columns.items:
         if isinstance(column, Tags):
-            each = f"a 0/1 feature for each of {_count(len(column.values), 'tag')}"
+            each = f"a 0/1 feature for each of {counted(len(column.values), 'tag')}"
             notes.append(f"tags, split at {column.separator!r}, {each}: {column.name}")
     notes += _missing(columns, tally, of_training=of_training) + _unseen(tally)
     return tuple(map(one_line, notes))
@@ -71,16 +71,12 @@ def _missing(columns: Columns, tally: Tally, *, of_training: bool) -> list[str]:
 
 def _unseen(tally: Tally) -> list[str]:
     return [
-        f"values that the training file has not are all zeros: {name} "
-        f"({_count(count, 'row')}: {listed(word[:40] for word in words[:5])}"
+        f"values not seen in training are encoded as all zeros: {name} "
+        f"({counted(count, 'row')}: {listed(word[:40] for word in words[:5])}"
         f"{', …' * (len(words) > 5)})"
         for name, (count, words) in tally.unseen.items()
     ]
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return listed(f"{name} ({_count(count, 'row')})" for name, count in counts.items())
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
+    return listed(f"{name} ({counted(count, 'row')})" for name, count in counts.items())

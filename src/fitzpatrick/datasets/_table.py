@@ -51,13 +51,19 @@ class Table:
 
     def __repr__(self) -> str:
         n, width = self.X.shape
-        targets = f"{len(self.target_names)} targets ({self.kind})"
-        return f"Table({n} samples, {width} features, {targets})"
+        targets = f"{counted(len(self.target_names), 'target')} ({self.kind})"
+        return f"Table({counted(n, 'sample')}, {counted(width, 'feature')}, {targets})"
 
     @property
     def has_several_labels(self) -> bool:
         """Whether a sample may have more than one label, and one has."""
         return self.kind == "indicators" and bool((self.Y.sum(axis=1) > 1).any())
+
+    @property
+    def without_label(self) -> str:
+        """How many samples have no label, in words; empty if all have one."""
+        rows = np.asarray(self.Y.sum(axis=1) > 0)
+        return "" if rows.all() else f"{(~rows).sum()} of {rows.size} samples have no label"
 
     def labelled(self, path: Path) -> "Table":
         """The samples with a label, for a choice among the classes; notes say how many have none.
@@ -74,7 +80,7 @@ class Table:
             )
         if rows.all():
             return self
-        note = f"{(~rows).sum()} of {rows.size} samples have no label and are left out"
+        note = f"{self.without_label} and are left out"
         return replace(self.rows(np.flatnonzero(rows)), notes=(*self.notes, note))
 
     def rows(self, chosen: np.ndarray) -> "Table":
@@ -116,6 +122,16 @@ def listed(names: Iterable[str]) -> str:
     """
     shown = list(names)
     return ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
+
+
+def counted(count: int, what: str) -> str:
+    """How many there are of a thing, in its singular or plural.
+
+    Example:
+        >>> counted(1, "row"), counted(2, "row")
+        ('1 row', '2 rows')
+    """
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def numbered(stem: str, count: int, first: int) -> tuple[str, ...]:

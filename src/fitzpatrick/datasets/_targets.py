@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
-from ._errors import DataError
-from ._numbers import plain_number
+from ._errors import DataError, one_line
+from ._numbers import own_numbers, plain_number
 from ._table import MAX_CLASSES, check_target_cells, indicator, listed
 from .columns import Texts, split_tags
 
@@ -26,12 +26,15 @@ class Targets:
         names: of the columns.
         cells: numbers, (n, k), NaN where missing; or the words of a single column.
         separator: between the tags of that column; None: each cell is a class.
+        are_classes: whether it is known that each cell is a class, even where it is a number: the
+            file declares so, or the training file has been read so.
         notes: on how the cells were read.
     """
 
     names: tuple[str, ...]
     cells: np.ndarray | Texts
     separator: str | None = None
+    are_classes: bool = False
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, rows: np.ndarray) -> "Targets":
@@ -54,7 +57,8 @@ class Targets:
             if self.separator is None:
                 texts = [self.cells.values[code] for code in self.cells.codes.tolist()]
                 Y, classes = read_classes(texts, lines, column, path)
-                return Y, "labels", tuple(classes), self.notes
+                notes = () if self.are_classes else _note_on_counts(classes, column)
+                return Y, "labels", tuple(classes), (*self.notes, *notes)
             Y, tags = read_tags(self.cells, self.separator, column, path)
             note = f"labels, split at {self.separator!r}: {column} ({len(tags)} labels)"
             return Y, "indicators", tuple(tags), (*self.notes, note)
@@ -166,6 +170,18 @@ def read_classes(
     code = {name: i for i, name in enumerate(names)}
     labels = [code[value] for value in values]
     return indicator(labels, range(len(values) + 1), len(names), path), names
+
+
+def _note_on_counts(classes: Sequence[str], column: str) -> tuple[str, ...]:
+    """That classes may be meant as counts; nothing for two classes, such as 0 and 1."""
+    numbers = (own_numbers(classes) or {}).values()
+    if len(numbers) <= 2 or not all(n >= 0 and n.is_integer() for n in numbers):
+        return ()
+    note = (
+        f"{column}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
+        f"{len(numbers)} class names; for counts, fit --loss poisson"
+    )
+    return (one_line(note),)
 
 
 def read_tags(

@@ -94,7 +94,7 @@ def read_arff(
 
     layout, values = _read(path, notes, layout_of)
     check_target_cells(values.n_read, len(layout.labels), path)
-    labels = _labels(values, layout, place, plain=plain)
+    labels = _labels(values, layout, place, plain=plain, of_training=columns is None)
     return _table(values, layout, labels, columns, notes, place, plain=plain)
 
 
@@ -347,7 +347,9 @@ class _Values:
         return float(np.median(np.concatenate([present, np.zeros(n - present.size)])))
 
 
-def _labels(values: _Values, layout: _Layout, place: Place, *, plain: bool) -> Targets:
+def _labels(
+    values: _Values, layout: _Layout, place: Place, *, plain: bool, of_training: bool
+) -> Targets:
     """Cells of the label attributes; rows without are left out where that is asked for."""
     path, options = place.path, place.options
     if layout.labels and options.missing == "drop":
@@ -377,7 +379,8 @@ def _labels(values: _Values, layout: _Layout, place: Place, *, plain: bool) -> T
             texts = as_texts(texts)
         kind = options.kind_of(names[0])
         separator = _infer.tag_separator(list(texts.values), kind)
-        return Targets(names, texts, separator)
+        are_classes = attributes[0].type == NOMINAL or not of_training
+        return Targets(names, texts, separator, are_classes)
     numbers = [
         _label(one, attribute, path) for one, attribute in zip(cells, attributes, strict=True)
     ]

@@ -76,7 +76,9 @@ def read_csv(
     else:
         cells = reader.follow(columns)
         of_training = False
-    target_cells = reader.targets(targets, one_class=one_class) if targets else None
+    target_cells = None
+    if targets:
+        target_cells = reader.targets(targets, one_class=one_class, of_training=of_training)
     notes = list(file.notes)
     if options.missing == "drop":
         lacking = [
@@ -234,7 +236,7 @@ class _Reader:
             for one in columns.used
         }
 
-    def targets(self, names: Sequence[str], *, one_class: bool) -> Targets:
+    def targets(self, names: Sequence[str], *, one_class: bool, of_training: bool) -> Targets:
         """The cells of the target columns."""
         options = self.place.options
         if one_class:
@@ -243,7 +245,7 @@ class _Reader:
             separator = _infer.target_separator(name, sketch, self.place)
             if separator is None:
                 _infer.check_missing(name, sketch, self.place, is_target=True)
-            return Targets((name,), sketch.texts, separator)
+            return Targets((name,), sketch.texts, separator, are_classes=not of_training)
         cells = [self._target(name) for name in names]
         missing = [name for name in names if self.sketches[name].n_missing]
         if missing and options.missing != "drop":

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..datasets import DataError, Table, split_table
 from ..datasets._files import sha256, write_atomically
+from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model import constant_columns
 from ..losses import ends, regularizers_by_name
@@ -88,7 +89,8 @@ def experiment_of(
 
 def _check_size(samples: int, file: Path) -> None:
     if samples < MIN_SAMPLES:
-        raise DataError(f"{samples} samples to learn from, expected {MIN_SAMPLES} or more", file)
+        problem = f"{counted(samples, 'sample')} to learn from, expected {MIN_SAMPLES} or more"
+        raise DataError(problem, file)
 
 
 def _stem(file: Path) -> str:
@@ -127,12 +129,12 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     found = {other.loss: difference(best, other) for other in others}
     worse = [loss for loss, one in found.items() if _is_worse(one, best)]
     tied = tuple(loss for loss in found if loss not in worse)
-    samples = f"{n_test} test sample{'s' * (n_test > 1)}"
+    samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
         error += f" (mean over {splits} dev splits, each with the α that it chose)"
     if tied:
-        answer = f"{best.loss}, or {_either(tied)}: no difference could be shown on {samples}. "
+        answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
         answer += f"{best.loss} has the lowest test error, {error}."
     else:
         answer = f"{best.loss}: test error {error}"
@@ -161,10 +163,12 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         points.append(edge_of_grid(alpha, is_weakest=at > 0))
     stopped = [end for summary in evaluation.summaries for end in summary.ends]
     if stopped:
+        paths = sum(summary.errors.size for summary in evaluation.summaries)
         span = f"{min(stopped):g}" if min(stopped) == max(stopped) else ""
         span = span or f"{max(stopped):g} to {min(stopped):g}"
         points.append(
-            f"the paths stopped at α = {span}, where the dev error had clearly risen; "
+            f"{_share(len(stopped), paths)} stopped early, at α = {span}, where the dev error had "
+            "clearly risen; "
             "--whole-grid goes on to the weakest penalty"
         )
     if best.zeros > MIN_ZEROS:
@@ -190,9 +194,16 @@ def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
 
 
 def _either(losses: Sequence[paper.LossChoice]) -> str:
-    """a, b or c."""
+    """Two losses or more: "a, or b", "a, b or c"."""
     *first, last = map(str, losses)
-    return f"{', '.join(first)} or {last}" if first else last
+    return f"{', '.join(first)}{',' * (len(first) == 1)} or {last}"
+
+
+def _share(stopped: int, paths: int) -> str:
+    """How many of the paths."""
+    if stopped < paths:
+        return f"{stopped} of {paths} paths"
+    return f"all {paths} paths" if paths > 1 else "the path"
 
 
 def compare(

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..datasets import Columns, DataError, frame_features, read_inputs
 from ..datasets._files import write_atomically
-from ..datasets._table import MAX_FEATURES, Matrix
+from ..datasets._table import MAX_FEATURES, Matrix, counted
 from ..linear_model import FittedModel, ProportionRegressor, Status
 from .model_archive import OldFormatError, open_archive, pack
 from .model_description import Description, from_text, to_text
@@ -192,10 +192,11 @@ def _check_shapes(
 ) -> None:
     """Both shapes must be those that names and recipe ask for, within the bounds of a fit."""
     n_targets, width = len(description.target_names), description.columns.n_features
+    targets, features = counted(n_targets, "target"), counted(width, "feature")
     if len(coef) != 2 or coef[0] != n_targets or coef[1] != width:
-        raise ValueError(f"coefficients {coef} for {n_targets} targets and {width} features")
+        raise ValueError(f"coefficients {coef} for {targets} and {features}")
     if intercept != (n_targets,):
-        raise ValueError(f"intercepts {intercept} for {n_targets} targets")
+        raise ValueError(f"intercepts {intercept} for {targets}")
     if coef[1] > MAX_FEATURES or coef[0] * coef[1] > MAX_COEFFICIENTS:
         raise ValueError(f"coefficients {coef} are more than {MAX_COEFFICIENTS}")
 

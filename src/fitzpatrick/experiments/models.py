@@ -107,6 +107,8 @@ def fit(
         Y = np.asarray(table.Y, dtype=np.float64)
         _check_targets(Y, table, loss, file)
     notes = list(table.notes)
+    if table.kind == "indicators" and table.without_label:
+        notes.append(f"{table.without_label} and are kept: each of their targets is 0")
     width = table.X.shape[1]
     if width * Y.shape[1] > MAX_COEFFICIENTS:
         raise DataError(

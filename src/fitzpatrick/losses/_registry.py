@@ -102,6 +102,6 @@ def get_loss(name: str | Loss, tightness: float | None = None) -> Loss:
 def _find(name: str) -> Loss:
     if name in _LOSSES:
         return _LOSSES[name]
-    near = difflib.get_close_matches(name, loss_names(), n=3)
+    near = difflib.get_close_matches(name, loss_names(), n=2, cutoff=0.85)
     hint = f"did you mean {' or '.join(map(repr, near))}? The" if near else "the"
     raise ValueError(f"unknown loss {name!r}; {hint} names are {', '.join(loss_names())}")

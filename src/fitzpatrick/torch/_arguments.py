@@ -19,6 +19,7 @@ __all__ = [
     "check_accumulate_dtype",
     "check_alphas",
     "check_class_weight",
+    "check_features",
     "check_labels",
     "check_layer",
     "check_no_transform",
@@ -29,6 +30,7 @@ __all__ = [
     "check_scores",
     "check_target",
     "check_weight",
+    "check_weight_vector",
     "class_dim",
     "columns_along",
     "expand_mask",
@@ -62,25 +64,37 @@ def _check_dense(x: Tensor, name: str, content: str) -> None:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
 
+def check_features(input: Tensor) -> None:  # noqa: A002
+    """Raise unless ``input`` is a tensor, which has a device to look at."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"input must be a tensor of features, got {type(input).__name__}")
+
+
 def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:  # noqa: A002
     """Raise unless a linear layer of this weight (k, h) and bias (k,) takes ``input`` (…, h)."""
-    _check_dense(input, "input", "features")
     if input.ndim == 0:
         raise ValueError("input must have at least one axis, the features, got a scalar")
     parts = [("linear_weight", weight)]
     parts += [] if bias is None else [("linear_bias", bias)]
-    for name, part in parts:
-        _check_dense(part, name, "parameters")
+    for name, part in [("input", input), *parts]:
+        _check_dense(part, name, "features" if part is input else "parameters")
+        if is_dtensor(part):
+            raise TypeError(
+                f"{name} is a DTensor, which heads do not take; pass its to_local(), and "
+                "process_group=mesh.get_group() where its classes are sharded"
+            )
         if part.device != input.device:
             raise ValueError(
                 f"input is on {input.device} and {name} on {part.device}; "
                 f"move it with {name}.to(input.device), or the module with .to(device)"
             )
-    if weight.ndim != 2 or weight.shape[1] != input.shape[-1] or weight.shape[0] == 0:
+    if weight.ndim != 2 or weight.shape[1] != input.shape[-1]:
         raise ValueError(
             f"linear_weight must have shape (classes, {input.shape[-1]}) to go with input of shape "
             f"{tuple(input.shape)}, got {tuple(weight.shape)}"
         )
+    if weight.shape[0] == 0:
+        raise ValueError("linear_weight must have at least one class, on every rank, got none")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(
             f"linear_bias must have one entry per class, ({weight.shape[0]},), "
@@ -127,6 +141,13 @@ def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A00
             f"input is on {input.device} and {name} on {weight.device}; "
             f"move it with {name}.to(input.device), or the module with .to(device)"
         )
+
+
+def check_weight_vector(weight: Tensor, input: Tensor) -> None:  # noqa: A002
+    """Raise unless ``weight`` is a vector beside ``input``, of however many classes."""
+    check_weight(weight, input, "weight")
+    if weight.ndim != 1:
+        raise ValueError(f"weight must have one entry per class, got shape {tuple(weight.shape)}")
 
 
 def check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002

@@ -33,7 +33,14 @@ from ._compiled import compute_few_labels
 from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
 
-__all__ = ["LossCall", "few_labels", "link_rows", "loss_rows", "training_entries"]
+__all__ = [
+    "LossCall",
+    "few_labels",
+    "link_rows",
+    "loss_rows",
+    "no_target_derivative",
+    "training_entries",
+]
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -71,7 +78,8 @@ def _saved_inputs(ctx: Any) -> list[Any]:
     return inputs
 
 
-def _no_target_derivative() -> NoReturn:
+def no_target_derivative() -> NoReturn:
+    """Raise for a target that wants a gradient."""
     raise NotImplementedError(
         "the losses are differentiated in input and in weights that only multiply rows, not in "
         "target, nor in a weight that changes the target (with label_smoothing, pos_weight); "
@@ -94,7 +102,7 @@ def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows
         if ctx.needs_input_grad[0]:
             out[0] = by_theta(theta, target, scale, upstream, *others)
         if ctx.needs_input_grad[1]:
-            _no_target_derivative()
+            no_target_derivative()
         if ctx.needs_input_grad[2]:
             ones = torch.ones_like(scale)
             out[2] = by_scale(theta, target, ones, upstream, *others).to(scale.dtype)
@@ -106,7 +114,7 @@ def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: R
     check_one_forward_level()
     theta_dot, target_dot, scale_dot = tangents[:3]
     if target_dot is not None:
-        _no_target_derivative()
+        no_target_derivative()
     theta, target, scale, *others = _saved_inputs(ctx)
     terms: list[Tensor] = []
     if theta_dot is not None:
@@ -530,7 +538,7 @@ def loss_rows(
         loss: Tensor = value.sum() if is_summed else value
         return loss
     if is_target_given:
-        _no_target_derivative()
+        no_target_derivative()
     if weights.requires_grad and weights is not theta:
         return _any_loss_rows(theta, target, scale, call, is_summed)
     has_kernel = theta.dtype in (torch.float32, torch.bfloat16) and is_summed

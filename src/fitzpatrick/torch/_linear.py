@@ -12,12 +12,14 @@ from ._arguments import (
     as_class_index,
     check_accumulate_dtype,
     check_class_weight,
+    check_features,
     check_labels,
     check_layer,
     check_nothing_ignored,
     check_options,
     check_rows,
     check_target,
+    check_weight_vector,
     is_autocast,
     looks_at_values,
 )
@@ -50,6 +52,15 @@ def linear_class_loss(
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     """A loss on the simplex of the scores that a linear layer would compute."""
+    check_features(input)
+    if process_group is not None and torch.compiler.is_compiling():
+        loss: Tensor = _uncompiled_loss(
+            omega, tightness, input, linear_weight, target, linear_bias=linear_bias, weight=weight,
+            ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
+            chunk_size=chunk_size, accumulate_dtype=accumulate_dtype, engine=engine,
+            validate=validate, process_group=process_group,
+        )  # fmt: skip
+        return loss
     look = looks_at_values(validate, input)
     shapes = input, linear_weight, linear_bias, target, accumulate_dtype
     options = reduction, label_smoothing, validate
@@ -63,13 +74,15 @@ def linear_class_loss(
         with telling_others(process_group, input.device, look=True):
             check_no_kernels(engine)
             ignore_index = _check(*shapes, *options, ignore_index)
-            as_tightness(tightness)
-            as_chunk_size(chunk_size)
+            c, rows_of_chunk = as_tightness(tightness), as_chunk_size(chunk_size)
+            if weight is not None:
+                check_weight_vector(weight, input)
         engine = "reference"
         scores = math.prod(input.shape[:-1]), linear_weight.shape[0]
-        agreed = regularizer_of(omega), tightness, ignore_index, *options[:2], chunk_size
+        agreed = regularizer_of(omega), c, ignore_index, reduction, float(label_smoothing)
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        own = describe(scores, input.dtype, target, *agreed, needs_grad, look=look)
+        details = weight, rows_of_chunk, needs_grad, _product_dtype(input)
+        own = describe(scores, input.dtype, target, *agreed, *details, look=look)
         # the ranks have to agree on chunks, so that sizes are looked at on a GPU, too
         shard = meet(process_group, own, input.device, look=True)
     k, shape = linear_weight.shape[0], input.shape[:-1]
@@ -93,11 +106,9 @@ def linear_class_loss(
         if look:
             check_labels(target.long(), n_classes, ignore_index)
     has_labels = rows.ndim == 1 and label_smoothing == 0
-    dtype = output_dtype = input.dtype
-    if is_autocast(input):  # which leaves float64 alone
-        if dtype != torch.float64:
-            dtype = torch.get_autocast_dtype(input.device.type)
-        output_dtype = torch.float32 if dtype.itemsize == 2 else dtype
+    dtype = output_dtype = _product_dtype(input)
+    if is_autocast(input) and dtype.itemsize == 2:
+        output_dtype = torch.float32
     call = HeadCall(
         omega=omega,
         tightness=as_tightness(tightness),
@@ -113,6 +124,17 @@ def linear_class_loss(
     layer = Layer(input.reshape(n, input.shape[-1]), linear_weight, linear_bias)
     loss = head_loss(layer, rows, weight, call, shard)
     return loss.reshape(shape) if reduction == "none" else loss
+
+
+# Compilers would trace the reductions one by one.
+_uncompiled_loss = torch.compiler.disable(linear_class_loss)  # type: ignore[no-untyped-call]
+
+
+def _product_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
+    """That of the matrix products; autocast leaves float64 alone."""
+    if is_autocast(input) and input.dtype != torch.float64:
+        return torch.get_autocast_dtype(input.device.type)
+    return input.dtype
 
 
 def _check(

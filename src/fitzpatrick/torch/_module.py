@@ -200,6 +200,12 @@ class NamedLinearLoss(NamedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """The loss of the scores that the layer has for features ``input``, and ``target``."""
         layer = self.linear
+        if type(layer).forward is not nn.Linear.forward:
+            raise TypeError(
+                f"a head reads the weight and bias of its layer and does not call it, so that "
+                f"linear must be a torch.nn.Linear, got {type(layer).__name__}; apply it yourself "
+                "and use the plain loss"
+            )
         return linear_class_loss(
             self._omega,
             self._tightness,

@@ -30,7 +30,7 @@ from ..losses import Loss
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import LossCall
+from ._autograd import LossCall, no_target_derivative
 from ._engine import check_engine
 from ._handles import loss_of
 
@@ -230,7 +230,7 @@ class Description:
 _AGREED = {
     1: "the number of rows",
     2: "the dtype of the scores",
-    3: "the loss, its options or the kind of the target",
+    3: "the loss, its options, the class weights or the kind of the target",
     4: "the class indices",
 }
 
@@ -238,7 +238,20 @@ _AGREED = {
 def _checksum(labels: Tensor) -> int:
     """A number that other labels, or another order of them, are unlikely to have."""
     places = torch.arange(1, labels.numel() + 1, device=labels.device)
-    return int((labels.reshape(-1) * (places * 2654435761 % 4294967291)).sum())
+    return int((labels.reshape(-1).long() * (places * 2654435761 % 4294967291)).sum())
+
+
+def _summary(option: object, look: bool) -> str:
+    """Text that is the same on all ranks for the same option; of values, where they are looked at.
+
+    An object without a text of its own shows its address, which no other process has.
+    """
+    if isinstance(option, Tensor):
+        values = zlib.crc32(option.detach().double().cpu().numpy().tobytes()) if look else 0
+        return f"{option.dtype} {tuple(option.shape)} {option.requires_grad} {values}"
+    kind = type(option)
+    text = "" if kind.__repr__ is object.__repr__ else repr(option)
+    return f"{kind.__module__}.{kind.__qualname__} {text}"
 
 
 def describe(
@@ -250,7 +263,7 @@ def describe(
         n_rows=shape[0],
         n_classes=shape[1],
         dtype=dtype,
-        options=f"{options!r} {is_labels}",
+        options="; ".join(_summary(option, look) for option in (*options, is_labels, look)),
         checksum=_checksum(target) if is_labels and look else 0,
     )
 
@@ -406,11 +419,16 @@ def loss_of_shard(
 
     And in a scale that is a tensor, as the core's losses are.
     """
+    parts = target if isinstance(target, Smoothed) else (target,)
+    if torch.is_grad_enabled() and any(part.requires_grad for part in parts):
+        no_target_derivative()
     weight = scale if isinstance(scale, Tensor) and scale.requires_grad else None
     if weight is not None and torch.is_grad_enabled():
         arguments = theta, target, 1, call, shard, False
         rows: Tensor = _ShardedRows.apply(*arguments)  # type: ignore[no-untyped-call]
-        weighted = torch.where(weight == 0, 0.0, rows) * weight
+        # ignored rows and masked labels, which a weight of zero is to leave out
+        is_left_out = (weight == 0) & ~torch.isfinite(rows)
+        weighted = torch.where(is_left_out, 0.0, rows) * weight
         return weighted.sum() if is_summed else weighted
     out: Tensor = _ShardedRows.apply(  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
         theta, target, scale, call, shard, is_summed

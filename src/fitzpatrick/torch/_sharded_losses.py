@@ -22,6 +22,7 @@ from ._arguments import (
     check_class_weight,
     check_labels,
     check_scores,
+    check_weight_vector,
     class_dim,
     is_transformed,
     looks_at_values,
@@ -103,9 +104,11 @@ def _plain_loss(
         axis = class_dim(input, given.dim)
         check_class_target(input, target, axis, ignore_index)
         call = LossCall(omega, as_tightness(tightness), "reference", ignore_index)
+        if given.weight is not None:
+            check_weight_vector(given.weight, input)
     theta = rows_along(input, axis)
     options = regularizer_of(omega), *call[1:], given.reduction, float(given.label_smoothing)
-    own = describe(theta.shape, theta.dtype, target, *options, look=look)
+    own = describe(theta.shape, theta.dtype, target, *options, given.weight, look=look)
     shard = meet(group, own, input.device, look=look)
     y, scale, nan_of_no_rows = _prepare(theta, target, axis, call, given, shard, look)
     is_summed = given.reduction != "none"
@@ -170,6 +173,8 @@ def _dtensor_loss(
             f"also sharded along rows, {placements}; use 'sum' and divide by the number of rows"
         )
     row_placements = [_row_placement(p, axis) for p in placements]
+    if not isinstance(target, Tensor):
+        raise TypeError(f"target must be a tensor, got {type(target).__name__}")
     is_proportions = target.is_floating_point()
     target = _local_target(target, input, is_proportions, row_placements)
     weight = given.weight
