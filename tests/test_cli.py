@@ -477,7 +477,7 @@ def test_compare_stops_where_the_whole_grid_does_not(run, tmp_path):
         tables[whole] = re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE)
         with (tmp_path / "out" / "compare-mine.csv").open() as rows:
             fits[whole] = len(list(csv.DictReader(rows)))
-        assert ("the paths stopped at α = " in out) is (not whole)
+        assert (" stopped early, at α = " in out) is (not whole)
         assert ("mine: fitting train and dev with the α chosen: " in err) is (not whole)
     assert len(tables[()]) == 4
     assert tables[()] == tables["--whole-grid",]
