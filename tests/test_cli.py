@@ -748,7 +748,7 @@ def test_columns_to_ignore(run, tmp_path):
     code, out, _ = run("fit", "named.csv", *options)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
-    note = "left out: name (every row has a text of its own, as ids and names have)"
+    note = "left out: name (a different text in every row, so probably a name)"
     assert f"note: {note}" in out
     assert run("predict", "m.npz", "named.csv")[2] == f"note: {note}\n"
     code, _, err = run("fit", "named.csv", *options, "--kinds", "name=number")

@@ -167,7 +167,7 @@ def test_a_survey(tmp_path):
     assert table.notes == (
         "byte 0xf6 in line 1 is not UTF-8: the file is read as Windows-1252; if names come out "
         "wrong, save it as UTF-8",
-        "left out: Respondent (every row has a text of its own, as ids and names have)",
+        "left out: Respondent (a different text in every row, so probably a name)",
         "left out: Kommentar (no row has a value)",
         "decimal commas: Größe, Anteil, Preis",
         "marks between thousands are left out: Preis",

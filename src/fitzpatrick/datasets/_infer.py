@@ -207,7 +207,7 @@ def learn_texts(
     if kind == "tags" or (kind is None and separator):
         return learn_tags(name, values, separator or SEPARATORS[0], sketch, place)
     if kind is None and len(values) == n_present and n_present >= MIN_IDS:
-        return Ignored(name, "every row has a text of its own, as ids and names have")
+        return Ignored(name, "a different text in every row, so probably a name")
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
         raise _free_text(name, *_first(sketch), place, what, may_encode=True)
@@ -308,7 +308,7 @@ def _too_many(name: str, sketch: Sketch, place: Place, kind: str | None) -> Colu
         what = f"texts of more than {MAX_TEXT} characters"
         raise _free_text(name, *sketch.first_long, place, what)
     if kind is None and sketch.is_unique:
-        return Ignored(name, "every row has a text of its own, as ids and names have")
+        return Ignored(name, "a different text in every row, so probably a name")
     raise _free_text(name, *_first(sketch), place, f"more than {MAX_CATEGORIES} values")
 
 

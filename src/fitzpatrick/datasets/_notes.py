@@ -57,7 +57,7 @@ def _missing(columns: Columns, tally: Tally, *, of_training: bool) -> list[str]:
         (
             tally.missing_categories,
             "missing values are a category of their own",
-            "missing values, which the training file has not, are of no category",
+            "missing values, of which the training file had none, belong to no category",
         ),
     ):
         for text, chosen in (
