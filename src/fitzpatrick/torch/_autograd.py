@@ -39,6 +39,7 @@ __all__ = [
     "link_rows",
     "loss_rows",
     "no_target_derivative",
+    "once_differentiated",
     "training_entries",
 ]
 
@@ -210,6 +211,26 @@ class _HessianProduct(_RowFunction):
         theta, target, scale, _v, *others = _saved_inputs(ctx)
         out: Tensor = _apply(_HessianProduct, theta, target, scale, v_dot, *others)
         return out
+
+
+class _OnceDifferentiated(Function):
+    """A gradient itself, which raises when somebody differentiates it."""
+
+    @staticmethod
+    def forward(ctx: Any, message: str, gradient: Tensor, *sources: Tensor) -> Tensor:
+        del sources
+        ctx.message = message
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> NoReturn:
+        raise NotImplementedError(ctx.message)
+
+
+def once_differentiated(gradient: Tensor, message: str, *sources: Tensor) -> Tensor:
+    """A gradient in the sources that says why it has no derivative, when asked for one."""
+    out: Tensor = _apply(_OnceDifferentiated, message, gradient, *sources)
+    return out
 
 
 class _NoFurtherDerivative(_RowFunction):

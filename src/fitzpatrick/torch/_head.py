@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ from torch.library import custom_op
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ._arguments import check_no_transform, is_plain
-from ._autograd import LossCall
+from ._autograd import LossCall, once_differentiated
 from ._engine import engine_module
 from ._operators import as_operator_arguments
 from ._targets import divisor_of, weigh_labels, weigh_proportions
@@ -37,6 +37,10 @@ if TYPE_CHECKING:  # PyTorch may come without torch.distributed
 
 __all__ = ["HeadCall", "head_loss"]
 
+ONE_DERIVATIVE = (
+    "a linear loss has one derivative: its scores are gone when the second one is asked for; "
+    "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+)
 # Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
 # for the memory, since each chunk reads and writes the gradient of the weight.
 MAX_GPU_BYTES = 300 * 2**20
@@ -269,7 +273,7 @@ def _walk(
 
     step = (
         _rows_of_shards_chunk(rows.n, layer.weight, call, shard)
-        if shard
+        if shard is not None
         else rows_of_chunk(rows.n, width, layer.weight, call)
     )
     starts = range(0, rows.n, step or 1)
@@ -379,26 +383,6 @@ def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:
     return loss.to(call.output_dtype)
 
 
-def _no_second_derivative() -> NoReturn:
-    raise NotImplementedError(
-        "a linear loss has one derivative: its scores are gone when the second one is asked for; "
-        "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
-    )
-
-
-class _NoSecondDerivative(Function):
-    """A gradient itself, which raises when somebody differentiates it."""
-
-    @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
-        del ctx, sources
-        return gradient.view_as(gradient)
-
-    @staticmethod
-    def backward(*_: Any) -> NoReturn:
-        _no_second_derivative()
-
-
 def _is_fused(call: HeadCall) -> bool:
     """Whether the gradient comes from the forward pass."""
     return call.reduction != "none" and call.dtype != torch.float16
@@ -448,7 +432,8 @@ class _Head(Function):
         if torch.is_grad_enabled():
             sources = [x for x in (*ctx.saved_tensors[:3], upstream) if x is not None]
             gradients = tuple(
-                None if g is None else _apply(_NoSecondDerivative, g, *sources) for g in gradients
+                None if g is None else once_differentiated(g, ONE_DERIVATIVE, *sources)
+                for g in gradients
             )
         return *gradients, None, None, None, None
 
@@ -511,10 +496,9 @@ def _(
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _upstream, wanted, omega, tightness, engine, ignore_index = inputs[:11]
+    *tensors, _upstream, _wanted, omega, tightness, engine, ignore_index = inputs[:11]
     others = inputs[11:]
     ctx.call = omega, tightness, engine, ignore_index, *others[:-1]
-    ctx.wanted = wanted
     is_fused = _is_fused(HeadCall(*ctx.call))
     kept = output[1:] if is_fused else (*tensors, others[-1])
     ctx.is_fused = is_fused
@@ -524,7 +508,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _pull_back(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
     if any(g is not None for g in further):
-        _no_second_derivative()
+        raise NotImplementedError(ONE_DERIVATIVE)
     nothing = [None] * 15
     if upstream is None:
         return None, None, None, *nothing

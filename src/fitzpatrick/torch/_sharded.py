@@ -30,7 +30,7 @@ from ..losses import Loss
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import LossCall, no_target_derivative
+from ._autograd import LossCall, no_target_derivative, once_differentiated
 from ._engine import check_engine
 from ._handles import loss_of
 
@@ -44,6 +44,11 @@ __all__ = [
     "meet",
     "telling_others",
 ]
+
+ONE_DERIVATIVE = (
+    "with classes in several processes the losses are differentiated once; for second derivatives "
+    "gather the scores in one process"
+)
 
 
 def check_group(group: object) -> None:
@@ -334,7 +339,7 @@ class ShardedLoss(BoundLoss):
         raise NotImplementedError("the maximizer of a sharded loss is its gradient plus the target")
 
     def hessian_operator(self, theta: Array) -> HessianOperator:
-        _no_second_derivative()
+        raise NotImplementedError(ONE_DERIVATIVE)
 
 
 @reference.exact
@@ -355,26 +360,6 @@ def _value_and_gradient(
         lambda y: ShardedLoss(loss_of(call.omega, call.tightness), y, shard),
     )
     return bound.value_and_gradient(dtype)
-
-
-def _no_second_derivative() -> NoReturn:
-    raise NotImplementedError(
-        "with classes in several processes the losses are differentiated once; for second "
-        "derivatives gather the scores in one process"
-    )
-
-
-class _OnceDifferentiated(Function):
-    """The gradient itself, which raises when somebody differentiates it."""
-
-    @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
-        del ctx, sources
-        return gradient.view_as(gradient)
-
-    @staticmethod
-    def backward(*_: Any) -> NoReturn:
-        _no_second_derivative()
 
 
 class _ShardedRows(Function):
@@ -402,7 +387,7 @@ class _ShardedRows(Function):
         factors = upstream[:, None] if upstream.ndim else upstream
         rows = (gradient * factors).to(theta.dtype)
         if torch.is_grad_enabled():
-            rows = _OnceDifferentiated.apply(rows, theta, upstream)  # type: ignore[no-untyped-call]
+            rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
         return rows, None, None, None, None, None
 
 
