@@ -61,6 +61,10 @@ Output = Annotated[
 ]
 Seeds = Annotated[int, _option("N", "Number of random dev splits.", min=1, max=1000)]
 Jobs = Annotated[int, _option("N", "Number of processes.", "one per core", "--jobs", "-j", min=0)]
+DeviceJobs = Annotated[
+    int,
+    _option("N", "Number of processes.", "one per core; 1 with --device", "--jobs", "-j", min=0),
+]
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")
 ]
@@ -239,7 +243,7 @@ def reproduce(
         _option("SEED", "Divide data sets that come as one file at random, with this seed.", min=0),
     ] = None,
     seeds: Seeds = 5,
-    jobs: Jobs = 0,
+    jobs: DeviceJobs = 0,
     precision: Annotated[Precision, typer.Option(help="Floating-point precision.")] = (
         Precision.FLOAT64
     ),
@@ -285,7 +289,7 @@ def reproduce(
             device=_device(device) if device else None,
         ),
         seeds=seeds,
-        n_jobs=_jobs(jobs),
+        n_jobs=_jobs(jobs, device),
         output=output,
         command=_command(),
     )
@@ -630,8 +634,9 @@ def _command() -> str:
     return shlex.join(["fitzpatrick", *sys.argv[1:]])
 
 
-def _jobs(jobs: int) -> int:
-    return jobs or os.cpu_count() or 1
+def _jobs(jobs: int, device: str | None = None) -> int:
+    """How many processes; on a device they would only take turns, so that the default is one."""
+    return jobs or (1 if device else os.cpu_count() or 1)
 
 
 def warn(message: str) -> None:

@@ -34,6 +34,17 @@ def test_the_table_is_that_of_numpy(reproduce, tmp_path):
     assert "PyTorch on cpu" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_a_device_is_started_in_one_process_alone(reproduce, monkeypatch):
+    pytest.importorskip("torch")
+
+    def no_pool(*_):
+        raise AssertionError("another process was started")
+
+    monkeypatch.setattr("fitzpatrick.experiments.runner.ProcessPoolExecutor", no_pool)
+    options = ("--seeds", "2", "--losses", "logistic", "--alphas", "1e3", "--device", "cpu")
+    assert reproduce(*options)[0] == 0
+
+
 def test_a_device_that_is_not_there(reproduce, tmp_path):
     pytest.importorskip("torch")
     code, _, errors = reproduce("--device", "abacus")

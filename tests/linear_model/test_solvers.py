@@ -303,6 +303,19 @@ def test_memory_makes_m_agree_with_the_hessian() -> None:
     assert np.abs(inverse(product(oldest, 0.7)) - oldest).max() > 1e-3
 
 
+def test_memory_leaves_directions_without_curvature_out() -> None:
+    rng = np.random.default_rng(1)
+    direction, flat, residual = rng.standard_normal((3, 4, 2))
+    for pairs in ([], [(direction, 2 * direction)]):
+        alone, beside = Memory(3, 0), Memory(3, 0)
+        for pair in pairs:
+            alone.add(*pair, 0.0)
+            beside.add(*pair, 0.0)
+        beside.add(flat, 0 * flat, 0.0)
+        expected = alone.inverse(lambda r: r / 2, alpha=0.0)(residual)
+        np.testing.assert_array_equal(beside.inverse(lambda r: r / 2, 0.0)(residual), expected)
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_sparsemax", "sigmoid"])
 def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._array import Array, namespace
-from ._vectors import flat, inner, reshape
+from .._array import Array, namespace, to_numpy
+from ._vectors import flat, reshape
 
 Map = Callable[[Array], Array]
 
@@ -90,8 +90,7 @@ class Memory:
 
     def add(self, direction: Array, product: Array, alpha: float) -> None:
         """Keep a direction and its product with the Hessian at alpha, for inverses to come."""
-        if inner(direction, product) > 0:
-            self._pairs.append((direction, product, alpha))
+        self._pairs.append((direction, product, alpha))
 
     def inverse(self, base: Map, alpha: float) -> Map:
         r"""R ↦ M⁻¹ R, in terms of the inverse of M₀.
@@ -105,10 +104,15 @@ class Memory:
         if not self._pairs:
             return base
         s, y = self._rows(alpha)
-        xp = namespace(s)
-        triangle = xp.triu(s @ y.T)
-        diagonal = xp.linalg.diagonal(triangle)
-        inverse = xp.linalg.inv(triangle)
+        products = to_numpy(s @ y.T)  # a few numbers: NumPy is the fastest at them
+        curved = np.flatnonzero(np.diagonal(products) > 0)
+        if curved.size == 0:
+            return base
+        if curved.size < len(products):  # rounding errors, or directions without curvature
+            s, y = (namespace(a).stack([a[i, :] for i in curved.tolist()]) for a in (s, y))
+        triangle = np.triu(products[np.ix_(curved, curved)])
+        diagonal = self._place(np.diagonal(triangle).copy())
+        inverse = self._place(np.linalg.inv(triangle))
 
         def apply(residual: Array) -> Array:
             row = flat(residual)
