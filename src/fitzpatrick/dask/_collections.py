@@ -91,8 +91,11 @@ def _read(name: str, collection: Any, X: Any) -> Input:
             f"whole rows; use {name}.rechunk({{1: -1}})"
         )
     _check_same_chunks(name, collection, X)
-    chunks = collection.to_delayed()
-    return Input(name, list(chunks.ravel() if is_array(collection) else chunks))
+    if is_array(collection):
+        return Input(name, list(collection.to_delayed().ravel()))
+    # Only the columns that are asked for are read. Dask's further steps would read several files of
+    # few columns as one, so that the chunks of y would not be those of X.
+    return Input(name, collection.simplify().to_delayed(optimize_graph=False))
 
 
 def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
