@@ -11,10 +11,12 @@ import math
 import mmap
 import os
 import sys
+from dataclasses import dataclass
 
 import torch
 from interpreter import speed_up_interpreter
 
+from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
 from fitzpatrick.engines.triton.targets import smooth
@@ -40,48 +42,110 @@ def guarded(x, at_end):
     return out.copy_(x)
 
 
-def main():
-    """For the regularizers named on the command line."""
-    speed_up_interpreter()
-    generator = torch.Generator().manual_seed(0)
-    allocate = torch.Tensor.new_empty
-    at_end = False
-    # the kernels' own outputs are guarded, too
-    torch.Tensor.new_empty = lambda *args, **options: (
-        lambda x: guarded(x.zero_(), at_end) if x.numel() else x
-    )(allocate(*args, **options))
-    limits = {
-        "in registers": planning.Limits(),
-        "wide": planning.Limits(0, 0, 0, 0, max_precise=0, min_guess=512, min_peel=0),
-    }
-    stride = 1 if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else 2
-    cases = itertools.product(sys.argv[1:], (37, 64, 544), limits)
-    for turn, (omega, k, path) in enumerate(cases):
+LIMITS = {
+    "in registers": planning.Limits(),
+    "wide": planning.Limits(0, 0, 0, 0, max_precise=0, min_guess=512, min_peel=0),
+}
+TIGHTNESSES = {37: 0.0, 64: 1.0, 544: 0.5}  # of each number of classes
+ENTRIES = ("sigmoid", "poisson", "clipped:-inf:inf", "clipped:0.0:1.0")
+STRIDE = 1 if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else 2
+
+
+@dataclass
+class Guard:
+    """Draws tensors that are guarded at one of their ends."""
+
+    generator: torch.Generator
+    at_end: bool = False
+
+    def __call__(self, x):
+        return guarded(x, self.at_end)
+
+    def normal(self, *shape, dtype=torch.float32):
+        return self(torch.randn(shape, generator=self.generator).to(dtype))
+
+    def uniform(self, *shape, dtype=torch.float32):
+        return self(torch.rand(shape, generator=self.generator).to(dtype))
+
+
+def check_losses(guard, omega):
+    """Losses on the simplex: labels, smoothed labels and proportions, in rows and in columns."""
+    for turn, (k, path) in enumerate(itertools.product(TIGHTNESSES, LIMITS)):
         planning.plan_for.cache_clear()
-        planning.LIMITS = limits[path]
-        tightness = {37: 0.0, 64: 1.0, 544: 0.5}[k]
-        for dtype, at_end in ((torch.float32, False), (torch.bfloat16, True)):
-            print(omega, tightness, k, path, dtype, at_end, flush=True)
-            x = guarded(torch.randn(3, k, generator=generator).to(dtype), at_end)
-            y = guarded(torch.softmax(torch.randn(3, k, generator=generator), -1).to(dtype), at_end)
-            labels = guarded(torch.tensor([0, k - 1, -100]), at_end)
-            weights = guarded(torch.ones(3), at_end)
-            index = guarded(labels.clamp(min=0), at_end)
+        planning.LIMITS = LIMITS[path]
+        tightness = TIGHTNESSES[k]
+        for dtype, guard.at_end in ((torch.float32, False), (torch.bfloat16, True)):
+            print(omega, tightness, k, path, dtype, guard.at_end, flush=True)
+            x = guard.normal(3, k, dtype=dtype)
+            y = guard(torch.softmax(torch.randn(3, k, generator=guard.generator), -1).to(dtype))
+            labels, weights = guard(torch.tensor([0, k - 1, -100])), guard(torch.ones(3))
+            index = guard(labels.clamp(min=0))
             targets = [(labels, weights), (labels, None), (y, weights), (y, 3)]
-            for weight in (None, guarded(torch.rand(k, generator=generator) + 0.1, at_end)):
+            for weight in (None, guard.uniform(k)):
                 target, _ = smooth(index, k, weight, 0.1, torch.float32)
-                targets.append((target._replace(base=guarded(target.base, at_end)), weights))
-            for target, scale in targets[(turn + at_end) % stride :: stride]:
-                value, rows = engine.value_and_gradient(x, target, scale, omega, tightness, -100)
-                assert value.isfinite().all()
-                assert rows.isfinite().all()
-            engine.scale_rows_(rows, weights)
+                targets.append((target._replace(base=guard(target.base)), weights))
+            for target, scale in targets[(turn + guard.at_end) % STRIDE :: STRIDE]:
+                assert_finite(*engine.value_and_gradient(x, target, scale, omega, tightness, -100))
+            engine.scale_rows_(x, weights)
             if path == "in registers" and k < 100:
-                images = guarded(torch.randn(2, k, 19, generator=generator).to(dtype), at_end)
-                pixels = guarded(torch.randint(0, k, (38,), generator=generator), at_end)
-                value = engine.value(images, pixels, None, omega, tightness, -100)
-                assert value.isfinite().all()
-    print("done")
+                images = guard.normal(2, k, 19, dtype=dtype)
+                pixels = guard(torch.randint(0, k, (38,), generator=guard.generator))
+                assert_finite(engine.value(images, pixels, None, omega, tightness, -100))
+
+
+def check_links(guard):
+    """Links in rows, with masks, and in columns, and their backward passes."""
+    for k, alpha in itertools.product((37, 64, 544), (2.0, 1.5, 1.3)):
+        for dtype, guard.at_end in ((torch.float32, False), (torch.bfloat16, True)):
+            print("link", alpha, k, dtype, guard.at_end, flush=True)
+            x = guard.normal(3, k, dtype=dtype)
+            keep = guard((torch.rand(3, k, generator=guard.generator) < 0.7).to(torch.uint8))
+            p = guard(link_launch.link(x, alpha))
+            masked = link_launch.link(x, alpha, link_launch.RowMask(keep, 3, 1, 0, 0, k, 1))
+            columns = link_launch.link(guard.normal(2, k, 5, dtype=dtype), alpha)
+            rows, _ = link_launch.link_gradient(p, guard.normal(3, k, dtype=dtype), alpha)
+            assert_finite(p, masked, columns, rows)
+
+
+def check_entries(guard):
+    """Entry-wise losses, weighted or not, summed or not."""
+    for kernel, (k, tightness) in itertools.product(ENTRIES, TIGHTNESSES.items()):
+        for dtype, guard.at_end in ((torch.float32, False), (torch.bfloat16, True)):
+            print(kernel, tightness, k, dtype, guard.at_end, flush=True)
+            x, y = guard.normal(3, k, dtype=dtype), guard.uniform(3, k, dtype=dtype)
+            weight = guard.uniform(k, dtype=dtype).expand(3, k)
+            pos_weight = guard.uniform(k, dtype=dtype) if kernel == "sigmoid" else None
+            for given, is_summed in ((None, True), (weight, False)):
+                call = entry_launch.EntryCall(kernel, tightness, is_summed)
+                assert_finite(*entry_launch.entry_loss(x, y, given, pos_weight, 3, call))
+
+
+def assert_finite(*tensors):
+    """All of them are computed."""
+    for x in tensors:
+        assert x.isfinite().all()
+
+
+def main():
+    """For the regularizers, "links" and "entries" that are named on the command line."""
+    speed_up_interpreter()
+    guard = Guard(torch.Generator().manual_seed(0))
+    # the kernels' own outputs are guarded, too
+    for owner, name in ((torch.Tensor, "new_empty"), (torch, "empty_like")):
+        allocate = getattr(owner, name)
+
+        def allocate_guarded(*args, allocate=allocate, **options):
+            x = allocate(*args, **options)
+            return guard(x.zero_()) if x.numel() else x
+
+        setattr(owner, name, allocate_guarded)
+    others = {"links": check_links, "entries": check_entries}
+    for name in sys.argv[1:]:
+        if name in others:
+            others[name](guard)
+        else:
+            check_losses(guard, name)
+        print("done", flush=True)
 
 
 if __name__ == "__main__":
