@@ -154,7 +154,10 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     def _as_given(self, targets: Array) -> Array:
         """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
+    def _check_data(
+        self, X: Any, y: Any, sample_weight: Any, settings: FitSettings
+    ) -> TrainingData:
+        """The data of a fit, checked; names of features and targets are remembered."""
         X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
         check_total_weight(data.weights)
