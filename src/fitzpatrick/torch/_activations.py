@@ -18,15 +18,6 @@ from ._handles import handle_of
 from ._losses import class_loss
 from ._losses import entmax as _entmax
 
-__all__ = [
-    "budget",
-    "entmax",
-    "entmax_loss",
-    "fitzpatrick_entmax_loss",
-    "normmax",
-    "normmax_loss",
-]
-
 
 def entmax(
     input: Tensor,

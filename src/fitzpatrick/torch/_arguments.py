@@ -13,37 +13,6 @@ from torch.autograd import forward_ad
 from .._validation import check_membership
 from ..sets import ConvexSet
 
-__all__ = [
-    "as_chunk_size",
-    "as_class_index",
-    "check_accumulate_dtype",
-    "check_alphas",
-    "check_class_weight",
-    "check_features",
-    "check_labels",
-    "check_layer",
-    "check_no_transform",
-    "check_nothing_ignored",
-    "check_one_forward_level",
-    "check_options",
-    "check_rows",
-    "check_scores",
-    "check_target",
-    "check_weight",
-    "check_weight_vector",
-    "class_dim",
-    "columns_along",
-    "expand_mask",
-    "expand_to",
-    "is_autocast",
-    "is_dtensor",
-    "is_plain",
-    "is_transformed",
-    "looks_at_values",
-    "output_dtype",
-    "rows_along",
-]
-
 _PLAIN = (Tensor, torch.nn.Parameter)
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -33,16 +33,6 @@ from ._compiled import compute_few_labels
 from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
 
-__all__ = [
-    "LossCall",
-    "few_labels",
-    "link_rows",
-    "loss_rows",
-    "no_target_derivative",
-    "once_differentiated",
-    "training_entries",
-]
-
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
 

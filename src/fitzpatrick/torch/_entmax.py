@@ -18,8 +18,6 @@ from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
 
-__all__ = ["EntmaxCall", "entmax_rows"]
-
 Gradients = tuple[Tensor | None, ...]
 
 

@@ -35,8 +35,6 @@ from ._targets import divisor_of, weigh_labels, weigh_proportions
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
 
-__all__ = ["HeadCall", "head_loss"]
-
 ONE_DERIVATIVE = (
     "a linear loss has one derivative: its scores are gone when the second one is asked for; "
     "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"

@@ -50,20 +50,6 @@ from ._targets import divisor_of, weigh_labels, weigh_proportions
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
 
-__all__ = [
-    "check_arguments",
-    "check_class_target",
-    "class_loss",
-    "deliver",
-    "entmax",
-    "entry_loss",
-    "link",
-    "loss_of_kind",
-    "row_loss",
-    "supports_pos_weight",
-    "without_axis",
-]
-
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
     """The function below that computes the losses of a regularizer."""

@@ -34,17 +34,6 @@ from ._autograd import LossCall, no_target_derivative, once_differentiated
 from ._engine import check_engine
 from ._handles import loss_of
 
-__all__ = [
-    "ClassShard",
-    "Description",
-    "check_group",
-    "check_no_kernels",
-    "describe",
-    "loss_of_shard",
-    "meet",
-    "telling_others",
-]
-
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "
     "gather the scores in one process"

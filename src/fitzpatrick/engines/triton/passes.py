@@ -35,8 +35,6 @@ from .tiles import (
     targets_of_half,
 )
 
-__all__ = ["guess_tau", "log_sum_exp", "measure_tau", "span_limit", "sparse_tau", "write_row"]
-
 # a score serves as the maximum of its row where Σ e^(θ − it) is below this, or where no other score
 # is further above it
 MAX_SUM: tl.constexpr = tl.constexpr(1e8)
