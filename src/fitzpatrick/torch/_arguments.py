@@ -224,6 +224,18 @@ def expand_to(x: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
         ) from error
 
 
+def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:  # noqa: A002
+    """One number of ``x`` for each row of ``input``, with an axis of one entry at the end."""
+    shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
+    try:
+        return x.expand(shape).movedim(axis, -1)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{name} of shape {tuple(x.shape)} cannot be broadcast to {tuple(shape)}, the shape "
+            "of input with one entry in place of the classes"
+        ) from error
+
+
 def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
     """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
     found = getattr(mask, "dtype", type(mask).__name__)

@@ -30,7 +30,7 @@ from ..losses import Loss
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import LossCall, no_target_derivative, once_differentiated
+from ._autograd import LossCall, apply, no_target_derivative, once_differentiated
 from ._engine import check_engine
 from ._handles import loss_of
 
@@ -398,13 +398,9 @@ def loss_of_shard(
         no_target_derivative()
     weight = scale if isinstance(scale, Tensor) and scale.requires_grad else None
     if weight is not None and torch.is_grad_enabled():
-        arguments = theta, target, 1, call, shard, False
-        rows: Tensor = _ShardedRows.apply(*arguments)  # type: ignore[no-untyped-call]
+        rows = apply(_ShardedRows, theta, target, 1, call, shard, False)
         # ignored rows and masked labels, which a weight of zero is to leave out
         is_left_out = (weight == 0) & ~torch.isfinite(rows)
         weighted = torch.where(is_left_out, 0.0, rows) * weight
         return weighted.sum() if is_summed else weighted
-    out: Tensor = _ShardedRows.apply(  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
-        theta, target, scale, call, shard, is_summed
-    )
-    return out
+    return apply(_ShardedRows, theta, target, scale, call, shard, is_summed)
