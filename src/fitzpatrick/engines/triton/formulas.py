@@ -42,8 +42,6 @@ from .math import (
     x_minus_log1p,
 )
 
-# what λ − θ may be in a narrow row
-MAX_SPAN: tl.constexpr = tl.constexpr(60.0)
 _E: tl.constexpr = tl.constexpr(2.718281828459045)
 
 
