@@ -230,9 +230,6 @@ class _ShiftedSolution(Solution):
     def value(self) -> Array:
         return self.solution.value() + self.change
 
-    def gradient(self) -> Array:
-        return self.y_star - self.y
-
     def slope(self) -> Array | None:
         return self.solution.slope()
 

@@ -151,7 +151,7 @@ RECIPE = Columns(
         Number("a", 1.5, True, "%", ",", "."),
         Boolean("b", 0.0),
         Category("c", ("x", "y"), True, False),
-        Tags("d", "|", ("p", "q")),
+        Tags("d", ("p", "q"), "|"),
         Ordinal("e", None, False, ("s", "t")),
         Ignored("f", "why"),
     ),

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
-from dask.base import is_dask_collection
 
 from .. import linear_model
 from ..linear_model._classifier import ClassModel
@@ -12,7 +11,7 @@ from ..linear_model._settings import FitSettings
 from . import _scores
 from ._chunks import Encoding
 from ._data import ChunkedData
-from ._estimator import OnDask, SinglePenaltyOnDask
+from ._estimator import OnDask, lazy
 from ._search import Search
 from ._targets import ClassTotals, LabelCheck
 
@@ -22,10 +21,9 @@ class ClassModelOnDask(OnDask, ClassModel):
     """Targets that are class labels."""
 
     _target_check = LabelCheck()
+    _score_of_chunks = _scores.ACCURACY
 
-    def _learn_targets(self, y: Any, data: ChunkedData) -> None:
-        found = data.summary.targets
-        assert isinstance(found, ClassTotals)
+    def _learn_targets(self, y: Any, found: ClassTotals, data: ChunkedData) -> None:
         classes, totals = found.labels, found.totals
         self._check_classes(classes)
         self.classes_ = classes
@@ -33,40 +31,21 @@ class ClassModelOnDask(OnDask, ClassModel):
         data.encoding = Encoding(classes, weights)
         data.n_classes, data.binary = len(classes), len(classes) == 2
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         self._check_domain(settings.loss)
-        return super()._read(X, y, sample_weight, settings)
+        return super()._check_data(X, y, sample_weight, settings)
 
     def _names(self, method: str, prediction: da.Array) -> Any:
         return self.classes_ if method in ("predict_proba", "predict_log_proba") else None
 
-    def decision_function(self, X: Any) -> Any:
-        """Scores, shape (n, k); with two classes (n,). Lazy for a collection."""
-        return self._lazily("decision_function", X, super().decision_function)
-
-    def predict(self, X: Any) -> Any:
-        """The class of the largest score, for each sample. Lazy for a collection."""
-        return self._lazily("predict", X, super().predict)
-
-    def predict_proba(self, X: Any) -> Any:
-        """The link of the scores, shape (n, k). Lazy for a collection."""
-        return self._lazily("predict_proba", X, super().predict_proba)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of :meth:`predict_proba`. Lazy for a collection."""
-        return self._lazily("predict_log_proba", X, super().predict_log_proba)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The accuracy; an array without axes, computed later, for collections."""
-        if not is_dask_collection(X):
-            return super().score(X, y, sample_weight)
-        return self._score_lazily(X, y, sample_weight, _scores.accuracy, _scores.finish_mean)
+    decision_function = lazy(ClassModel.decision_function)
+    predict = lazy(ClassModel.predict)
+    predict_proba = lazy(ClassModel.predict_proba)
+    predict_log_proba = lazy(ClassModel.predict_log_proba)
 
 
 @dataclass(eq=False, repr=False)
-class FitzpatrickClassifier(
-    SinglePenaltyOnDask, ClassModelOnDask, linear_model.FitzpatrickClassifier
-):
+class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier):
     r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
 
     The model, its other parameters and its attributes are those of
@@ -85,8 +64,12 @@ class FitzpatrickClassifier(
         >>> X, y = load_iris(return_X_y=True)
         >>> X, y = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
         >>> model = FitzpatrickClassifier(loss="sparsemax").fit(X, y)
+        >>> model.predict_proba(X)  # lazy
+        dask.array<..., shape=(150, 3), dtype=float64, chunksize=(50, 3), chunktype=numpy.ndarray>
         >>> model.predict_proba(X).compute()[0].round(3)
         array([1., 0., 0.])
+        >>> float(model.score(X, y)) > 0.9
+        True
     """
 
 
@@ -107,10 +90,9 @@ class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.Fitzpatrick
 
     Example:
         >>> import dask.array as da
-        >>> from sklearn.datasets import load_iris
         >>> from fitzpatrick.dask import FitzpatrickClassifierCV
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X, y = da.from_array(X, chunks=(75, 4)), da.from_array(y, chunks=75)
+        >>> X = da.linspace(-1.0, 1.0, 30, chunks=10)[:, None]
+        >>> y = X[:, 0] > 0
         >>> model = FitzpatrickClassifierCV(alphas=[0.1, 1.0]).fit(X, y, dev=(X, y))
         >>> model.scores_.shape
         (1, 2)

@@ -31,12 +31,6 @@ def read_inputs(X: Any, y: Any, sample_weight: Any) -> list[Input]:
     return inputs
 
 
-def read_features(X: Any) -> list[Input]:
-    """The chunks of X alone."""
-    _check_kind(X)
-    return [_read("X", X, X)]
-
-
 def meta(X: Any) -> Any:
     """Something in memory with the names and the number of the features of X."""
     return np.empty((1, X.shape[1])) if is_array(X) else X._meta

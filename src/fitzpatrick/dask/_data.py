@@ -7,6 +7,7 @@ import numpy as np
 
 from .._array import Array, eps
 from .._weights import check_any_weight
+from ..linear_model._base import TrainingData
 from ..linear_model._design import Scaling
 from ..linear_model._problem import Problem
 from ..linear_model._rotation import directions_of_gram, rotation_pays
@@ -41,7 +42,7 @@ class ChunkedDesign:
 
 
 @dataclass(eq=False)
-class ChunkedData:
+class ChunkedData(TrainingData):
     """Checked inputs of a fit, on workers.
 
     Args:
@@ -81,22 +82,14 @@ class ChunkedData:
         return cls(rounds, chunks, unread, summary)
 
     @property
-    def n_scores(self) -> int:
-        """Rows of coef_."""
-        return 1 if self.binary else self.n_classes
-
-    @property
     def n_features(self) -> int:
-        """d."""
         return self.summary.n_features
 
     @property
     def like(self) -> Array:
-        """An array of the dtype of X."""
         return self.summary.like
 
     def problem(self, settings: FitSettings) -> Problem:
-        """The samples that count, with the loss bound to their targets."""
         design = self.design(settings)
         counts = [design.counts.get(index, 0) for index in range(self.rounds.n_chunks)]
         before = np.cumsum([0, *counts]).tolist()

@@ -4,7 +4,8 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
 
 import dask.array as da
 import numpy as np
@@ -12,14 +13,16 @@ from dask.base import is_dask_collection
 from dask.dataframe import from_dask_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..linear_model._base import LinearModel, SinglePenalty
-from ..linear_model._checks import CONSTRAINTS, check_settings
+from ..linear_model._base import LinearModel
+from ..linear_model._checks import CONSTRAINTS
 from ..linear_model._settings import FitSettings
 from . import _scores
 from ._collections import is_array, meta, read_inputs
 from ._data import ChunkedData
 from ._rounds import Rounds, as_delayed
 from ._targets import TargetCheck
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(eq=False, repr=False)
@@ -31,26 +34,30 @@ class OnDask(LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {"persist": ["boolean"]}
     _target_check: ClassVar[TargetCheck]
+    _score_of_chunks: ClassVar[_scores.Score]
 
     _: KW_ONLY
     persist: bool = True
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
-        """The data of a fit, read and checked; names of features and targets are remembered."""
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         inputs = read_inputs(X, y, sample_weight)
         validate_data(self, meta(X), reset=True, skip_check_array=True)
         data = ChunkedData.read(inputs, self._target_check, settings, persist=self.persist)
-        self._learn_targets(y, data)
+        self._learn_targets(y, data.summary.targets, data)
         return data
 
     @abstractmethod
-    def _learn_targets(self, y: Any, data: ChunkedData) -> None:
-        """Set what the targets say, in the estimator and in the data."""
+    def _learn_targets(self, y: Any, found: Any, data: ChunkedData) -> None:
+        """Set what the targets say, in the estimator and in the data.
 
-    def _lazily(self, method: str, X: Any, in_memory: Callable[[Any], Any]) -> Any:
-        """A prediction by the method of that name: of a collection later, else now."""
-        if not is_dask_collection(X):
-            return in_memory(X)
+        Args:
+            y: as it was given.
+            found: what the check of the targets found.
+            data: of the fit.
+        """
+
+    def _predict_later(self, method: str, X: Any) -> Any:
+        """A prediction for a collection by the method of that name."""
         check_is_fitted(self)
         validate_data(self, meta(X), reset=False, skip_check_array=True)
         rows = X if is_array(X) else X.to_dask_array()
@@ -90,10 +97,13 @@ class OnDask(LinearModel):
         index = None if is_array(X) else X.index
         return from_dask_array(prediction, columns=[str(name) for name in names], index=index)
 
-    def _score_lazily(
-        self, X: Any, y: Any, sample_weight: Any, statistic: Callable[..., Any], finish: Any
-    ) -> Any:
-        """A score from statistics of the chunks, as an array without axes."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The accuracy of a classifier, R² of a regressor.
+
+        For collections it is an array without axes, computed later.
+        """
+        if not is_dask_collection(X):
+            return super().score(X, y, sample_weight)
         check_is_fitted(self)
         validate_data(self, meta(X), reset=False, skip_check_array=True)
         inputs = read_inputs(X, y, sample_weight)
@@ -101,21 +111,24 @@ class OnDask(LinearModel):
         model = rounds.send("model", for_workers(self))
         numbers = list(range(rounds.n_chunks))
         tasks = [given.tasks for given in inputs]
+        statistic = self._score_of_chunks.statistic
         parts = rounds.map("score", _scores.score_chunk, numbers, statistic, model, *tasks)
         merged = rounds.merge(parts, _scores.merge_statistics)
-        score = rounds.apply("score", finish, merged)
+        score = rounds.apply("score", self._score_of_chunks.finish, merged)
         return da.from_delayed(as_delayed([score])[0], shape=(), dtype=np.float64)
 
 
-@dataclass(eq=False, repr=False)
-class SinglePenaltyOnDask(OnDask, SinglePenalty):
-    """The fit of an estimator with one alpha and one tightness."""
+def lazy(method: Method) -> Method:
+    """A method that predicts, on workers and later where the rows are a collection."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        settings = check_settings(self, self.tightness)
-        data = self._read(X, y, sample_weight, settings)
-        start = self._warm_start((data.n_scores, data.n_features))
-        self._fit_final(data, settings, float(self.alpha), start)
+    @wraps(method)
+    def predict(model: OnDask, X: Any) -> Any:
+        if is_dask_collection(X):
+            return model._predict_later(method.__name__, X)
+        return method(model, X)
+
+    predict.__doc__ = f"{method.__doc__} Lazy for a collection."
+    return cast(Method, predict)
 
 
 def for_workers(model: Any) -> Any:

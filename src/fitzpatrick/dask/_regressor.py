@@ -16,7 +16,7 @@ from ..losses import Loss
 from . import _scores
 from ._collections import is_array
 from ._data import ChunkedData
-from ._estimator import OnDask, SinglePenaltyOnDask
+from ._estimator import OnDask, lazy
 from ._search import Search
 from ._targets import ProportionCheck, TargetColumns
 
@@ -26,10 +26,9 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     """Targets (n, k) in the domain of the loss."""
 
     _target_check = ProportionCheck()
+    _score_of_chunks = _scores.R2
 
-    def _learn_targets(self, y: Any, data: ChunkedData) -> None:
-        found = data.summary.targets
-        assert isinstance(found, TargetColumns)
+    def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
         warn_of_rounding(found.rounding, stacklevel=6)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
@@ -47,25 +46,12 @@ class ProportionModelOnDask(OnDask, ProportionModel):
         names = [f"y{j}" for j in range(prediction.shape[1])]
         return getattr(self, "target_names_in_", np.asarray(names))
 
-    def predict_scores(self, X: Any) -> Any:
-        """Scores θ = X Wᵀ + b, shape (n, k). Lazy for a collection."""
-        return self._lazily("predict_scores", X, super().predict_scores)
-
-    def predict(self, X: Any) -> Any:
-        """Predictions ŷ(θ), shape (n, k), or (n,) for single targets. Lazy for a collection."""
-        return self._lazily("predict", X, super().predict)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """R², averaged over the classes; an array without axes, computed later, for collections."""
-        if not is_dask_collection(X):
-            return super().score(X, y, sample_weight)
-        return self._score_lazily(X, y, sample_weight, _scores.deviations, _scores.finish_r2)
+    predict_scores = lazy(ProportionModel.predict_scores)
+    predict = lazy(ProportionModel.predict)
 
 
 @dataclass(eq=False, repr=False)
-class ProportionRegressor(
-    SinglePenaltyOnDask, ProportionModelOnDask, linear_model.ProportionRegressor
-):
+class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegressor):
     r"""Linear model x ↦ ŷ(Wx + b) on chunks of rows, for targets that are proportions.
 
     The model, its other parameters and its attributes are those of
@@ -91,16 +77,12 @@ class ProportionRegressor(
 class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.ProportionRegressorCV):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness, on a dev set.
 
-    Other parameters, and the attributes, are those of
-    :class:`fitzpatrick.linear_model.ProportionRegressorCV`, with the dev set for one fold.
+    It does so as :class:`FitzpatrickClassifierCV` does. Other parameters, and the attributes, are
+    those of :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
 
     Args:
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`; by default minus the squared
             error summed over classes.
-        n_threads: as in :class:`FitzpatrickClassifier`.
-        persist: as in :class:`FitzpatrickClassifier`.
-        cv: not used on Dask, where ``fit`` asks for a dev set.
-        n_jobs: not used on Dask, where workers share each fit.
 
     Example:
         >>> import dask.array as da

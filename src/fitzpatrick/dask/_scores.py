@@ -73,6 +73,19 @@ def merge_statistics(parts: list[Any]) -> Any:
     return reduce(lambda one, other: one.merge(other), found) if found else None
 
 
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A score of an estimator, by chunks.
+
+    Args:
+        statistic: of a chunk; those of all chunks are merged.
+        finish: the score from the merged statistic; None where no sample counts.
+    """
+
+    statistic: Statistic
+    finish: Callable[[Any], Array]
+
+
 def accuracy(model: Any, X: Array, y: Any, weights: Array | None) -> Mean:
     """How many samples are of the class that a classifier predicts."""
     right = model.predict(X) == np.asarray(y).reshape(-1)
@@ -111,3 +124,7 @@ def finish_r2(found: Deviations | None) -> Array:
     safe = np.where(spread > 0, spread, 1.0)
     r2 = np.where(spread > 0, 1 - left / safe, np.where(left > 0, 0.0, 1.0))
     return np.asarray(r2.mean())
+
+
+ACCURACY = Score(accuracy, finish_mean)
+R2 = Score(deviations, finish_r2)

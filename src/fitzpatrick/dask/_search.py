@@ -1,18 +1,19 @@
 """The choice of alpha and the tightness on a dev set, on Dask."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import metrics
 from .._array import Array
-from ..linear_model._checks import check_grid, check_settings
-from ..linear_model._cv import CrossValidated
+from ..linear_model._base import TrainingData
+from ..linear_model._cv import CrossValidated, Grid, is_dev_set
 from ..losses import Loss
 from . import _scores
 from ._collections import read_inputs
+from ._data import ChunkedData
 from ._estimator import OnDask, for_workers
 from ._rounds import ChunkError, Rounds
 from ._scores import Mean
@@ -45,35 +46,25 @@ class PathScores:
 class Search(OnDask, CrossValidated):
     """Fit a path of penalties, and score all of its models in one round over the dev set."""
 
-    def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
-        settings = check_settings(self)
-        self._check_dev_set(groups, dev)
-        self.alphas_ = check_grid(self.alphas, "alphas")
-        losses = self._check_tightnesses(settings.loss)
-        scorer = self._scorer()
-        data = self._read(X, y, sample_weight, settings)
-        order = np.argsort(-self.alphas_)
+    def _score_grid(
+        self, data: TrainingData, grid: Grid, sample_weight: Any, groups: Any, dev: Any
+    ) -> tuple[Array, int]:
+        assert isinstance(data, ChunkedData)
         models, unfinished = [], 0
-        for loss in losses:
-            problem = data.problem(replace(settings, loss=loss))
-            for model in problem.path(self.alphas_[order]):
+        for settings in grid.candidates:
+            for model in data.problem(settings).path(grid.path):
                 fitted = for_workers(self)
-                fitted._set_model(model, loss, data.like)
+                fitted._set_model(model, settings.loss, data.like)
                 models.append(fitted)
                 unfinished += not model.status.converged
-        found = self._score_models(models, dev, PathScores(scorer, settings.loss, data.n_classes))
-        scores = np.empty((1, len(self.alphas_), len(losses)))
-        scores[0, order] = found.reshape(len(losses), -1).T
-        chosen = self._choose(scores, losses)
-        self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
-        self._fit_final(data, replace(settings, loss=chosen), self.alpha_)
-        if unfinished:
-            self._warn(
-                f"{unfinished} of {scores.size} fits of the path did not converge", stacklevel=4
-            )
+        statistic = PathScores(grid.scorer, grid.candidates[0].loss, data.n_classes)
+        found = self._score_models(models, dev, statistic).reshape(len(grid.candidates), -1)
+        scores = np.empty((1, *found.T.shape))
+        scores[0, grid.order] = found.T
+        return scores, unfinished
 
-    def _check_dev_set(self, groups: Any, dev: Any) -> None:
-        if not isinstance(dev, (tuple, list)) or len(dev) not in (2, 3):
+    def _check_held_out(self, groups: Any, dev: Any) -> None:
+        if not is_dev_set(dev):
             raise ValueError(
                 f"{type(self).__name__} on Dask chooses on a dev set: give fit() "
                 "dev=(X_dev, y_dev), or a triple with weights"

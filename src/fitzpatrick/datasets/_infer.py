@@ -222,7 +222,7 @@ def learn_tags(
     if len(tags) > MAX_CATEGORIES:
         what = f"more than {MAX_CATEGORIES} different tags"
         raise _free_text(name, *_first(sketch), place, what)
-    return Tags(name, separator, tuple(tags))
+    return Tags(name, tuple(tags), separator)
 
 
 def target_separator(name: str, sketch: Sketch, place: Place) -> str | None:

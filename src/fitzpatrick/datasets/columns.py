@@ -210,25 +210,38 @@ class Boolean(_Filled):
         return self._fill(cells, tally)
 
 
-@final
 @dataclass(frozen=True)
-class Category(Column):
-    """A column of words, each a value without order.
+class _Words(Column):
+    """Words without order, each with a 0/1 feature of its own.
 
     Attributes:
         values: those of the training file.
+    """
+
+    values: tuple[str, ...] = ()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={value}" for value in self.values)
+
+
+@final
+@dataclass(frozen=True)
+class Category(_Words):
+    """A column of words, one in each cell.
+
+    Attributes:
         marks_missing: whether missing cells have a feature of their own.
         allows_missing: whether a missing cell is accepted; without a feature, as zeros.
     """
 
     kind: ClassVar[str] = "category"
-    values: tuple[str, ...] = ()
     marks_missing: bool = False
     allows_missing: bool = True
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        names = tuple(f"{self.name}={value}" for value in self.values)
+        names = super().feature_names
         return (*names, f"{self.name} (missing)") if self.marks_missing else names
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
@@ -274,22 +287,16 @@ class Ordinal(_Filled):
 
 @final
 @dataclass(frozen=True)
-class Tags(Column):
+class Tags(_Words):
     """A column whose cells hold several words each.
 
     Attributes:
         separator: what stands between two words.
-        values: the words of the training file.
     """
 
     kind: ClassVar[str] = "tags"
     can_be_missing: ClassVar[bool] = False
     separator: str = ";"
-    values: tuple[str, ...] = ()
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={value}" for value in self.values)
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
         texts = as_texts(cells)

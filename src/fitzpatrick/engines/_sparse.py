@@ -6,7 +6,7 @@ which many do, or in which most entries have y > 0, are treated as a whole.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class SparseKernel(RowKernel):
             out = scratch.array("p", theta.shape, theta.dtype)
         for inside, y in self._pieces(rows, theta, scratch):
             part = task._replace(out=out).part(inside)
-            if not self._solve(y, theta[inside], out[inside], part.value, scratch):
+            if not self._solve(y, part, out[inside]):
                 CoreKernel(self.loss, self.targets).compute(part)
             elif output == Output.SLOPE:
                 write_slope(self.loss, y, out[inside])
@@ -71,33 +71,19 @@ class SparseKernel(RowKernel):
             is_dense = np.count_nonzero(y) > _DENSE_SHARE * y.size
             yield inside, y if is_dense else support_of(y)
 
-    def _solve(
-        self,
-        y: Support | FloatArray,
-        theta: FloatArray,
-        out: FloatArray,
-        value: FloatArray | None,
-        scratch: Scratch,
-    ) -> bool:
+    def _solve(self, y: Support | FloatArray, part: BlockTask, out: FloatArray) -> bool:
         """Write the maximizer or, where a value is wanted, that and the gradient.
 
         False where the block holds NaN or infinite scores: the core knows what they mean.
         """
-        if not np.isfinite(theta.max(initial=0)):
+        if not np.isfinite(part.theta.max(initial=0)):
             return False
         if isinstance(y, Support):
-            return self._solve_support(y, theta, out, value, scratch)
-        return self._solve_dense(y, theta, out, value, scratch)
+            return self._solve_support(y, part, out)
+        return self._solve_dense(y, part, out)
 
-    def _solve_support(
-        self,
-        own: Support,
-        theta: FloatArray,
-        out: FloatArray,
-        value: FloatArray | None,
-        scratch: Scratch,
-    ) -> bool:
-        formula = self.formula
+    def _solve_support(self, own: Support, part: BlockTask, out: FloatArray) -> bool:
+        formula, theta, value, scratch = self.formula, part.theta, part.value, part.scratch
         active = active_entries(theta, formula, scratch)
         top = np.maximum.reduce(theta, axis=1) if active is None else active.top
         # y is added after the highest is taken off, or θ + y would round it away
@@ -106,18 +92,18 @@ class SparseKernel(RowKernel):
             return False
         if formula.shift:
             x += formula.shift * own.y
-        bend = formula.bend(own.y)
+        given = _AtSupport(own, x, formula.bend(own.y))
         if active is not None:
-            tau, rest = self._spread_active(active, own, x, bend, out, scratch)
+            tau, rest = self._spread_active(active, given, out, scratch)
         else:
             full = scratch.array("x", theta.shape, theta.dtype)
             np.subtract(theta, top[:, None], out=full)
-            tau, rest = self._spread_whole(full, own, x, bend, out, scratch)
+            tau, rest = self._spread_whole(full, given, out, scratch)
             if not tau.is_known:
                 return False
         s = tau.entries(x, own)
         q = s.copy()
-        formula.above(q, bend)
+        formula.above(q, given.bend)
         p = formula.spread(q)
         if value is None:
             own.scatter(out, p)
@@ -128,22 +114,16 @@ class SparseKernel(RowKernel):
         return True
 
     def _spread_active(
-        self,
-        active: Active,
-        own: Support,
-        x: FloatArray,
-        bend: FloatArray | None,
-        out: FloatArray,
-        scratch: Scratch,
+        self, active: Active, given: "_AtSupport", out: FloatArray, scratch: Scratch
     ) -> tuple[Tau, FloatArray]:
         """Find τ, write p at the entries with y = 0, and sum their q p."""
-        others = active.entries
+        own, others = given.support, active.entries
         mark = scratch.zeros("mark", out.size, np.bool_)
         mark[own.flat] = True
         z = others.y - others.spread(active.top)
         z[mark[others.flat]] = -np.inf
         mark[own.flat] = False
-        parts = [_columns(z, others), _columns(x, own, bend)]
+        parts = [_AtSupport(others, z).columns(), given.columns()]
         tau = newton(parts, active.least - active.top, self.formula)
         q = tau.entries(z, others)
         np.clip(q, 0, np.inf, out=q)
@@ -153,22 +133,17 @@ class SparseKernel(RowKernel):
         return tau, others.dot(q, p)
 
     def _spread_whole(
-        self,
-        full: FloatArray,
-        own: Support,
-        x: FloatArray,
-        bend: FloatArray | None,
-        out: FloatArray,
-        scratch: Scratch,
+        self, full: FloatArray, given: "_AtSupport", out: FloatArray, scratch: Scratch
     ) -> tuple[Tau, FloatArray]:
         """The same with all entries, which are overwritten; τ is NaN where a row holds NaN."""
+        own, x, bend = given
         own.scatter(full, x)
         lower = lower_bound(full, np.maximum(own.highest(x), 0), self.formula)
         q = self._buffer(out, scratch)
         parts = [Entries(full, 1, q)]
         if bend is not None:
             own.scatter(full, -np.inf)
-            parts.append(_columns(x, own, bend))
+            parts.append(given.columns())
         tau = newton(parts, lower, self.formula)
         np.clip(tau.rows(full, q), 0, np.inf, out=q)
         own.scatter(q, 0)
@@ -179,15 +154,8 @@ class SparseKernel(RowKernel):
         """An array for q, which is ``out`` where p = q."""
         return out if self.formula.power == 1 else scratch.array("q", out.shape, out.dtype)
 
-    def _solve_dense(
-        self,
-        y: FloatArray,
-        theta: FloatArray,
-        out: FloatArray,
-        value: FloatArray | None,
-        scratch: Scratch,
-    ) -> bool:
-        formula = self.formula
+    def _solve_dense(self, y: FloatArray, part: BlockTask, out: FloatArray) -> bool:
+        formula, theta, value, scratch = self.formula, part.theta, part.value, part.scratch
         x = scratch.array("x", theta.shape, theta.dtype)
         top = np.maximum.reduce(theta, axis=1)
         np.subtract(theta, top[:, None], out=x)
@@ -203,7 +171,7 @@ class SparseKernel(RowKernel):
         else:
             others = active.entries
             z = others.y - others.spread(active.top)
-            tau = newton([_columns(z, others)], active.least - active.top, formula)
+            tau = newton([_AtSupport(others, z).columns()], active.least - active.top, formula)
             x -= active.top[:, None]
         if not tau.is_known:
             return False
@@ -217,8 +185,15 @@ class SparseKernel(RowKernel):
         return True
 
 
-def _columns(x: FloatArray, support: Support, bend: FloatArray | None = None) -> Entries:
-    """Entries of a support, in columns."""
-    columns = as_columns(x, support, -np.inf)
-    bends = None if bend is None else as_columns(bend, support, 0.0)
-    return Entries(columns, 0, np.empty_like(columns), bends)
+class _AtSupport(NamedTuple):
+    """Entries x at a support, and what bends them."""
+
+    support: Support
+    x: FloatArray
+    bend: FloatArray | None = None
+
+    def columns(self) -> Entries:
+        """The entries of each row in a column of its own."""
+        columns = as_columns(self.x, self.support, -np.inf)
+        bends = None if self.bend is None else as_columns(self.bend, self.support, 0.0)
+        return Entries(columns, 0, np.empty_like(columns), bends)

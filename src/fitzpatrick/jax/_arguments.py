@@ -18,8 +18,6 @@ from .._array import is_supported_float, working_precision
 from .._validation import as_tightness
 from ..regularizers import Regularizer
 
-__all__ = ["Scores", "as_labels", "as_scores", "as_static_tightness", "as_targets"]
-
 
 @dataclass(frozen=True)
 class Scores:

@@ -24,8 +24,6 @@ from jax.custom_derivatives import SymbolicZero
 
 from ..losses import Loss
 
-__all__ = ["value", "value_and_maximizer"]
-
 # A point at which every potential is smooth.
 _INSIDE = 0.5
 

@@ -8,8 +8,6 @@ from ..losses import Loss
 from . import _derivatives
 from ._arguments import Scores, as_labels, as_scores, as_targets
 
-__all__ = ["link_at", "loss_at_labels", "loss_at_targets"]
-
 Where = ArrayLike | None
 
 

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -41,27 +41,39 @@ def take_rows(X: Array, rows: Array) -> Array:
     return X[rows]
 
 
-class TrainingData(Protocol):
-    """Checked inputs of a fit, wherever they are."""
+class TrainingData(ABC):
+    """Checked inputs of a fit, wherever they are.
+
+    Attributes:
+        n_classes: k.
+        binary: whether two classes share one row of coefficients.
+    """
+
+    n_classes: int
+    binary: bool
 
     @property
     def n_scores(self) -> int:
         """Rows of coef_."""
+        return 1 if self.binary else self.n_classes
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """d."""
 
     @property
+    @abstractmethod
     def like(self) -> Array:
         """An array of the library, device and dtype of the coefficients."""
 
+    @abstractmethod
     def problem(self, settings: FitSettings) -> Problem:
         """The samples that count, with the loss bound to their targets."""
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class Data(TrainingData):
     """Checked inputs of a fit, in memory or on a device.
 
     Args:
@@ -79,18 +91,11 @@ class Data:
     binary: bool
 
     @property
-    def n_scores(self) -> int:
-        """Rows of coef_."""
-        return 1 if self.binary else self.n_classes
-
-    @property
     def n_features(self) -> int:
-        """d."""
         return int(self.X.shape[1])
 
     @property
     def like(self) -> Array:
-        """An array of the library, device and dtype of the coefficients."""
         return self.X.data if sparse.issparse(self.X) else self.X
 
     def take(self, rows: Array) -> "Data":
@@ -117,7 +122,6 @@ class Data:
             )
 
     def problem(self, settings: FitSettings) -> Problem:
-        """The samples that count, with the loss bound to their targets."""
         data = self.without_zero_weights()
         return data.bind(settings, data.design(settings))
 
@@ -154,7 +158,10 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     def _as_given(self, targets: Array) -> Array:
         """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Data:
+    def _check_data(
+        self, X: Any, y: Any, sample_weight: Any, settings: FitSettings
+    ) -> TrainingData:
+        """The data of a fit, checked; names of features and targets are remembered."""
         X = check_own_features(self, X, reset=True)
         data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
         check_total_weight(data.weights)

@@ -16,7 +16,7 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, take_rows
+from ._base import Data, LinearModel, TrainingData, take_rows
 from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
 from ._classifier import ClassModel
 from ._regressor import ProportionModel
@@ -32,6 +32,31 @@ class HeldOut:
     X: Array
     y: Array
     weights: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What is chosen from, and how.
+
+    Args:
+        alphas: as the user has them.
+        candidates: one per tightness.
+        scorer: higher is better.
+    """
+
+    alphas: Array
+    candidates: list[FitSettings]
+    scorer: Any
+
+    @property
+    def order(self) -> Array:
+        """Where the alphas are, from strong to weak: the order of the fits."""
+        return np.argsort(-self.alphas)
+
+    @property
+    def path(self) -> Array:
+        """The alphas in that order."""
+        return self.alphas[self.order]
 
 
 @dataclass(eq=False, repr=False)
@@ -68,39 +93,53 @@ class CrossValidated(LinearModel):
 
     def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
         settings = check_settings(self)
+        self._check_held_out(groups, dev)
         self.alphas_ = check_grid(self.alphas, "alphas")
-        losses = self._check_tightnesses(settings.loss)
+        grid = Grid(self.alphas_, self._check_tightnesses(settings), self._scorer())
         data = self._check_data(X, y, sample_weight, settings)
-        scorer = self._scorer()
-        parts = (
-            self._folds(data, check_weights(sample_weight, data.X), groups)
-            if dev is None
-            else iter([(data, self._check_dev(dev, data.n_classes, settings.loss))])
-        )
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_paths)(self, part, settings, losses, self.alphas_, scorer, held_out)
-            for part, held_out in parts
-        )
-        scores = np.asarray([scores for scores, _ in results])
-        chosen = self._choose(scores, losses)
+        scores, unfinished = self._score_grid(data, grid, sample_weight, groups, dev)
+        chosen = self._choose(scores, grid.candidates)
         self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
-        self._fit_final(data, replace(settings, loss=chosen), self.alpha_)
-        if is_foreign(data.X):
+        self._fit_final(data, chosen, self.alpha_)
+        if is_foreign(data.like):
             for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
-                setattr(self, name, as_library(getattr(self, name), data.X))
-        unfinished = sum(count for _, count in results)
+                setattr(self, name, as_library(getattr(self, name), data.like))
         if unfinished:
             self._warn(
                 f"{unfinished} of {scores.size} fits of the path did not converge", stacklevel=4
             )
 
-    def _check_tightnesses(self, loss: Loss) -> list[Loss]:
-        """The loss at every tightness to choose from."""
+    def _check_held_out(self, groups: Any, dev: Any) -> None:
+        """Raise unless these arguments of ``fit`` say what the models are scored on."""
+        if dev is not None and not is_dev_set(dev):
+            raise ValueError(
+                "dev must be a pair (X_dev, y_dev) or a triple with weights, got "
+                f"{type(dev).__name__}"
+            )
+
+    def _check_tightnesses(self, settings: FitSettings) -> list[FitSettings]:
+        """The settings at every tightness to choose from."""
         self.__dict__.pop("tightnesses_", None)  # of an earlier fit
         if self.tightnesses is None:
-            return [loss]
+            return [settings]
         self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
-        return [get_loss(self.loss, float(tightness)) for tightness in self.tightnesses_]
+        return [replace(settings, loss=get_loss(self.loss, float(c))) for c in self.tightnesses_]
+
+    def _score_grid(
+        self, data: TrainingData, grid: Grid, sample_weight: Any, groups: Any, dev: Any
+    ) -> tuple[Array, int]:
+        """Scores (folds, alphas, tightnesses), and how many fits did not converge."""
+        assert isinstance(data, Data)
+        parts = (
+            self._folds(data, check_weights(sample_weight, data.X), groups)
+            if dev is None
+            else iter([(data, self._check_dev(dev, data.n_classes, grid.candidates[0].loss))])
+        )
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_paths)(self, part, grid, held_out) for part, held_out in parts
+        )
+        scores, unfinished = zip(*results, strict=True)
+        return np.asarray(scores), sum(unfinished)
 
     def _folds(
         self, data: Data, weights: Array | None, groups: Any
@@ -129,11 +168,6 @@ class CrossValidated(LinearModel):
         )
 
     def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
-        if not isinstance(dev, (tuple, list)) or len(dev) not in (2, 3):
-            raise ValueError(
-                "dev must be a pair (X_dev, y_dev) or a triple with weights, got "
-                f"{type(dev).__name__}"
-            )
         try:
             X = check_own_features(self, dev[0], reset=False)
             y = self._check_more_targets(dev[1], X, n_classes, loss)
@@ -141,12 +175,12 @@ class CrossValidated(LinearModel):
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error
 
-    def _choose(self, scores: Array, losses: list[Loss]) -> Loss:
+    def _choose(self, scores: Array, candidates: list[FitSettings]) -> FitSettings:
         """The best mean score; among equals the strongest penalty, then the tightness named first.
 
         Args:
-            scores: shape (folds, alphas, losses).
-            losses: one per tightness.
+            scores: shape (folds, alphas, tightnesses).
+            candidates: one per tightness.
         """
         mean = scores.mean(axis=0)
         bad = np.isnan(mean) | np.isposinf(mean)
@@ -158,15 +192,20 @@ class CrossValidated(LinearModel):
             )
         self.best_score_ = float(mean.max())
         best = np.argwhere(mean == mean.max())
-        alpha, loss = best[np.argmax(self.alphas_[best[:, 0]])]
+        alpha, tightness = best[np.argmax(self.alphas_[best[:, 0]])]
         self.alpha_ = float(self.alphas_[alpha])
-        return losses[int(loss)]
+        return candidates[int(tightness)]
 
     def _scorer(self) -> Any:
         scoring = self._default_scoring if self.scoring is None else self.scoring
         if isinstance(scoring, str) and scoring in metrics.metric_names():
             return metrics.get_scorer(scoring)
         return check_scoring(self, scoring=scoring)
+
+
+def is_dev_set(dev: Any) -> bool:
+    """Whether it has features, targets and, at most, weights."""
+    return isinstance(dev, (tuple, list)) and len(dev) in (2, 3)
 
 
 def _check_fold(index: int, part: str, weights: Array | None, rows: Array) -> None:
@@ -186,37 +225,30 @@ def _takes_weights(scorer: Any) -> bool:
 
 
 def _score_paths(
-    model: CrossValidated,
-    data: Data,
-    settings: FitSettings,
-    losses: list[Loss],
-    alphas: Array,
-    scorer: Any,
-    held_out: HeldOut,
+    model: CrossValidated, data: Data, grid: Grid, held_out: HeldOut
 ) -> tuple[Array, int]:
-    """Scores (alphas, losses), and how many fits did not converge.
+    """Scores (alphas, tightnesses), and how many fits did not converge.
 
-    For each loss the alphas are fitted from strong to weak; all losses share one design.
+    For each tightness the alphas are fitted from strong to weak; all share one design.
     """
     y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
     weights = held_out.weights
     if is_foreign(held_out.X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
         y = as_library(y, held_out.X)
         weights = None if weights is None else as_library(weights, held_out.X)
-    weighted = weights is not None and _takes_weights(scorer)
+    weighted = weights is not None and _takes_weights(grid.scorer)
     extra = {"sample_weight": weights} if weighted else {}
-    order = np.argsort(-alphas)
-    scores = np.empty((len(alphas), len(losses)))
+    scores = np.empty((len(grid.alphas), len(grid.candidates)))
     unfinished = 0
     probe = copy.copy(model)
     probe.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare with
     data = data.without_zero_weights()
-    design = data.design(settings)
-    for j, loss in enumerate(losses):
-        problem = data.bind(replace(settings, loss=loss), design)
-        for i, fitted in zip(order, problem.path(alphas[order]), strict=True):
-            probe._set_model(fitted, loss, data.like)
-            scores[i, j] = scorer(probe, held_out.X, y, **extra)
+    design = data.design(grid.candidates[0])
+    for j, settings in enumerate(grid.candidates):
+        problem = data.bind(settings, design)
+        for i, fitted in zip(grid.order, problem.path(grid.path), strict=True):
+            probe._set_model(fitted, settings.loss, data.like)
+            scores[i, j] = grid.scorer(probe, held_out.X, y, **extra)
             unfinished += not fitted.status.converged
     return scores, unfinished
 

@@ -37,7 +37,13 @@ from ..sets import ConvexSet
 
 
 class Solution(ABC):
-    """The maximizer of one loss at (y, θ), with the loss's value and derivatives there."""
+    """The maximizer of one loss at (y, θ), with the loss's value and derivatives there.
+
+    A solution that has no gradient of its own keeps ``y``: targets, or the mask of a label in each
+    row.
+    """
+
+    y: Array
 
     @property
     @abstractmethod
@@ -48,9 +54,9 @@ class Solution(ABC):
     def value(self) -> Array:
         """The loss, a sum of non-negative terms, shape (…)."""
 
-    @abstractmethod
     def gradient(self) -> Array:
         """Gradient of the loss in θ, y_star − y, shape (…, k)."""
+        return minus_target(self.y_star, self.y)
 
     @abstractmethod
     def hessian_product(self, v: Array) -> Array:
@@ -276,9 +282,6 @@ class SeparableSolution(Solution):
 
     def value(self) -> Array:
         return namespace(self.s).sum(self.kernel.terms(self.s), axis=-1)
-
-    def gradient(self) -> Array:
-        return minus_target(self.y_star, self.y)
 
     def slope(self) -> Array:
         return self.kernel.point(self.s)[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Regularizer, Shard, Solution, at_labels, mark_labels, minus_target
+from ._base import Regularizer, Shard, Solution, at_labels, mark_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,6 @@ class OracleSolution(Solution):
     def value(self) -> Array:
         return self.domain.normal_gap(self.y, self.y_star, self.theta)
 
-    def gradient(self) -> Array:
-        return self.y_star - self.y
-
     def slope(self) -> Array | None:
         return namespace(self.theta).zeros_like(self.theta) if self.domain.coordinates else None
 
@@ -41,9 +38,6 @@ class OracleLabelSolution(OracleSolution):
 
     def value(self) -> Array:
         return (row_max(self.theta) - at_labels(self.theta, self.labels))[..., 0]
-
-    def gradient(self) -> Array:
-        return minus_target(self.y_star, self.y)
 
 
 @dataclass(frozen=True)

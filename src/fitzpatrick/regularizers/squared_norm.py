@@ -85,9 +85,6 @@ class ProjectionSolution(Solution):
         gap = self.domain.normal_gap(self.y, p, self.m - p)
         return (1 + self.tightness) * (inner(distance, distance) / 2 + gap)
 
-    def gradient(self) -> Array:
-        return self.y_star - self.y
-
     def hessian_product(self, v: Array) -> Array:
         return self.domain.project_derivative(self.m, v) / (1 + self.tightness)
 

@@ -63,9 +63,6 @@ class SmoothSolution(Solution):
     def value(self) -> Array:
         return self.loss
 
-    def gradient(self) -> Array:
-        return self.p - self.y
-
     def hessian_product(self, v: Array) -> Array:
         return namespace(v).linalg.solve(self.jacobian, v[..., None])[..., 0]
 

@@ -7,13 +7,19 @@ from ._base import ConvexSet, membership_tolerance
 from .simplex import Simplex
 
 
-def _check_radius(radius: float) -> None:
-    if not radius > 0:
-        raise ValueError(f"a ball needs a positive radius, got {radius}")
+@dataclass(frozen=True)
+class _Ball(ConvexSet):
+    """A ball of any norm."""
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.radius > 0:
+            raise ValueError(f"a ball needs a positive radius, got {self.radius}")
 
 
 @dataclass(frozen=True)
-class L2Ball(ConvexSet):
+class L2Ball(_Ball):
     r"""Euclidean ball, :math:`\{p : \|p\|_2 \le r\}`.
 
     Example:
@@ -21,11 +27,6 @@ class L2Ball(ConvexSet):
         >>> L2Ball().project(np.asarray([3.0, 4.0]))
         array([0.6, 0.8])
     """
-
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_radius(self.radius)
 
     def _norm(self, x: Array) -> Array:
         """‖x‖, scaled so that no square overflows or underflows."""
@@ -67,17 +68,18 @@ class L2Ball(ConvexSet):
         norm = self._norm(x)
         outside = norm > self.radius
         length = xp.where(outside, norm, xp.ones_like(norm))
-        unit = x / length
-        tangent = (v - unit * row_sum(unit * v)) * (self.radius / length)
-        return xp.where(outside, tangent, v)
+        return xp.where(outside, self._along_sphere(x / length, length, v), v)
 
     def maximize_derivative(self, theta: Array, v: Array) -> Array:
         xp = namespace(theta)
         norm = self._norm(theta)
         length = xp.where(norm == 0, xp.ones_like(norm), norm)
-        unit = theta / length
-        tangent = (v - unit * row_sum(unit * v)) * (self.radius / length)
+        tangent = self._along_sphere(theta / length, length, v)
         return xp.where(norm == 0, xp.zeros_like(v), tangent)  # a kink: every point is a maximizer
+
+    def _along_sphere(self, unit: Array, length: Array, v: Array) -> Array:
+        """The derivative of r x/‖x‖ along v, from x/‖x‖ and ‖x‖."""
+        return (v - unit * row_sum(unit * v)) * (self.radius / length)
 
     def same_face(self, y: Array, z: Array) -> Array:
         inside = self._norm(z)[..., 0] < self.radius * (1 - membership_tolerance(z))
@@ -85,7 +87,7 @@ class L2Ball(ConvexSet):
 
 
 @dataclass(frozen=True)
-class L1Ball(ConvexSet):
+class L1Ball(_Ball):
     r"""Cross-polytope, :math:`\{p : \|p\|_1 \le r\}`.
 
     Example:
@@ -93,11 +95,6 @@ class L1Ball(ConvexSet):
         >>> L1Ball().project(np.asarray([-2.0, 1.5]))
         array([-0.75,  0.25])
     """
-
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_radius(self.radius)
 
     def _is_outside(self, x: Array) -> Array:
         return row_sum(namespace(x).abs(x)) > self.radius

@@ -13,19 +13,11 @@ from torch.autograd.function import once_differentiable
 from .._validation import check_order
 from ..engines.triton.scale import working_dtype
 from ..regularizers import Tsallis
-from ._arguments import check_scores, check_weight, class_dim
+from ._arguments import check_scores, check_weight, class_dim, expand_over_rows
+from ._autograd import apply
 from ._handles import handle_of
 from ._losses import class_loss
 from ._losses import entmax as _entmax
-
-__all__ = [
-    "budget",
-    "entmax",
-    "entmax_loss",
-    "fitzpatrick_entmax_loss",
-    "normmax",
-    "normmax_loss",
-]
 
 
 def entmax(
@@ -134,17 +126,10 @@ def _along(
     x = input.to(working_dtype(input)).movedim(axis, -1)
     if isinstance(parameter, Tensor):
         check_weight(parameter, input, name)
-        shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
-        try:
-            parameter = parameter.expand(shape).movedim(axis, -1).to(x.dtype)
-        except RuntimeError as error:
-            raise ValueError(
-                f"{name} of shape {tuple(parameter.shape)} cannot be broadcast to {tuple(shape)}"
-            ) from error
+        parameter = expand_over_rows(parameter, input, axis, name).to(x.dtype)
     else:
         parameter = torch.full((), float(parameter), dtype=x.dtype, device=x.device)
-    out: Tensor = _OnceDifferentiable.apply(x, parameter, solve)  # type: ignore[no-untyped-call]
-    return out.movedim(-1, axis).to(input.dtype)
+    return apply(_OnceDifferentiable, x, parameter, solve).movedim(-1, axis).to(input.dtype)
 
 
 def _bisect(low: Tensor, high: Tensor, is_below: Callable[[Tensor], Tensor]) -> Tensor:

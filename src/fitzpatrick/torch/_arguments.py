@@ -13,37 +13,6 @@ from torch.autograd import forward_ad
 from .._validation import check_membership
 from ..sets import ConvexSet
 
-__all__ = [
-    "as_chunk_size",
-    "as_class_index",
-    "check_accumulate_dtype",
-    "check_alphas",
-    "check_class_weight",
-    "check_features",
-    "check_labels",
-    "check_layer",
-    "check_no_transform",
-    "check_nothing_ignored",
-    "check_one_forward_level",
-    "check_options",
-    "check_rows",
-    "check_scores",
-    "check_target",
-    "check_weight",
-    "check_weight_vector",
-    "class_dim",
-    "columns_along",
-    "expand_mask",
-    "expand_to",
-    "is_autocast",
-    "is_dtensor",
-    "is_plain",
-    "is_transformed",
-    "looks_at_values",
-    "output_dtype",
-    "rows_along",
-]
-
 _PLAIN = (Tensor, torch.nn.Parameter)
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -252,6 +221,18 @@ def expand_to(x: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
         raise ValueError(
             f"{name} of shape {tuple(x.shape)} cannot be broadcast to input of shape "
             f"{tuple(input.shape)}"
+        ) from error
+
+
+def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:  # noqa: A002
+    """One number of ``x`` for each row of ``input``, with an axis of one entry at the end."""
+    shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
+    try:
+        return x.expand(shape).movedim(axis, -1)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{name} of shape {tuple(x.shape)} cannot be broadcast to {tuple(shape)}, the shape "
+            "of input with one entry in place of the classes"
         ) from error
 
 

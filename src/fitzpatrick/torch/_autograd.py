@@ -33,16 +33,6 @@ from ._compiled import compute_few_labels
 from ._engine import engine_module, has_column_kernel, kernel_of
 from ._handles import regularizer_of
 
-__all__ = [
-    "LossCall",
-    "few_labels",
-    "link_rows",
-    "loss_rows",
-    "no_target_derivative",
-    "once_differentiated",
-    "training_entries",
-]
-
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
 
@@ -56,8 +46,10 @@ class LossCall(NamedTuple):
     ignore_index: int
 
 
-def _apply(function: type[Function], *inputs: Any) -> Any:
-    return function.apply(*inputs)  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
+def apply(function: type[Function], *inputs: Any) -> Tensor:
+    """What a function of PyTorch's returns; theirs has no types."""
+    out: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]
+    return out
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -121,26 +113,25 @@ def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: R
     if theta_dot is not None:
         terms += [by_theta(theta, target, scale, theta_dot, *others)]
     if scale_dot is not None:
-        terms += [_apply(function, theta, target, scale_dot, *others)]
+        terms += [apply(function, theta, target, scale_dot, *others)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
 def _scaled_gradient(*rows: Any) -> Tensor:
     theta, target, scale, v, *others = rows
-    out: Tensor = _apply(_Gradient, theta, target, scale * v, *others)
-    return out
+    return apply(_Gradient, theta, target, scale * v, *others)
 
 
 def _gradient_along(*rows: Any) -> Tensor:
     theta, target, scale, v, *others = rows
-    product = _apply(_Gradient, theta, target, scale, *others) * v
+    product = apply(_Gradient, theta, target, scale, *others) * v
     along: Tensor = product.sum(-1).to(scale.dtype)
     return along
 
 
 def _scaled_value(*rows: Any) -> Tensor:
     theta, target, scale, v, *others = rows
-    out: Tensor = v * _apply(_Value, theta, target, scale, *others)
+    out: Tensor = v * apply(_Value, theta, target, scale, *others)
     return out
 
 
@@ -184,10 +175,9 @@ def _hessian_product(
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
     omega, tightness, _, ignore_index, symbolic_tightness = others
-    theta, scale = _apply(_NoFurtherDerivative, theta), _apply(_NoFurtherDerivative, scale)
+    theta, scale = apply(_NoFurtherDerivative, theta), apply(_NoFurtherDerivative, scale)
     others = omega, tightness, ignore_index, symbolic_tightness
-    out: Tensor = _apply(_HessianProduct, theta, target, scale, v, *others)
-    return out
+    return apply(_HessianProduct, theta, target, scale, v, *others)
 
 
 class _HessianProduct(_RowFunction):
@@ -200,7 +190,7 @@ class _HessianProduct(_RowFunction):
         theta, target, scale, _, *others = _saved_inputs(ctx)
         by_v = None
         if upstream is not None and ctx.needs_input_grad[3]:
-            by_v = _apply(_HessianProduct, theta, target, scale, upstream, *others)
+            by_v = apply(_HessianProduct, theta, target, scale, upstream, *others)
         return None, None, None, by_v, *[None for _ in others]
 
     @staticmethod
@@ -209,8 +199,7 @@ class _HessianProduct(_RowFunction):
         if theta_dot is not None or scale_dot is not None:
             _no_third_derivative()
         theta, target, scale, _v, *others = _saved_inputs(ctx)
-        out: Tensor = _apply(_HessianProduct, theta, target, scale, v_dot, *others)
-        return out
+        return apply(_HessianProduct, theta, target, scale, v_dot, *others)
 
 
 class _OnceDifferentiated(Function):
@@ -229,8 +218,7 @@ class _OnceDifferentiated(Function):
 
 def once_differentiated(gradient: Tensor, message: str, *sources: Tensor) -> Tensor:
     """A gradient in the sources that says why it has no derivative, when asked for one."""
-    out: Tensor = _apply(_OnceDifferentiated, message, gradient, *sources)
-    return out
+    return apply(_OnceDifferentiated, message, gradient, *sources)
 
 
 class _NoFurtherDerivative(_RowFunction):
@@ -303,7 +291,7 @@ class _TrainingLoss(Function):
             rows = engine.gradient(theta, target, scale, call.omega, number, call.ignore_index)
         else:
             flat = theta if theta.ndim == 2 else rows_along(theta, 1)
-            rows = _apply(_Gradient, flat, _as_rows(target, theta), scale, *call, None)
+            rows = apply(_Gradient, flat, _as_rows(target, theta), scale, *call, None)
             if theta.ndim == 3:
                 outer, k, inner = theta.shape
                 rows = rows.reshape(outer, inner, k).transpose(1, 2)
@@ -329,8 +317,7 @@ def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> 
     if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
         return computed and computed[0]
     loss, gradient = computed
-    out: Tensor = _apply(_LabelLoss, theta, (target, call, loss, count, gradient))
-    return out
+    return apply(_LabelLoss, theta, (target, call, loss, count, gradient))
 
 
 class _TrainingEntries(Function):
@@ -422,7 +409,7 @@ def training_entries(
     inputs = theta, target, weight, pos_weight, divisor, asked
     out: Tensor
     if needs_grad:
-        out = _apply(_TrainingEntries, *inputs, by_rows)
+        out = apply(_TrainingEntries, *inputs, by_rows)
     else:
         values, _ = engine.entry_loss(*inputs)
         out = values.sum() if is_summed else values
@@ -479,7 +466,7 @@ def _link_product(ctx: Any, v: Tensor) -> Tensor:
         omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
         p, dtype = kept, working_dtype(kept)
         if torch.is_grad_enabled():
-            p = _apply(_NoFurtherDerivative, kept)
+            p = apply(_NoFurtherDerivative, kept)
             v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
         if p.dtype == v.dtype == dtype:
             return _coupled_product(omega.slope(p, p, 0.0), v)
@@ -526,14 +513,12 @@ def _differentiable_rows(
     theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
 ) -> Tensor:
     number, symbol = operators.as_operator_arguments(tightness)
-    out: Tensor = _apply(_Value, theta, target, scale, omega, number, *others, symbol)
-    return out
+    return apply(_Value, theta, target, scale, omega, number, *others, symbol)
 
 
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
-    out: Tensor = _apply(_Link, theta, omega)
-    return out
+    return apply(_Link, theta, omega)
 
 
 def loss_rows(
@@ -564,8 +549,7 @@ def loss_rows(
         return _any_loss_rows(theta, target, scale, call, is_summed)
     has_kernel = theta.dtype in (torch.float32, torch.bfloat16) and is_summed
     is_fused = has_kernel if call.engine == "triton" else theta.dtype != torch.float16
-    out: Tensor = _apply(_TrainingLoss, theta, target, scale, call, is_summed, is_fused)
-    return out
+    return apply(_TrainingLoss, theta, target, scale, call, is_summed, is_fused)
 
 
 def _any_loss_rows(
@@ -594,7 +578,7 @@ def link_rows(theta: Tensor, omega: str) -> Tensor:
     if torch.compiler.is_compiling() or not is_plain(theta):
         out = _differentiable_link(theta, omega)
     elif theta.requires_grad and torch.is_grad_enabled():
-        out = _apply(_PlainLink, theta, omega)
+        out = apply(_PlainLink, theta, omega)
     else:
         out = reference.link(theta, omega)
     return out

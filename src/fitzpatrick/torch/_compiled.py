@@ -24,8 +24,6 @@ from ..engines.table import load_kernel
 from ..losses import Loss
 from ._handles import loss_of, regularizer_of
 
-__all__ = ["bind_rows", "compute_few_labels", "compute_few_links"]
-
 KernelMaker = Callable[[Loss, Labels | DenseTargets], Any]
 
 # Up to so many scores are one block of rows, for one thread.

@@ -14,15 +14,6 @@ from ..engines.triton.specs import parse_kernel
 from ..losses import regularizers_by_name
 from ._handles import regularizer_of
 
-__all__ = [
-    "check_engine",
-    "choose_engine",
-    "engine_module",
-    "entmax_alpha",
-    "has_column_kernel",
-    "kernel_of",
-]
-
 _ENGINES = {
     "reference": "fitzpatrick.torch._reference",
     "triton": "fitzpatrick.torch._triton",

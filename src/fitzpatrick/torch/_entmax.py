@@ -17,10 +17,7 @@ from ..engines.triton.scale import working_dtype
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
-
-__all__ = ["EntmaxCall", "entmax_rows"]
-
-Gradients = tuple[Tensor | None, ...]
+from ._autograd import Gradients, apply
 
 
 class EntmaxCall(NamedTuple):
@@ -191,8 +188,7 @@ class _PlainEntmax(Function):
 # Compilers take this as it is and look at the operator inside, with its derivatives.
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_entmax(*inputs: Any) -> Tensor:
-    out: Tensor = _Entmax.apply(*inputs)  # type: ignore[no-untyped-call]  # not annotated
-    return out
+    return apply(_Entmax, *inputs)
 
 
 def entmax_rows(
@@ -213,5 +209,4 @@ def entmax_rows(
     needs_grad = theta.requires_grad or (alpha is not None and alpha.requires_grad)
     if not (needs_grad and torch.is_grad_enabled()):
         return _solve(theta, alpha, mask, call)
-    out: Tensor = _PlainEntmax.apply(theta, alpha, mask, *call)  # type: ignore[no-untyped-call]
-    return out
+    return apply(_PlainEntmax, theta, alpha, mask, *call)

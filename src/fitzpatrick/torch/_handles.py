@@ -10,8 +10,6 @@ import uuid
 from ..losses import Loss, regularizers_by_name
 from ..regularizers import Regularizer
 
-__all__ = ["handle_of", "loss_of", "regularizer_of", "restore"]
-
 # A compiled graph keeps nothing but the string: a regularizer that was once used stays here.
 _REGULARIZERS: dict[str, Regularizer] = regularizers_by_name()
 

@@ -27,15 +27,13 @@ from torch.library import custom_op
 from ..engines.triton.scale import Scale, as_tensor, working_dtype
 from ..engines.triton.targets import Smoothed, Target
 from ._arguments import check_no_transform, is_plain
-from ._autograd import LossCall, once_differentiated
+from ._autograd import Gradients, LossCall, apply, once_differentiated
 from ._engine import engine_module
 from ._operators import as_operator_arguments
 from ._targets import divisor_of, weigh_labels, weigh_proportions
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
-
-__all__ = ["HeadCall", "head_loss"]
 
 ONE_DERIVATIVE = (
     "a linear loss has one derivative: its scores are gone when the second one is asked for; "
@@ -55,8 +53,6 @@ CLASSES_TOGETHER = 64
 # error of one product at 8 steps, and 3 times at 16 (benchmarks/gpu_head.py). A float32 buffer of
 # the weight's size would be most of the memory that chunks save there; a CPU has room for it.
 MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
-
-Gradients = tuple[Tensor | None, ...]
 
 
 class HeadCall(NamedTuple):
@@ -438,11 +434,6 @@ class _Head(Function):
         return *gradients, None, None, None, None
 
 
-def _apply(function: type[Function], *inputs: Any) -> Tensor:
-    out: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]  # not annotated
-    return out
-
-
 @custom_op("fitzpatrick::linear_loss", mutates_args=())
 def linear_loss(
     x: Tensor,
@@ -552,5 +543,5 @@ def head_loss(
         loss: Tensor = computed[0]
         return loss
     if needs_grad:
-        return _apply(_Head, *layer, target, weight, call, shard)
+        return apply(_Head, *layer, target, weight, call, shard)
     return _solve(layer, target, weight, call, (False, False, False), shard=shard)[0]

@@ -30,8 +30,6 @@ from ._head import HeadCall, Layer, head_loss
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
 
-__all__ = ["linear_class_loss"]
-
 
 def linear_class_loss(
     omega: str,

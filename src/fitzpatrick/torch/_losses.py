@@ -34,6 +34,7 @@ from ._arguments import (
     class_dim,
     columns_along,
     expand_mask,
+    expand_over_rows,
     expand_to,
     is_dtensor,
     is_plain,
@@ -49,20 +50,6 @@ from ._targets import divisor_of, weigh_labels, weigh_proportions
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
-
-__all__ = [
-    "check_arguments",
-    "check_class_target",
-    "class_loss",
-    "deliver",
-    "entmax",
-    "entry_loss",
-    "link",
-    "loss_of_kind",
-    "row_loss",
-    "supports_pos_weight",
-    "without_axis",
-]
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
@@ -385,15 +372,7 @@ def entmax(
         return link(handle, input, dim, mask=mask, engine=engine)
     axis = class_dim(input, dim)
     check_alphas(alpha, input)
-    shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
-    try:
-        spread = alpha.expand(shape)
-    except RuntimeError as error:
-        raise ValueError(
-            f"alpha of shape {tuple(alpha.shape)} cannot be broadcast to {tuple(shape)}, the shape "
-            "of input with one entry in place of the classes"
-        ) from error
-    rows = spread.movedim(axis, -1).reshape(-1)
+    rows = expand_over_rows(alpha, input, axis, "alpha").reshape(-1)
     return _entmax(input, rows, EntmaxCall("", 0.0, ""), dim, mask, engine)
 
 

@@ -16,8 +16,6 @@ from ._handles import handle_of, restore
 from ._linear import linear_class_loss
 from ._losses import link, loss_of_kind, supports_pos_weight
 
-__all__ = ["FenchelYoungLoss", "FitzpatrickLoss", "LossModule", "NamedLinearLoss", "NamedLoss"]
-
 _BUFFERS = ("weight", "pos_weight")
 
 

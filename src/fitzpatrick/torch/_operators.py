@@ -21,8 +21,6 @@ from ..engines.triton.scale import working_dtype
 from . import _reference
 from ._engine import engine_module, kernel_of
 
-__all__ = ["as_operator_arguments", "entry_loss", "gradient", "hessian_product", "link", "value"]
-
 
 def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
     """``tightness`` and ``symbolic_tightness`` of a number that may be a compiler's symbol."""

@@ -26,21 +26,6 @@ from ..regularizers.tsallis import entmax_link
 from ._compiled import bind_rows, compute_few_links
 from ._handles import loss_of, regularizer_of
 
-__all__ = [
-    "any_target",
-    "bind_tensors",
-    "entmax",
-    "exact",
-    "gradient",
-    "hessian_product",
-    "link",
-    "scale_rows_",
-    "value",
-    "value_and_gradient",
-    "value_and_gradient_",
-    "widen",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -30,20 +30,9 @@ from ..losses import Loss
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import LossCall, no_target_derivative, once_differentiated
+from ._autograd import LossCall, apply, no_target_derivative, once_differentiated
 from ._engine import check_engine
 from ._handles import loss_of
-
-__all__ = [
-    "ClassShard",
-    "Description",
-    "check_group",
-    "check_no_kernels",
-    "describe",
-    "loss_of_shard",
-    "meet",
-    "telling_others",
-]
 
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "
@@ -369,15 +358,13 @@ class _ShardedRows(Function):
     def forward(
         ctx: Any,
         theta: Tensor,
-        target: Target,
-        scale: Scale,
-        call: LossCall,
+        given: tuple[Target, Scale, LossCall],
         shard: ClassShard,
         is_summed: bool,
     ) -> Tensor:
         # in float16 a gradient that waits for the loss scale would underflow
         dtype = torch.float32 if theta.dtype == torch.float16 else theta.dtype
-        value, gradient = shard.value_and_gradient(theta, target, scale, call, dtype)
+        value, gradient = shard.value_and_gradient(theta, *given, dtype)
         ctx.save_for_backward(theta, gradient)
         return value.sum() if is_summed else value
 
@@ -388,7 +375,7 @@ class _ShardedRows(Function):
         rows = (gradient * factors).to(theta.dtype)
         if torch.is_grad_enabled():
             rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
-        return rows, None, None, None, None, None
+        return rows, None, None, None
 
 
 def loss_of_shard(
@@ -409,13 +396,9 @@ def loss_of_shard(
         no_target_derivative()
     weight = scale if isinstance(scale, Tensor) and scale.requires_grad else None
     if weight is not None and torch.is_grad_enabled():
-        arguments = theta, target, 1, call, shard, False
-        rows: Tensor = _ShardedRows.apply(*arguments)  # type: ignore[no-untyped-call]
+        rows = apply(_ShardedRows, theta, (target, 1, call), shard, False)
         # ignored rows and masked labels, which a weight of zero is to leave out
         is_left_out = (weight == 0) & ~torch.isfinite(rows)
         weighted = torch.where(is_left_out, 0.0, rows) * weight
         return weighted.sum() if is_summed else weighted
-    out: Tensor = _ShardedRows.apply(  # type: ignore[no-untyped-call]  # PyTorch's is not annotated
-        theta, target, scale, call, shard, is_summed
-    )
-    return out
+    return apply(_ShardedRows, theta, (target, scale, call), shard, is_summed)

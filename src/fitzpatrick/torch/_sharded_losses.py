@@ -43,8 +43,6 @@ from ._sharded import (
 )
 from ._targets import divisor_of, weigh_labels
 
-__all__ = ["sharded_class_loss"]
-
 
 class _Options(NamedTuple):
     """The arguments of a loss beyond scores and target."""

@@ -9,8 +9,6 @@ from torch import Tensor
 from ..engines.triton.scale import Scale
 from ..engines.triton.targets import Target, smooth
 
-__all__ = ["divisor_of", "weigh_labels", "weigh_proportions"]
-
 
 def divisor_of(n: int, reduction: str) -> int:
     """What divides each of n rows that count the same."""

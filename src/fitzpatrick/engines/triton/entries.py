@@ -22,8 +22,6 @@ import triton.language as tl
 from .formulas import softmax_terms, tightness_of
 from .math import exp, log, log1p, reciprocal, relu, wright_omega, x_minus_log1p
 
-__all__ = ["entry_losses"]
-
 
 @triton.jit
 def _clipped(x, y, c, o: tl.constexpr):

@@ -16,8 +16,6 @@ from .launch import launch
 from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
 from .scale import working_dtype
 
-__all__ = ["EntryCall", "entry_loss"]
-
 _BLOCK = 1024
 
 

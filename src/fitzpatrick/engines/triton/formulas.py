@@ -42,24 +42,6 @@ from .math import (
     x_minus_log1p,
 )
 
-__all__ = [
-    "MAX_SPAN",
-    "entmax_point",
-    "label_point",
-    "ramp_scale",
-    "ramp_score",
-    "ramp_start",
-    "ramp_terms",
-    "softmax_label_loss",
-    "softmax_point",
-    "softmax_terms",
-    "sparse_label_loss",
-    "sum_of_powers",
-    "tightness_of",
-]
-
-# what λ − θ may be in a narrow row
-MAX_SPAN: tl.constexpr = tl.constexpr(60.0)
 _E: tl.constexpr = tl.constexpr(2.718281828459045)
 
 

@@ -38,8 +38,6 @@ from .root import solve_tau
 from .tiles import write_zeros
 from .weights import label_and_weight
 
-__all__ = ["label_rows", "wide_label_rows"]
-
 
 @triton.jit
 def _gap(top, total, own):

@@ -24,8 +24,6 @@ from .plan import (
 )
 from .scale import working_dtype
 
-__all__ = ["LinkLimits", "RowMask", "link", "link_gradient", "row_mask"]
-
 
 @dataclass(frozen=True)
 class LinkLimits:

@@ -23,17 +23,6 @@ import triton.language as tl
 from .math import exp2, expm1_minus_x, log, log2, reciprocal, relu
 from .root import solve_tau
 
-__all__ = [
-    "is_active",
-    "link_gradient_rows",
-    "link_rows",
-    "ramp_start",
-    "ramps",
-    "row_sums",
-    "wide_link_gradient_rows",
-    "wide_link_rows",
-]
-
 
 @triton.jit
 def ramps(s, beta, rate, o: tl.constexpr):

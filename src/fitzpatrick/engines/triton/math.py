@@ -11,25 +11,6 @@ NVIDIA GPUs, which flush subnormal numbers to zero.
 import triton
 import triton.language as tl
 
-__all__ = [
-    "LOG2_E",
-    "exp",
-    "exp2",
-    "expm1_minus_x",
-    "log",
-    "log1p",
-    "log2",
-    "min_of_pairs",
-    "omega_step",
-    "reciprocal",
-    "relu",
-    "sigmoid",
-    "softplus",
-    "two_sum",
-    "wright_omega",
-    "x_minus_log1p",
-]
-
 LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
 LOG_2: tl.constexpr = tl.constexpr(0.6931471805599453)
 

@@ -12,7 +12,6 @@ import triton
 import triton.language as tl
 
 from .formulas import (
-    MAX_SPAN,
     entmax_point,
     ramp_scale,
     ramp_score,
@@ -35,8 +34,8 @@ from .tiles import (
     targets_of_half,
 )
 
-__all__ = ["guess_tau", "log_sum_exp", "measure_tau", "span_limit", "sparse_tau", "write_row"]
-
+# what λ − θ may be in a narrow row
+MAX_SPAN: tl.constexpr = tl.constexpr(60.0)
 # a score serves as the maximum of its row where Σ e^(θ − it) is below this, or where no other score
 # is further above it
 MAX_SUM: tl.constexpr = tl.constexpr(1e8)

@@ -19,21 +19,6 @@ from .specs import SPECS
 from .tsallis import tsallis_label_rows
 from .weights import scale_rows
 
-__all__ = [
-    "KernelOptions",
-    "Limits",
-    "Options",
-    "Plan",
-    "Problem",
-    "ceil_div",
-    "has_fast_instructions",
-    "is_interpreted",
-    "lanes_of",
-    "needs_care",
-    "plan_for",
-    "takes_columns",
-]
-
 
 @dataclass(frozen=True)
 class Limits:

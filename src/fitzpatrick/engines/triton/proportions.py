@@ -27,8 +27,6 @@ from .root import add_eight, moments, next_tau, solve_tau, step_from_moments
 from .tiles import load_both, targets_at, targets_of_row, write_zeros
 from .weights import row_weight
 
-__all__ = ["proportion_rows", "wide_proportion_rows"]
-
 
 @triton.jit
 def _ramp_sums(given, tau, low, o: tl.constexpr):

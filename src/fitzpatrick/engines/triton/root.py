@@ -20,16 +20,6 @@ import triton.language as tl
 
 from .math import exp, log, omega_step, reciprocal, two_sum
 
-__all__ = [
-    "MAX_NEWTON",
-    "add_eight",
-    "add_four",
-    "moments",
-    "next_tau",
-    "solve_tau",
-    "step_from_moments",
-]
-
 # Newton's step N on log g is at least 1 − e^−Δ from the left and at least |Δ| from the right, since
 # the slope of log g changes by a factor e at most where τ changes by 1: |N| <= 0.39 means |Δ| <= ½.
 MAX_NEWTON: tl.constexpr = tl.constexpr(0.39)

@@ -8,8 +8,6 @@ that count. The latter two cost a GPU nothing to make.
 import torch
 from torch import Tensor
 
-__all__ = ["Scale", "as_tensor", "working_dtype"]
-
 Scale = Tensor | int | None
 
 

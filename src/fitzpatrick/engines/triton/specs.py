@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["SPECS", "KernelSpec", "parse_kernel"]
-
 
 @dataclass(frozen=True)
 class KernelSpec:

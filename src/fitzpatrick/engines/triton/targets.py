@@ -5,8 +5,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Smoothed", "Target", "smooth"]
-
 
 class Smoothed(NamedTuple):
     """Rows of targets: the vector ``base`` times the row's share, and its own at the label.

@@ -16,19 +16,6 @@ classes with weights ("weighted"), also a pointer to these weights.
 import triton
 import triton.language as tl
 
-__all__ = [
-    "half",
-    "inside_row",
-    "join_halves",
-    "load",
-    "load_both",
-    "load_targets",
-    "targets_at",
-    "targets_of_half",
-    "targets_of_row",
-    "write_zeros",
-]
-
 
 @triton.jit
 def load(source, block, groups, o: tl.constexpr, AGAIN: tl.constexpr):

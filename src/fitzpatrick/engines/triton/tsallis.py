@@ -21,8 +21,6 @@ from .math import exp, expm1_minus_x, log, log1p, relu
 from .root import solve_tau
 from .weights import label_and_weight
 
-__all__ = ["tsallis_label_rows"]
-
 
 @triton.jit
 def _one_minus_exp(x):

@@ -12,8 +12,6 @@ leaves in a few parts.
 import triton
 import triton.language as tl
 
-__all__ = ["count_labels", "label_and_weight", "row_weight", "scale_rows"]
-
 
 @triton.jit
 def row_weight(scale, row, inside, scale_stride, divisor, o: tl.constexpr):
