@@ -198,10 +198,12 @@ def entries():
 def problems(omega, every):
     """(name, source and options, whether to compile it and not only to translate it)."""
     if omega in ("links", "entries"):
-        for i, (name, plan, dtype) in enumerate((links if omega == "links" else entries)()):
+        plans = list((links if omega == "links" else entries)())
+        for i, (name, plan, dtype) in enumerate(plans):
             # in the normal run three are compiled, and a third of the others translated
-            if every or i < 3 or i % 3 == 0:
-                yield name, source_of_plan(plan, dtype, {}, True), every or i < 3
+            is_compiled = every or i % (len(plans) // 3 + 1) == 0
+            if is_compiled or i % 3 == 0:
+                yield name, source_of_plan(plan, dtype, {}, True), is_compiled
         return
     for given in dict.fromkeys((everything if every else typical)(omega)):
         yield describe(given), source_of(given), True
