@@ -17,6 +17,7 @@ from ..engines.triton.scale import working_dtype
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
+from ._compiled import compute_link_product
 
 __all__ = ["EntmaxCall", "entmax_rows"]
 
@@ -84,12 +85,15 @@ def _differentiable_product(
 
 def _product(
     p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall, with_alpha: bool
-) -> tuple[Tensor, Tensor]:
-    """The same by an engine, where nobody differentiates it."""
+) -> tuple[Tensor, Tensor | None]:
+    """The same by an engine, where nobody differentiates it; None where nobody asks for α."""
     if call.engine == "triton":
         from ..engines.triton.link_launch import link_gradient
 
         return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
+    by_theta = compute_link_product(p, v, call.omega) if alpha is None else None
+    if by_theta is not None:
+        return by_theta, None
     return _differentiable_product(p, v, alpha, call.alpha)
 
 
@@ -103,7 +107,7 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        by_alpha = by_alpha.to(alpha.dtype) if alpha is not None and with_alpha else None
+        by_alpha = by_alpha.to(alpha.dtype) if with_alpha else None
     return by_theta, by_alpha, None, None, None, None
 
 
@@ -181,8 +185,9 @@ class _PlainEntmax(Function):
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:
-        p = _solve(theta, alpha, mask, EntmaxCall(*call))
-        _setup(ctx, (theta, alpha, mask, *call), p)
+        ctx.call = EntmaxCall(*call)
+        p = _solve(theta, alpha, mask, ctx.call)
+        ctx.save_for_backward(*((p,) if alpha is None else (p, alpha)))
         return p
 
     backward = staticmethod(_backward)

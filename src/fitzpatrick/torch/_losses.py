@@ -411,6 +411,7 @@ def _entmax(
     if input.numel() == 0:
         return input.clone()
     engine = choose_engine(engine, input, call.omega or "sparsemax")
+    call = EntmaxCall(call.omega, call.alpha, engine)
     if engine == "triton" and call.alpha == 1.0 and mask is None:
         with torch.autocast(input.device.type, enabled=False):
             return torch.softmax(input, axis)
@@ -424,7 +425,9 @@ def _entmax(
     is_rows = theta.ndim == 2
     if mask is not None:
         mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
-    p = entmax_rows(theta, alpha, mask, call._replace(engine=engine))
-    if not is_rows or (input.ndim == 2 and axis == 1):
+    p = entmax_rows(theta, alpha, mask, call)
+    if theta is input:
+        return p
+    if not is_rows:
         return p.reshape(input.shape)
     return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)

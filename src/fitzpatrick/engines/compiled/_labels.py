@@ -6,7 +6,7 @@ With r = Σ e^{θ_i} over the classes i ≠ j and d = log r − θ_j, the formul
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -115,9 +115,20 @@ def logistic_labels(
                 out[first + i, label] = hit[i]
 
 
+class Softmax(NamedTuple):
+    """At c = 0 the probabilities are their own slopes."""
+
+    tightness: float
+
+    def slope(self, p: float, y: float) -> float:
+        return p
+
+
 @dataclass(frozen=True, eq=False)
 class LabelKernel(CompiledKernel):
     """Integer labels."""
+
+    link_formula: ClassVar[Softmax] = Softmax(0.0)
 
     def _call(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch = task

@@ -30,6 +30,7 @@ from ._lists import drop, give, put, support_lists, take
 from ._reduce import highest
 
 _EPS = float(np.finfo(np.float64).eps)
+_TOLERANCE = {char: float(np.finfo(char).eps) / 16 for char in "fd"}
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
 
@@ -200,9 +201,14 @@ class SimplexKernel(CompiledKernel):
 
     formula: Any
 
+    @property
+    def link_formula(self) -> Any:
+        """What knows the slope of the link, at c = 0."""
+        return self.formula
+
     def _call(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch = task
         lists = support_lists(self.targets, rows, scratch)
-        tolerance = float(np.finfo(theta.dtype).eps) / 16
+        tolerance = _TOLERANCE[theta.dtype.char]
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
         simplex(self.formula, theta, *lists, tolerance, int(output), value, out, x, own)
