@@ -85,9 +85,9 @@ def bind_rows(omega: str, loss: Loss, targets: Labels | DenseTargets) -> BoundLo
 
 
 def _few_rows(
-    theta: Tensor, y: IntArray, omega: str, tightness: float, output: Output
-) -> tuple[Any, FloatArray] | None:
-    """The sum of the losses of a small batch at int64 labels, and an output of each row.
+    theta: Tensor, y: IntArray, omega: str, tightness: float, output: Output, divisor: float
+) -> tuple[float, FloatArray] | None:
+    """The sum of the losses of a small batch at int64 labels, and an output of each row; divided.
 
     None where compiled rows do not pay, or do not know one of them, such as one with a label that
     is no class.
@@ -97,28 +97,25 @@ def _few_rows(
     if make is None:
         return None
     x = theta.numpy(force=True)
-    # as unsigned numbers negative labels are out of range, too
-    if not x.flags.carray or np.maximum.reduce(y.view(np.uint64)) >= k:
+    if not x.flags.carray:
         return None
     kernel = make(loss_of(omega, tightness), Labels((n, k), x.dtype, y))
-    values, rows = np.empty(n, x.dtype), np.empty((n, k), x.dtype)
-    kernel._call(BlockTask(output, slice(0, n), x, values, rows, _BUFFERS.scratch))
-    total = np.add.reduce(values)
-    return (total, rows) if total == total else None  # a row that is not known is NaN
+    scratch = _BUFFERS.scratch
+    values, rows = scratch.array("values", (n,), x.dtype), np.empty((n, k), x.dtype)
+    task = BlockTask(output, slice(0, n), x, values, rows, scratch)
+    total = kernel.sum_losses(task, divisor)
+    return None if math.isnan(total) else (total, rows)
 
 
 def compute_few_labels(
-    theta: Tensor, labels: Tensor, omega: str, tightness: float, divisor: int
+    theta: Tensor, labels: Tensor, omega: str, tightness: float, divisor: float
 ) -> tuple[Tensor, Tensor] | None:
     """The sum of the losses of a small batch, and its gradient, both divided; None as above."""
-    computed = _few_rows(theta, labels.numpy(), omega, tightness, Output.GRADIENT)
+    computed = _few_rows(theta, labels.numpy(), omega, tightness, Output.GRADIENT, float(divisor))
     if computed is None:
         return None
     total, rows = computed
-    if divisor != 1:
-        total /= divisor
-        rows /= divisor
-    return torch.from_numpy(np.asarray(total)), torch.from_numpy(rows)
+    return torch.from_numpy(np.asarray(total, rows.dtype)), torch.from_numpy(rows)
 
 
 @functools.lru_cache(maxsize=8)
@@ -129,7 +126,7 @@ def _any_labels(n: int) -> IntArray:
 
 def compute_few_links(theta: Tensor, omega: str) -> Tensor | None:
     """The predictions of a small batch on the simplex, which are the same for all labels."""
-    computed = _few_rows(theta, _any_labels(theta.shape[0]), omega, 0.0, Output.Y_STAR)
+    computed = _few_rows(theta, _any_labels(theta.shape[0]), omega, 0.0, Output.Y_STAR, 1.0)
     return None if computed is None else torch.from_numpy(computed[1])
 
 

@@ -75,6 +75,16 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
     return size
 
 
+@part
+def are_classes(labels: Any, k: int) -> bool:
+    """Whether all labels are among k classes."""
+    lowest, highest = 0, 0
+    for label in labels:
+        lowest = min(lowest, label)
+        highest = max(highest, label)
+    return lowest >= 0 and highest < k
+
+
 # A slice costs as much as a short row: the functions below get an array and where to look in it.
 
 
