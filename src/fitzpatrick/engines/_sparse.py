@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DENSE_SHARE = 0.25
 # Dense targets need several arrays of the size of a block.
 _DENSE_BYTES = 1 << 20
+# Passes over whole rows are fast while two such arrays stay in the second-level cache.
+_WHOLE_BYTES = 1 << 19
 
 
 def bind_sparsemax(loss: "Loss", targets: TargetForm) -> RowKernel:
@@ -97,8 +99,32 @@ class SparseKernel(RowKernel):
         value: FloatArray | None,
         scratch: Scratch,
     ) -> bool:
+        active = active_entries(theta, self.formula, scratch)
+        if active is not None:
+            return self._solve_rows(own, theta, active, out, value, scratch)
+        return all(
+            self._solve_rows(
+                own.part(piece),
+                theta[piece],
+                None,
+                out[piece],
+                None if value is None else value[piece],
+                scratch,
+            )
+            for piece in pieces(slice(0, len(theta)), theta.shape[1], theta.itemsize, _WHOLE_BYTES)
+        )
+
+    def _solve_rows(
+        self,
+        own: Support,
+        theta: FloatArray,
+        active: Active | None,
+        out: FloatArray,
+        value: FloatArray | None,
+        scratch: Scratch,
+    ) -> bool:
+        """The same by the entries that come near τ, or by whole rows where they are not known."""
         formula = self.formula
-        active = active_entries(theta, formula, scratch)
         top = np.maximum.reduce(theta, axis=1) if active is None else active.top
         # y is added after the highest is taken off, or θ + y would round it away
         x = own.gather(theta) - own.spread(top)
