@@ -77,25 +77,28 @@ def solve_tau(
         step = newton_step(*point(tau), power)
         tau, is_long = advance(tau, step)
         if early:
-            is_far, before = _look_ahead(step, before, power)
+            is_far, before = _look_ahead(step, before, taken == 0, power)
             if is_concrete(is_far) and not (is_long & is_far).any():
                 break
     return tau
 
 
-def _look_ahead(step: Array, before: Array, power: Array | float) -> tuple[Array, Array]:
+def _look_ahead(
+    step: Array, before: Array, is_first: Array | bool, power: Array | float
+) -> tuple[Array, Array]:
     """Where one more step after this one would leave an error that counts; and the step.
 
-    A step squares the error: with r the ratio of two steps, the error is |step| r² after the
-    latter, and |step| r⁶ after one more. Beyond the power 1/2 there are kinks, or bends as sharp.
-    The step before the first is 0, and where none counts any more it is infinite, lest rounding
-    errors are compared with each other.
+    A step squares the error: with r the ratio of two steps, |step| r² is left after the latter. One
+    more step, which follows, squares it again, times a curvature that grows like the root of the
+    number of classes at most. Only steps after the first are compared, which may come from where
+    the function is straight. Beyond the power 1/2 it has kinks, or bends as sharp. Where no step
+    counts any more it is infinite, lest rounding errors are compared with each other.
     """
     xp = namespace(step)
-    is_first = before == 0
-    ratio = xp.where(is_first, 1.0, step / xp.where(is_first, 1.0, before))
-    is_far = (xp.abs(step) * ratio**6 > eps(step) / 16) | (power > 0.5)
-    return is_far, xp.where(is_far, step, xp.inf)
+    is_alone = before == 0
+    ratio = xp.where(is_alone, 1.0, step / xp.where(is_alone, 1.0, before))
+    is_far = (xp.abs(step) * ratio**2 > math.sqrt(eps(step)) / 256) | (power > 0.5)
+    return is_far, xp.where(is_first, 0.0, xp.where(is_far, step, xp.inf))
 
 
 def _solve_tau_in_jax(
@@ -111,7 +114,7 @@ def _solve_tau_in_jax(
         tau, before, _, left = state
         step = newton_step(*point(tau), power)
         tau, is_long = advance(tau, step)
-        is_far, before = _look_ahead(step, before, power)
+        is_far, before = _look_ahead(step, before, left == steps, power)
         return tau, before, (is_long & is_far).any(), left - 1
 
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
