@@ -107,7 +107,10 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        by_alpha = by_alpha.to(alpha.dtype) if with_alpha else None
+        if alpha is None or by_alpha is None or not with_alpha:
+            by_alpha = None
+        else:
+            by_alpha = by_alpha.to(alpha.dtype)
     return by_theta, by_alpha, None, None, None, None
 
 
