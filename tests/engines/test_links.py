@@ -7,8 +7,9 @@ import pytest
 
 import fitzpatrick as fp
 from fitzpatrick import engines
+from fitzpatrick.engines import _sparse
 
-from .cases import REGULARIZERS, SIMPLEX, assert_same_digits, scores
+from .cases import REGULARIZERS, SIMPLEX, assert_same_digits, cases, make_loss, scores
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -87,3 +88,21 @@ def test_a_link_needs_no_more_than_its_output() -> None:
     rows = engines.link_rows(loss, theta)
     np.testing.assert_array_equal(rows, loss.link(theta))
     assert not np.may_share_memory(rows, theta)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+def test_whole_rows_in_pieces_are_those_in_one(
+    name: str, tightness: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where most entries are active, no piece knows of the others; the last one is shorter."""
+    n, k = 11, 300
+    loss, theta = make_loss(name, tightness), scores(n, k, 1e-3, "float64", 5)
+    for case in cases(name, n, k, 5):
+        results = []
+        for size in (1 << 30, 4 * 8 * k):
+            monkeypatch.setattr(_sparse, "_WHOLE_BYTES", size)
+            bound = engines.bind(loss, case.y, k, n_threads=1, engine="numpy")
+            results.append((*bound.value_and_gradient(theta), bound.y_star(theta)))
+        for whole, pieces in zip(*results, strict=True):
+            assert_same_digits(pieces, whole, "float64")

@@ -1,5 +1,6 @@
 """Small batches on a CPU take the shortest way to compiled rows, and it leads to the same place."""
 
+import functools
 import math
 
 import pytest
@@ -124,3 +125,38 @@ def test_links(name, few, scores, generator):
     link(low).backward(upstream.bfloat16())
     # eight bits of the scores and of the result, and four terms
     torch.testing.assert_close(low.grad.double(), x.grad, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("shape", [(6, 4), (700, 200)], ids=str)
+@pytest.mark.parametrize("name", ["logistic", "sparsemax", "entmax15", "entmax13"])
+def test_compiled_jacobians_are_those_of_the_formulas(name, shape, dtype, few, generator):
+    """At masked rows, rows of NaN, and upstream gradients that are expanded or transposed."""
+    link = functools.partial(F.entmax, alpha=1.3) if name == "entmax13" else getattr(F, name)
+    scores = torch.randn(shape, dtype=torch.float64, generator=generator).to(dtype)
+    scores[1] = math.nan
+    mask = torch.rand(shape, generator=generator) < 0.7
+    mask[2] = False
+    upstream = torch.randn(shape[::-1], dtype=torch.float64, generator=generator).to(dtype).t()
+    for v in (upstream, upstream[:, :1].expand(shape)):
+        results = []
+        for is_differentiated in (False, True):  # the formulas are for those who go on
+            x = scores.clone().requires_grad_()
+            p = link(x, mask=mask)
+            results.append(torch.autograd.grad(p, x, v, create_graph=is_differentiated)[0])
+        # the formulas add k terms of the dtype
+        tolerance = 4 * shape[1] * torch.finfo(dtype).eps
+        torch.testing.assert_close(*results, rtol=tolerance, atol=tolerance, equal_nan=True)
+        assert not results[0][2].any()
+
+
+def test_links_are_compiled_once_they_pay(monkeypatch, scores):
+    """The Jacobian, too, and only for the dtypes that compiled rows have."""
+    monkeypatch.setattr(_compiled, "_SCORES_SEEN", _compiled.Counter())
+    p = F.sparsemax(scores)
+    assert _compiled.compute_link_product(p, scores, "sparsemax") is None
+    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 0)
+    assert _compiled.compute_link_product(p, scores, "sparsemax") is not None
+    assert _compiled.compute_link_product(p.half(), scores.half(), "sparsemax") is None
+    assert _compiled.compute_link_product(p, scores.float(), "sparsemax") is None
+    assert _compiled.compute_link_product(p, scores, "perceptron") is None

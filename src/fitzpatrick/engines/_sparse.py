@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DENSE_SHARE = 0.25
 # Dense targets need several arrays of the size of a block.
 _DENSE_BYTES = 1 << 20
+# Passes over whole rows are fast while two such arrays stay in the second-level cache.
+_WHOLE_BYTES = 1 << 19
 
 
 def bind_sparsemax(loss: "Loss", targets: TargetForm) -> RowKernel:
@@ -83,8 +85,20 @@ class SparseKernel(RowKernel):
         return self._solve_dense(y, part, out)
 
     def _solve_support(self, own: Support, part: BlockTask, out: FloatArray) -> bool:
+        theta = part.theta
+        active = active_entries(theta, self.formula, part.scratch)
+        if active is not None:
+            return self._solve_rows(own, part, active, out)
+        return all(
+            self._solve_rows(own.part(piece), part.part(piece), None, out[piece])
+            for piece in pieces(slice(0, len(theta)), theta.shape[1], theta.itemsize, _WHOLE_BYTES)
+        )
+
+    def _solve_rows(
+        self, own: Support, part: BlockTask, active: Active | None, out: FloatArray
+    ) -> bool:
+        """The same by the entries that come near τ, or by whole rows where they are not known."""
         formula, theta, value, scratch = self.formula, part.theta, part.value, part.scratch
-        active = active_entries(theta, formula, scratch)
         top = np.maximum.reduce(theta, axis=1) if active is None else active.top
         # y is added after the highest is taken off, or θ + y would round it away
         x = own.gather(theta) - own.spread(top)

@@ -32,6 +32,15 @@ class Support:
     def flat(self) -> IntArray:
         return np.asarray(self.rows * self.n_columns + self.columns)
 
+    def part(self, rows: slice) -> "Support":
+        """The entries of some of the rows."""
+        starts = self.starts[rows]
+        begin = int(starts[0])
+        end = len(self.y) if rows.stop == len(self.starts) else int(self.starts[rows.stop])
+        own = slice(begin, end)
+        of_rows = self.rows[own] - rows.start
+        return Support(of_rows, self.columns[own], self.y[own], starts - begin, self.n_columns)
+
     def gather(self, x: FloatArray) -> FloatArray:
         """The entries of x that belong to the support."""
         if x.flags.c_contiguous:

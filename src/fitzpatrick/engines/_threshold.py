@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._root import advance
-from ._blocks import FloatArray, IntArray, Scratch
+from ._blocks import FloatArray, IntArray, Scratch, row_dot
 from ._sparse_formulas import SparseFormula
 from ._targets import Support
 
@@ -19,6 +19,8 @@ _MIN_LENGTH = 256
 # Entries of a row that are looked at to see how many are within R of the maximum, and the share of
 # them from which a better bound pays.
 _SAMPLE, _LANES_SHARE = 32, 0.02
+# Where so many of them exceed a lower bound of τ that costs nothing, no better one pays.
+_MIN_WHOLE_SHARE = 0.7
 # Lanes of a row, and how many Newton steps are taken on their maxima.
 _LANES, _LANE_STEPS = 64, 3
 # A larger share of entries above the guess is treated as a whole.
@@ -49,6 +51,8 @@ class Entries:
             return np.add.reduce(a, axis=axis), count.astype(a.dtype)
         if root is None:
             slope = np.add.reduce(a, axis=axis)
+            if axis == 1:
+                return row_dot(a, a), slope
             a *= a
             return np.add.reduce(a, axis=axis), slope
         a *= a
@@ -137,10 +141,10 @@ def active_entries(x: FloatArray, formula: SparseFormula, scratch: Scratch) -> A
         return None
     sample = x[:, :: k // _SAMPLE].T.copy()  # long columns sum faster
     peak = np.maximum.reduce(sample, axis=0)
-    lowest = np.minimum.reduce(sample, axis=0)
     mean = np.add.reduce(sample, axis=0) / len(sample)
-    if np.all(mean - formula.reach / k ** (1 / formula.power) <= lowest):
-        return None  # all entries seem to be active
+    bound = np.maximum(mean - formula.reach / k ** (1 / formula.power), peak - formula.reach)
+    if np.count_nonzero(sample >= bound) >= _MIN_WHOLE_SHARE * sample.size:
+        return None  # most entries seem to be active
     near = np.count_nonzero(sample > peak - formula.reach) - n  # besides the peaks themselves
     if near > _LANES_SHARE * sample.size:
         top, least = _lane_bound(x, formula)

@@ -18,6 +18,7 @@ Jacobian. A :class:`Solution` holds the maximizer and computes the rest on deman
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._array import (
@@ -25,6 +26,7 @@ from .._array import (
     class_indices,
     coupled_product,
     inner,
+    is_jax,
     is_torch,
     namespace,
     quiet,
@@ -334,7 +336,7 @@ class LabelKernel(Elementwise):
     """The formulas at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
 
     labels: Array
-    is_label: Array
+    mark: Callable[[Array], Array]  # the mask of the labels, for scores of their shape
     one: Elementwise
     zero: Elementwise
 
@@ -353,11 +355,12 @@ class LabelKernel(Elementwise):
         xp = namespace(s)
         p_one, d_one = self.one.point(at_labels(s, self.labels))
         p, d = self.zero.point(s)
-        return xp.where(self.is_label, p_one, p), xp.where(self.is_label, d_one, d)
+        is_label = self.mark(s)
+        return xp.where(is_label, p_one, p), xp.where(is_label, d_one, d)
 
     def terms(self, s: Array) -> Array:
         at_label = self.one.terms(at_labels(s, self.labels))
-        return namespace(s).where(self.is_label, at_label, self.zero.terms(s))
+        return namespace(s).where(self.mark(s), at_label, self.zero.terms(s))
 
 
 class SeparableRegularizer(Regularizer):
@@ -383,6 +386,13 @@ class SeparableRegularizer(Regularizer):
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         """Formulas of the loss at targets y, which may be broadcast against the scores."""
 
+    def zero_kernel(self, zero: Array, tightness: float) -> Elementwise:
+        """The same at y = 0, for all classes but the label's; they may be simpler.
+
+        ``zero`` holds zeros, of shape (…, 1).
+        """
+        return self.kernel(zero, tightness)
+
     @abstractmethod
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         """d = ∂p/∂s, from the maximizer p and its target: 1/d = ψ''(p)(1 + c) + c ψ'''(p)(p − y).
@@ -400,9 +410,13 @@ class SeparableRegularizer(Regularizer):
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         is_label = mark_labels(labels, theta)
         zero = namespace(theta).zeros_like(theta[..., :1])
-        kernel = LabelKernel(
-            labels, is_label, self.kernel(zero + 1, tightness), self.kernel(zero, tightness)
-        )
+
+        def mark(s: Array) -> Array:
+            # a compiled loop makes the mask as it goes, which is faster than to read it
+            return mark_labels(labels, s) if is_jax(s) else is_label
+
+        one = self.kernel(zero + 1, tightness)
+        kernel = LabelKernel(labels, mark, one, self.zero_kernel(zero, tightness))
         return solve_separable(kernel, is_label, theta, self.domain)
 
     def solve_shard(
@@ -410,7 +424,7 @@ class SeparableRegularizer(Regularizer):
     ) -> tuple[Array, Array]:
         if not self.is_coupled:
             return super().solve_shard(y, theta, tightness, shard)
-        zero_kernel = self.kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
+        zero_kernel = self.zero_kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
         return solve_separable_shard(self.kernel(y, tightness), zero_kernel, y, theta, shard)
 
     def solve_shard_labels(
@@ -421,10 +435,12 @@ class SeparableRegularizer(Regularizer):
         xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)
         zero = xp.zeros_like(theta[..., :1])
-        zero_kernel = self.kernel(zero, tightness)
+        zero_kernel = self.zero_kernel(zero, tightness)
         # a label that another process has is looked up at some class here, and not used
         places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
-        kernel = LabelKernel(places, is_label, self.kernel(zero + 1, tightness), zero_kernel)
+        kernel = LabelKernel(
+            places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
+        )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
 
 

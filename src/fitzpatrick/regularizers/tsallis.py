@@ -198,6 +198,37 @@ class EntmaxKernel(Elementwise):
         return xp.where(masked, s, t)
 
 
+@dataclass(frozen=True, eq=False)
+class EntmaxZeroKernel(Elementwise):
+    """The formulas above where all targets are 0: q = (s)₊/(1/β + c), and p q (1 + c β)/α."""
+
+    beta: float
+    tightness: float
+
+    @property
+    def power(self) -> float:
+        return self.beta
+
+    @property
+    def _reach(self) -> float:
+        return 1 / self.beta + self.tightness
+
+    def start(self, theta: Array) -> Array:
+        return row_max(theta) - self._reach
+
+    def end(self, theta: Array) -> Array:
+        return row_max(theta)
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        q = _relu(s) / self._reach
+        flat = q if self.beta == 0.5 else q ** ((1 - self.beta) / self.beta)
+        return _power(q, self.beta), flat / (1 + self.tightness * self.beta)
+
+    def terms(self, s: Array) -> Array:
+        q = _relu(s) / self._reach
+        return q * _power(q, self.beta) * ((1 + self.tightness * self.beta) / (1 + self.beta))
+
+
 def _entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
     """p = (1 + βx)₊^(1/β), e^x for β = 0, and ∂p/∂x."""
     xp = namespace(x)
@@ -325,6 +356,11 @@ class Tsallis(SeparableRegularizer):
         if self._limit is not None:
             return self._limit.kernel(y, tightness)
         return EntmaxKernel(y, self.alpha - 1, tightness)
+
+    def zero_kernel(self, zero: Array, tightness: float) -> Elementwise:
+        if self._limit is not None:
+            return self._limit.zero_kernel(zero, tightness)
+        return EntmaxZeroKernel(self.alpha - 1, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         if self._limit is not None:

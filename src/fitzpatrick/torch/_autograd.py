@@ -310,13 +310,20 @@ class _LabelLoss(_TrainingLoss):
         return out
 
 
-def few_labels(theta: Tensor, target: Tensor, call: LossCall, is_mean: bool) -> Tensor | None:
-    """The mean or the sum of L(y, θ) over a small batch; None where that is for others to do."""
+def few_labels(
+    theta: Tensor, target: Tensor, omega: str, tightness: float, ignore_index: int, is_mean: bool
+) -> Tensor | None:
+    """The mean or the sum of L(y, θ) over a small batch; None where that is for others to do.
+
+    The tensors are plain ones on a CPU: scores (n, k) in float32 or float64, int64 labels (n,),
+    which may be no classes; ``ignore_index`` is none.
+    """
     count = theta.shape[0] if is_mean else 1
-    computed = compute_few_labels(theta, target, call.omega, call.tightness, count)
+    computed = compute_few_labels(theta, target, omega, tightness, count)
     if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
         return computed and computed[0]
     loss, gradient = computed
+    call = LossCall(omega, tightness, "reference", ignore_index)
     return apply(_LabelLoss, theta, (target, call, loss, count, gradient))
 
 

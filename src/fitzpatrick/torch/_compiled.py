@@ -83,9 +83,9 @@ def bind_rows(omega: str, loss: Loss, targets: Labels | DenseTargets) -> BoundLo
 
 
 def _few_rows(
-    theta: Tensor, y: IntArray, omega: str, tightness: float, output: Output
-) -> tuple[FloatArray, FloatArray] | None:
-    """The losses of a small batch at int64 labels, and an output of each row.
+    theta: Tensor, y: IntArray, omega: str, tightness: float, output: Output, divisor: float
+) -> tuple[float, FloatArray] | None:
+    """The sum of the losses of a small batch at int64 labels, and an output of each row; divided.
 
     None where compiled rows do not pay, or do not know one of them, such as one with a label that
     is no class.
@@ -95,29 +95,59 @@ def _few_rows(
     if make is None:
         return None
     x = theta.numpy(force=True)
-    # as unsigned numbers negative labels are out of range, too
-    if not x.flags.carray or np.maximum.reduce(y.view(np.uint64)) >= k:
+    if not x.flags.carray:
         return None
     kernel = make(loss_of(omega, tightness), Labels((n, k), x.dtype, y))
-    values, rows = np.empty(n, x.dtype), np.empty((n, k), x.dtype)
-    kernel._call(BlockTask(output, slice(0, n), x, values, rows, _BUFFERS.scratch))
-    return None if np.isnan(np.add.reduce(values)) else (values, rows)
+    scratch = _BUFFERS.scratch
+    values, rows = scratch.array("values", (n,), x.dtype), np.empty((n, k), x.dtype)
+    task = BlockTask(output, slice(0, n), x, values, rows, scratch)
+    total = kernel.sum_losses(task, divisor)
+    return None if math.isnan(total) else (total, rows)
 
 
 def compute_few_labels(
-    theta: Tensor, labels: Tensor, omega: str, tightness: float, divisor: int
+    theta: Tensor, labels: Tensor, omega: str, tightness: float, divisor: float
 ) -> tuple[Tensor, Tensor] | None:
     """The sum of the losses of a small batch, and its gradient, both divided; None as above."""
-    computed = _few_rows(theta, labels.numpy(), omega, tightness, Output.GRADIENT)
+    computed = _few_rows(theta, labels.numpy(), omega, tightness, Output.GRADIENT, float(divisor))
     if computed is None:
         return None
-    values, rows = computed
-    rows /= divisor
-    total = np.asarray(np.add.reduce(values) / divisor, values.dtype)
-    return torch.from_numpy(total), torch.from_numpy(rows)
+    total, rows = computed
+    return torch.from_numpy(np.asarray(total, rows.dtype)), torch.from_numpy(rows)
+
+
+@functools.lru_cache(maxsize=8)
+def _any_labels(n: int) -> IntArray:
+    """Labels that are only to be read."""
+    return np.zeros(n, np.int64)
 
 
 def compute_few_links(theta: Tensor, omega: str) -> Tensor | None:
     """The predictions of a small batch on the simplex, which are the same for all labels."""
-    computed = _few_rows(theta, np.zeros(len(theta), np.int64), omega, 0.0, Output.Y_STAR)
+    computed = _few_rows(theta, _any_labels(theta.shape[0]), omega, 0.0, Output.Y_STAR, 1.0)
     return None if computed is None else torch.from_numpy(computed[1])
+
+
+@functools.lru_cache(maxsize=256)
+def _load_link_product(make: KernelMaker, omega: str) -> Callable[..., None]:
+    no_rows = Labels((0, 1), np.dtype(np.float64), _any_labels(0))
+    formula = make(loss_of(omega, 0.0), no_rows).link_formula
+    return functools.partial(load_kernel("compiled._jacobian:multiply_by_jacobian"), formula)
+
+
+def compute_link_product(p: Tensor, v: Tensor, omega: str) -> Tensor | None:
+    """The Jacobian of a link on the simplex at its predictions, times v.
+
+    None where compiled rows do not pay, or the tensors are none of theirs.
+    """
+    if not (p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype):
+        return None
+    size = p.numel()
+    make = _compiled_kernel(omega, size)
+    if make is None:
+        return None
+    x = p.numpy(force=True)
+    out = np.empty(x.shape, x.dtype)
+    n_threads = torch.get_num_threads() if size > _MAX_BLOCK else 1
+    _load_link_product(make, omega)(x, v.numpy(force=True), out, n_threads)
+    return torch.from_numpy(out)

@@ -63,6 +63,11 @@ def kernel_of(omega: str) -> str:
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def entmax_alpha(omega: str) -> float | None:
     """α where a link is α-entmax for a number α; None where it is another one."""
+    return _find_alpha(omega)
+
+
+@functools.lru_cache(maxsize=256)
+def _find_alpha(omega: str) -> float | None:
     kernel = find_kernel("triton", regularizer_of(omega))
     if kernel is None or regularizer_of(omega).is_entrywise:
         return None

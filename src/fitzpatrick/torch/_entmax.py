@@ -18,6 +18,7 @@ from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
 from ._autograd import Gradients, apply
+from ._compiled import compute_link_product
 
 
 class EntmaxCall(NamedTuple):
@@ -81,12 +82,15 @@ def _differentiable_product(
 
 def _product(
     p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall, with_alpha: bool
-) -> tuple[Tensor, Tensor]:
-    """The same by an engine, where nobody differentiates it."""
+) -> tuple[Tensor, Tensor | None]:
+    """The same by an engine, where nobody differentiates it; None where nobody asks for α."""
     if call.engine == "triton":
         from ..engines.triton.link_launch import link_gradient
 
         return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
+    by_theta = compute_link_product(p, v, call.omega) if alpha is None else None
+    if by_theta is not None:
+        return by_theta, None
     return _differentiable_product(p, v, alpha, call.alpha)
 
 
@@ -100,7 +104,10 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        by_alpha = by_alpha.to(alpha.dtype) if alpha is not None and with_alpha else None
+        if alpha is None or by_alpha is None or not with_alpha:
+            by_alpha = None
+        else:
+            by_alpha = by_alpha.to(alpha.dtype)
     return by_theta, by_alpha, None, None, None, None
 
 
@@ -178,8 +185,9 @@ class _PlainEntmax(Function):
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:
-        p = _solve(theta, alpha, mask, EntmaxCall(*call))
-        _setup(ctx, (theta, alpha, mask, *call), p)
+        ctx.call = EntmaxCall(*call)
+        p = _solve(theta, alpha, mask, ctx.call)
+        ctx.save_for_backward(*((p,) if alpha is None else (p, alpha)))
         return p
 
     backward = staticmethod(_backward)

@@ -142,6 +142,12 @@ def class_loss(
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices or proportions."""
+    is_usual = weight is None and dim is None and engine is None and process_group is None
+    is_hard = type(label_smoothing) is float and label_smoothing == 0
+    if is_usual and is_hard and (validate is None or type(validate) is bool):
+        loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
+        if loss is not None:
+            return loss
     if process_group is not None or is_dtensor(input):
         from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
 
@@ -150,11 +156,6 @@ def class_loss(
             omega, tightness, input, target, process_group, *options
         )
         return sharded
-    is_usual = weight is None and dim is None and engine is None and type(label_smoothing) is float
-    if is_usual and not label_smoothing and (validate is None or type(validate) is bool):
-        loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
-        if loss is not None:
-            return loss
     check_arguments(input, target, reduction, label_smoothing, validate)
     ignore_index = as_class_index(ignore_index)
     axis = class_dim(input, dim)
@@ -224,19 +225,22 @@ def _few_labels(
 ) -> Tensor | None:
     """The loss of a small plain batch on a CPU, by the shortest way; None where there is none.
 
-    Nothing is checked that does not decide whether to take it.
+    It assumes hard labels and no weights, and nothing else: whatever it does not recognize, be it
+    wrong or only rare, goes the general way, which checks it.
     """
     if torch.compiler.is_compiling() or not is_plain(input, target):
         return None
-    is_small = input.is_cpu and input.ndim == 2 and target.is_cpu and target.ndim == 1
-    if not (is_small and target.shape[0] == input.shape[0] and target.dtype == torch.int64):
+    if not (input.is_cpu and target.is_cpu and target.dtype is torch.int64):
         return None
-    if input.dtype not in (torch.float32, torch.float64) or reduction not in ("mean", "sum"):
+    if input.dtype is not torch.float32 and input.dtype is not torch.float64:
         return None
-    if type(ignore_index) is not int or ignore_index >= 0 or type(tightness) is not float:
+    if input.ndim != 2 or target.shape != input.shape[:1] or reduction not in ("mean", "sum"):
         return None
-    call = LossCall(omega, as_tightness(tightness), "reference", ignore_index)
-    return few_labels(input, target, call, reduction == "mean")
+    if type(ignore_index) is not int or ignore_index >= 0:
+        return None
+    if type(tightness) is not float or not 0 <= tightness < math.inf:
+        return None
+    return few_labels(input, target, omega, tightness, ignore_index, reduction == "mean")
 
 
 def entry_loss(
@@ -390,6 +394,7 @@ def _entmax(
     if input.numel() == 0:
         return input.clone()
     engine = choose_engine(engine, input, call.omega or "sparsemax")
+    call = EntmaxCall(call.omega, call.alpha, engine)
     if engine == "triton" and call.alpha == 1.0 and mask is None:
         with torch.autocast(input.device.type, enabled=False):
             return torch.softmax(input, axis)
@@ -403,7 +408,9 @@ def _entmax(
     is_rows = theta.ndim == 2
     if mask is not None:
         mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
-    p = entmax_rows(theta, alpha, mask, call._replace(engine=engine))
-    if not is_rows or (input.ndim == 2 and axis == 1):
+    p = entmax_rows(theta, alpha, mask, call)
+    if theta is input:
+        return p
+    if not is_rows:
         return p.reshape(input.shape)
     return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)

@@ -6,7 +6,7 @@ With r = Σ e^{θ_i} over the classes i ≠ j and d = log r − θ_j, the formul
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from .._row_kernel import BlockTask
 from .._targets import Labels
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import usable
+from ._lists import are_classes, usable
 from ._math import exp, log, log1p, wright_omega
+from ._reduce import divided_sum
 from ._softmax import exponentials
 
 # Scores that are treated at once: they stay in the second-level cache.
@@ -64,24 +65,30 @@ def logistic_labels(
     labels: Any,
     tightness: float,
     output: int,
+    divisor: float,
     value: Any,
     out: Any,
     e: Any,
     numbers: Any,
-) -> None:
+) -> float:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
 
     Args:
         theta: scores, (n, k).
         labels: (n,).
         tightness: c.
         output: which array to write.
+        divisor: of the sum, and of what is asked for.
         value: (n,).
         out: (n, k).
         e: flat buffer of some rows of k.
         numbers: six buffers of one number for each of these rows.
     """
     n, k = theta.shape
+    if not are_classes(labels, k):
+        return np.nan
     top, lead, rest, miss, hit, losses = numbers
     step = len(top)
     for first in range(0, n, step):
@@ -113,13 +120,29 @@ def logistic_labels(
                 out[first + i, label] = hit[i] * hit[i] / (hit[i] + tightness)
             else:
                 out[first + i, label] = hit[i]
+    return divided_sum(value, divisor, out)
+
+
+class Softmax(NamedTuple):
+    """At c = 0 the probabilities are their own slopes."""
+
+    tightness: float
+
+    def slope(self, p: float, y: float) -> float:
+        return p
 
 
 @dataclass(frozen=True, eq=False)
 class LabelKernel(CompiledKernel):
     """Integer labels."""
 
+    link_formula: ClassVar[Softmax] = Softmax(0.0)
+
     def _call(self, task: BlockTask) -> None:
+        self.sum_losses(task, 1.0)
+
+    def sum_losses(self, task: BlockTask, divisor: float) -> float:
+        """As that of :class:`~fitzpatrick.engines.compiled._simplex.SimplexKernel`."""
         output, rows, theta, value, out, scratch = task
         assert isinstance(self.targets, Labels)
         k = theta.shape[1]
@@ -127,4 +150,6 @@ class LabelKernel(CompiledKernel):
         e = scratch.array("e", (step * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 6, (step,), np.float64))
         labels = usable(self.targets.labels[rows], np.intp)
-        logistic_labels(theta, labels, self.loss.tightness, int(output), value, out, e, numbers)
+        outputs = int(output), divisor, value, out
+        total: float = logistic_labels(theta, labels, self.loss.tightness, *outputs, e, numbers)
+        return total

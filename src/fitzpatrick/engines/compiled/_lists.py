@@ -1,5 +1,6 @@
 """Targets of any form as lists of their entries y > 0, which is all that the kernels know."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,23 @@ Lists = tuple[Any, Any, Any]
 
 def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
     """x, or a copy, as the kernels are compiled for: contiguous, and not read-only."""
+    if type(x) is np.ndarray and x.flags.carray and (dtype is None or x.dtype == dtype):
+        return x
     return np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
+
+
+@functools.lru_cache(maxsize=8)
+def _one_per_row(n: int) -> tuple[Any, Any]:
+    """Where the entries of n rows begin that have y = 1 in one place, and y; only to be read."""
+    return np.arange(n + 1, dtype=np.uintp), np.ones(n)
 
 
 def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
     """The support of a block of rows, in the types that the kernels are compiled for."""
     if isinstance(targets, Labels):
         labels = usable(targets.labels[rows], np.intp)
-        return np.arange(len(labels) + 1, dtype=np.uintp), labels, np.ones(len(labels))
+        starts, ones = _one_per_row(len(labels))
+        return starts, labels, ones
     if isinstance(targets, SparseTargets):
         edges = targets.matrix.indptr[rows.start : rows.stop + 1]
         stored = slice(edges[0], edges[-1])
@@ -63,6 +73,16 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
             size += y[i, j] > 0
     starts[len(y)] = size
     return size
+
+
+@part
+def are_classes(labels: Any, k: int) -> bool:
+    """Whether all labels are among k classes."""
+    lowest, highest = 0, 0
+    for label in labels:
+        lowest = min(lowest, label)
+        highest = max(highest, label)
+    return lowest >= 0 and highest < k
 
 
 # A slice costs as much as a short row: the functions below get an array and where to look in it.

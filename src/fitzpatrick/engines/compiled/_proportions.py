@@ -13,6 +13,7 @@ that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv
 the root is lse(t).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,7 +128,7 @@ def _scale(factor: Any, lam: Any, out: Any) -> None:
 
 @loop
 def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
-    """Find λ and p for c > 0; on entry z holds t, y holds c y and p holds e^t.
+    """Find λ and p for c > 0; on entry z holds t, y holds c y and p holds e^t, on exit z is at λ.
 
     The loss becomes the part of the entries with y = 0; NaN where no root was found.
     """
@@ -179,6 +180,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
         for m in range(starts[i] - base, starts[i + 1] - base):
             u = v[m] * step[i]
             p[m] *= 1 - u * (1 - u * (1 - v[m] * 0.5))
+            z[m] += step[i]
         loss[i] = loss[i] if is_done else np.nan
 
 
@@ -204,6 +206,15 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
     if tightness == 1:
         for m in range(len(y)):
             z[m] = (p[m] - y[m]) * (p[m] - y[m]) / p[m]
+        return
+    if 0 < tightness < 1:
+        # log(p/y) = log c − log ω, where ω + log ω = z; for larger c the digits of ω would cancel
+        log_c = math.log(tightness)
+        for m in range(len(y)):
+            known = max(targets[m], _MIN_Y)
+            ratio = known / max(p[m], _MIN_Y)
+            rho = log_c - z[m] + tightness * ratio
+            z[m] = entropy_term(known, rho, p[m], ratio, tightness)
         return
     if tightness > 0:
         for m in range(len(y)):

@@ -26,10 +26,11 @@ from .._row_kernel import BlockTask
 from .._threshold import MAX_STEPS
 from ._jit import loop, part
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import drop, give, put, support_lists, take
-from ._reduce import highest
+from ._lists import are_classes, drop, give, put, support_lists, take
+from ._reduce import divided_sum, highest
 
 _EPS = float(np.finfo(np.float64).eps)
+_TOLERANCE = {char: float(np.finfo(char).eps) / 16 for char in "fd"}
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
 
@@ -97,12 +98,15 @@ def simplex(
     targets: Any,
     tolerance: float,
     output: int,
+    divisor: float,
     value: Any,
     out: Any,
     x: Any,
     own: Any,
-) -> None:
+) -> float:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
 
     Args:
         formula: of the regularizer.
@@ -112,12 +116,15 @@ def simplex(
         targets: y there.
         tolerance: the error that τ may have.
         output: which array to write.
+        divisor: of the sum, and of what is asked for.
         value: (n,).
         out: (n, k).
         x: buffer of k.
         own: buffer of k.
     """
     n, k = theta.shape
+    if len(columns) == n and not are_classes(columns, k):
+        return np.nan
     reach, power = formula.reach, formula.power
     equal = reach * k**-power  # how far below equal scores τ is
     cost = reach * power / (1 + power)
@@ -151,6 +158,7 @@ def simplex(
         loss += _write_own(formula, own, targets, begin, end, tau, output)
         value[i] = loss if tau[1] == tau[1] else np.nan
         put(own, columns, begin, end, i, out)
+    return divided_sum(value, divisor, out)
 
 
 @part
@@ -200,9 +208,24 @@ class SimplexKernel(CompiledKernel):
 
     formula: Any
 
+    @property
+    def link_formula(self) -> Any:
+        """What knows the slope of the link, at c = 0."""
+        return self.formula
+
     def _call(self, task: BlockTask) -> None:
+        self.sum_losses(task, 1.0)
+
+    def sum_losses(self, task: BlockTask, divisor: float) -> float:
+        """The same, and the sum of the losses; it is divided, and so are the outputs.
+
+        NaN where a row needs the core, or has a label that is no class.
+        """
         output, rows, theta, value, out, scratch = task
         lists = support_lists(self.targets, rows, scratch)
-        tolerance = float(np.finfo(theta.dtype).eps) / 16
+        tolerance = _TOLERANCE[theta.dtype.char]
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
-        simplex(self.formula, theta, *lists, tolerance, int(output), value, out, x, own)
+        total: float = simplex(
+            self.formula, theta, *lists, tolerance, int(output), divisor, value, out, x, own
+        )
+        return total
