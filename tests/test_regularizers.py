@@ -17,6 +17,7 @@ from fitzpatrick.regularizers import (
     SquaredNorm,
     Tsallis,
     TwiceDifferentiable,
+    twice_differentiable,
 )
 from fitzpatrick.sets import Box, L2Ball, Orthant, Simplex
 from tests.helpers import Library, assert_close, eps, to_numpy
@@ -132,9 +133,12 @@ def test_newton_without_an_answer_raises_its_status() -> None:
         fp.FitzpatrickLoss(wrong).value(np.zeros((1, 2)), np.ones((1, 2)))
 
 
-def test_newton_without_an_answer_is_nan_where_nothing_can_raise() -> None:
+def test_newton_without_an_answer_is_nan_where_nothing_can_raise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Under jit the failed row is NaN, and the others are what they are."""
     jax = pytest.importorskip("jax")
+    monkeypatch.setattr(twice_differentiable, "_MAX_STEPS", 8)  # fewer to compile
     theta = jax.numpy.asarray([[0.5, 0.1], [3.0, 0.0]])
     out = to_numpy(jax.jit(BOUNDED.link)(theta))
     assert np.all(np.isnan(out[1]))

@@ -115,6 +115,19 @@ def weights_in(dtype):
     return torch.linspace(0.5, 2.0, N_CLASSES, dtype=dtype)
 
 
+def heads_in():
+    """(function, target, options) of linear losses."""
+    ignored = LABELS.clone()
+    ignored[2] = -100
+    y = proportions_in(torch.float64)
+    return (
+        (F.linear_fitzpatrick_logistic_loss, ignored, {"chunk_size": 3}),
+        (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
+        (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
+        (F.linear_logistic_loss, y, {"weight": weights_in, "chunk_size": 4}),
+    )
+
+
 def bounds(world_size):
     """Where the parts begin and end: uneven ones, and an empty one among four."""
     sizes = {2: [6, 5], 4: [3, 6, 0, 2]}[world_size]
@@ -566,18 +579,7 @@ class Cases:
         edges = torch.linspace(0, N_CLASSES, self.world_size + 1).long().tolist()
         own = slice(edges[self.rank], edges[self.rank + 1])
         generator = torch.Generator().manual_seed(3)
-        ignored = LABELS.clone()
-        ignored[2] = -100
-        y = proportions_in(torch.float64)
-        for dtype, (function, target, options) in itertools.product(
-            TOLERANCES,
-            (
-                (F.linear_fitzpatrick_logistic_loss, ignored, {"chunk_size": 3}),
-                (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
-                (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
-                (F.linear_logistic_loss, y, {"weight": weights_in, "chunk_size": 4}),
-            ),
-        ):
+        for dtype, (function, target, options) in itertools.product(TOLERANCES, heads_in()):
             options = {k: v(dtype) if callable(v) else v for k, v in options.items()}
             target = target.to(dtype) if target.is_floating_point() else target
             x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
@@ -682,8 +684,21 @@ def fork(n, function, *arguments):
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
+def compile_rows():
+    """Have Numba compile what all processes compare with; it takes longer than all cases.
+
+    Rows are compiled where there are many scores, and from then on also where there are few.
+    """
+    for dtype, name in itertools.product(TOLERANCES, ("logistic", "sparsemax", "entmax15")):
+        scores = torch.zeros(600, 1000, dtype=dtype)
+        for target in (torch.zeros(600, dtype=torch.int64), torch.full_like(scores, 1e-3)):
+            FAMILIES[name](scores, target, reduction="none")
+
+
 if __name__ == "__main__":
-    # to import everything takes a process longer than its cases
+    # to import and to compile takes a process longer than its cases: only then they part
     world_size, folder = int(sys.argv[1]), sys.argv[2]
+    if world_size:
+        compile_rows()
     function, *arguments = (run, world_size, folder) if world_size else (lose_one, folder)
     sys.exit(max(map(abs, fork(world_size or 2, function, *arguments))))
