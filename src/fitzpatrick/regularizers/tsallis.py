@@ -198,26 +198,8 @@ class EntmaxKernel(Elementwise):
         return xp.where(masked, s, t)
 
 
-@dataclass(frozen=True, eq=False)
-class EntmaxZeroKernel(Elementwise):
-    """The formulas above where all targets are 0: q = (s)₊/(1/β + c), and p q (1 + c β)/α."""
-
-    beta: float
-    tightness: float
-
-    @property
-    def power(self) -> float:
-        return self.beta
-
-    @property
-    def _reach(self) -> float:
-        return 1 / self.beta + self.tightness
-
-    def start(self, theta: Array) -> Array:
-        return row_max(theta) - self._reach
-
-    def end(self, theta: Array) -> Array:
-        return row_max(theta)
+class EntmaxZeroKernel(EntmaxKernel):
+    """The same where y = 0 throughout: q = (s)₊/(1/β + c), and the terms p q (1 + c β)/α."""
 
     def point(self, s: Array) -> tuple[Array, Array]:
         q = _relu(s) / self._reach
@@ -360,7 +342,7 @@ class Tsallis(SeparableRegularizer):
     def zero_kernel(self, zero: Array, tightness: float) -> Elementwise:
         if self._limit is not None:
             return self._limit.zero_kernel(zero, tightness)
-        return EntmaxZeroKernel(self.alpha - 1, tightness)
+        return EntmaxZeroKernel(zero, self.alpha - 1, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         if self._limit is not None:
