@@ -1,5 +1,6 @@
 """Entry-wise losses at the edges of what their rows cover, against the core."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,42 @@ def test_every_entry_has_the_digits_of_the_core(name: str, tightness: float, dty
     np.testing.assert_array_less(
         np.abs(p_star - wide.y_star), (RELATIVE[dtype] + size[:, None]) * p
     )
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("tightness", TIGHTNESSES)
+@pytest.mark.parametrize("name", ["sigmoid", "poisson"])
+@np.errstate(all="ignore")
+def test_targets_that_are_all_but_zero(name: str, tightness: float, engine: Any) -> None:
+    """Losses of about y |θ|, where p underflows; 1e-290 is as good as nothing."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    targets, scores = [1e-310, 1e-305, 2e-300, 1e-290], [-600.0, -709.0, -745.0, -1e4, -1e9]
+    loss = make_loss(name, tightness)
+    for pair in itertools.product(targets, scores):  # one by one, lest one of them calls the core
+        y, theta = (np.full((1, 1), x) for x in pair)
+        value, gradient = engines.bind(loss, y, 1, engine=engine).value_and_gradient(theta)
+        exact = loss.solve(y, theta)
+        assert np.isfinite(exact.value())
+        np.testing.assert_allclose(value, exact.value(), rtol=1e-12, atol=1e-290)
+        np.testing.assert_allclose(gradient, exact.gradient(), rtol=1e-12, atol=1e-290)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("name", ["sigmoid", "poisson"])
+def test_a_small_tightness_costs_no_digits(name: str, engine: Any) -> None:
+    """log c is −28, and no number that is added up may be that large."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    theta = rng.normal(size=(400, 1))
+    y = np.clip(make_loss(name).link(theta) * rng.uniform(0.7, 1.3, size=(400, 1)), 0.01, 0.99)
+    loss = make_loss(name, 1e-12)
+    value = engines.bind(loss, y, 1, engine=engine).value(theta)
+    # rounding errors of θ and log y, below 8 in size, move the loss by the slope p − y
+    exact = loss.solve(y, theta)
+    slack = 64 * np.finfo(float).eps * (np.abs(exact.gradient()[:, 0]) + exact.value())
+    assert (np.abs(value - exact.value()) <= slack).all()
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "poisson", "squared", "sparse_sigmoid"])

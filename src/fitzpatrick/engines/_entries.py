@@ -126,9 +126,7 @@ class CountKernel(EntryKernel):
             omega = _omega.solve_omega(work, scratch)
             self._find_p(s, y, omega, p, work)
             if c != 1:
-                np.multiply(omega, 1 / c, out=rho)
-                np.log(rho, out=rho)
-                rho *= -1
+                self._find_rho(omega, rho, work)
                 np.multiply(rho, c - 1, out=terms)
                 terms += omega
                 terms -= 1 + c
@@ -158,6 +156,16 @@ class CountKernel(EntryKernel):
         np.divide(y, omega, out=p)
         p *= c
         np.putmask(p, omega < 0.5, work)
+
+    def _find_rho(self, omega: FloatArray, rho: FloatArray, work: FloatArray) -> None:
+        """Make ρ of s − log y, in the same two forms: log c, which may be large, is in one only."""
+        c = self.loss.tightness
+        np.multiply(omega, 1 / c, out=work)
+        np.log(work, out=work)
+        work *= -1
+        rho -= c
+        rho += omega
+        np.putmask(rho, omega >= 0.5, work)
 
 
 class CoinKernel(EntryKernel):

@@ -46,7 +46,8 @@ def _write(
     times = 1.0 if output == GRADIENT else 0.0
     for m in range(len(s)):
         p, term = formula.finish(u[m], known[m], s[m], y[m])
-        terms[m] = term + (s[m] - s[m] + lost)  # NaN where the core has to help
+        # NaN where the core has to help: with infinite scores, or where p underflows
+        terms[m] = term + (s[m] - s[m] + lost) + (term - term)
         out[m] = p - times * y[m]
     if output == SLOPE:
         for m in range(len(s)):

@@ -195,7 +195,7 @@ def entropy_term(y: float, rho: float, p: float, ratio: float, tightness: float)
 
 @elementwise
 def entropy_entry(y: float, log_p: float, p: float, tightness: float) -> float:
-    """The same for any y ≥ 0, from log p: p where y = 0."""
+    """The same for any y ≥ 0, from log p: p where y = 0, or as good as that."""
     known = max(y, MIN_TARGET)
     term = entropy_term(known, log_p - log(known), p, known / p, tightness)
-    return term if y > 0 else p
+    return term if y >= MIN_TARGET else p

@@ -46,27 +46,31 @@ class Exponentials(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """For c > 0: p = c y/ω = e^(s − c + ω), where ω + log ω = z = log(c y) + c − s; u is ω."""
+    """For c > 0: p = c y/ω = e^(s − c + ω), where ω + log ω = log(c y) + c − s.
+
+    The numbers are u = ω and s − log y.
+    """
 
     tightness: float
     log_tightness: float
     last_step: float
 
     def start(self, s: float, y: float) -> tuple[float, float]:
-        z = self.log_tightness + self.tightness + log(max(y, MIN_TARGET)) - s
-        z = max(z, _LOWEST)
-        return near_omega(z), z
+        distance = s - log(max(y, MIN_TARGET))
+        return near_omega(max(self.log_tightness + self.tightness - distance, _LOWEST)), distance
 
-    def refine(self, u: float, z: float, y: float) -> tuple[float, float]:
+    def refine(self, u: float, distance: float, y: float) -> tuple[float, float]:
+        z = max(self.log_tightness + self.tightness - distance, _LOWEST)
         residual = z - u - log(u)
         return omega_step(u, residual), residual
 
-    def finish(self, u: float, z: float, s: float, y: float) -> tuple[float, float]:
+    def finish(self, u: float, distance: float, s: float, y: float) -> tuple[float, float]:
         c = self.tightness
-        # two forms of one number: the first keeps its digits for small ω, the second for large
+        # two forms of p and of log(p/y): the first has the digits for small ω, the second for large
         p = _overflowing_exp(s - c + u) if u < 0.5 else c * y / max(u, 0.5)
         ratio = u * (1 / c)
-        return p, entropy_term(y, -log(ratio), p, ratio, c)
+        rho = distance - c + u if u < 0.5 else -log(ratio)
+        return p, entropy_term(y, rho, p, ratio, c)
 
     def slope(self, p: float, y: float) -> float:
         return p / (1 + self.tightness * y / max(p, MIN_TARGET))
