@@ -148,6 +148,7 @@ def test_compiled_jacobians_are_those_of_the_formulas(name, shape, dtype, few, g
         tolerance = 4 * shape[1] * torch.finfo(dtype).eps
         torch.testing.assert_close(*results, rtol=tolerance, atol=tolerance, equal_nan=True)
         assert not results[0][2].any()
+        assert results[0][1].isnan().any()
 
 
 def test_links_are_compiled_once_they_pay(monkeypatch, scores):

@@ -253,7 +253,8 @@ def entmax_slope(p: Array, alpha: Array) -> Array:
     xp = namespace(p)
     is_active = p > 0
     safe = xp.where(is_active, p, xp.ones_like(p))
-    return xp.where(is_active, safe ** (2 - alpha), xp.zeros_like(p))
+    d = xp.where(is_active, safe ** (2 - alpha), xp.zeros_like(p))
+    return d + (p - p)  # NaN where p is
 
 
 @quiet

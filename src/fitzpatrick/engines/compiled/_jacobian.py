@@ -6,8 +6,14 @@ It is diag(d) − ddᵀ/⟨d, 1⟩, where d is the slope of the predictions, whi
 from typing import Any
 
 from .._blocks import FloatArray, Scratch, for_each_block
-from ._jit import loop
+from ._jit import loop, part
 from ._lists import usable
+
+
+@part
+def _slope(formula: Any, p: float) -> float:
+    d = formula.slope(p, 0.0) if p > 0 else 0.0
+    return d + (p - p)  # NaN where p is
 
 
 @loop
@@ -16,12 +22,12 @@ def _jacobian(formula: Any, p: Any, v: Any, out: Any) -> None:
     for i in range(n):
         weight, along = 0.0, 0.0
         for j in range(k):
-            d = formula.slope(p[i, j], 0.0) if p[i, j] > 0 else 0.0
+            d = _slope(formula, p[i, j])
             weight += d
             along += d * v[i, j]
-        mean = along / (weight if weight > 0 else 1.0)  # a row of zeros is one that is masked
+        mean = along / (weight if weight != 0 else 1.0)  # a row of zeros is one that is masked
         for j in range(k):
-            d = formula.slope(p[i, j], 0.0) if p[i, j] > 0 else 0.0
+            d = _slope(formula, p[i, j])
             out[i, j] = d * (v[i, j] - mean)
 
 
