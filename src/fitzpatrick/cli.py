@@ -635,7 +635,7 @@ def _command() -> str:
 
 
 def _jobs(jobs: int, device: str | None = None) -> int:
-    """How many processes; on a device they would only take turns, so that the default is one."""
+    """How many processes; by default one on a device, which each of them would have to start."""
     return jobs or (1 if device else os.cpu_count() or 1)
 
 

@@ -77,19 +77,24 @@ def test_targets_that_are_all_but_zero(name: str, tightness: float, engine: Any)
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("name", ["sigmoid", "poisson"])
-def test_a_small_tightness_costs_no_digits(name: str, engine: Any) -> None:
-    """log c is −28, and no number that is added up may be that large."""
+@pytest.mark.parametrize("tightness", [1e-12, 1e-4, 0.05, 0.25])
+@pytest.mark.parametrize("name", ["sigmoid", "poisson", "logistic"])
+def test_a_small_tightness_costs_no_digits(name: str, tightness: float, engine: Any) -> None:
+    """log c may be −28, and no number that is added up may be that large."""
     if engine == "numba":
         pytest.importorskip("numba")
     rng = np.random.default_rng(5)
-    theta = rng.normal(size=(400, 1))
-    y = np.clip(make_loss(name).link(theta) * rng.uniform(0.7, 1.3, size=(400, 1)), 0.01, 0.99)
-    loss = make_loss(name, 1e-12)
-    value = engines.bind(loss, y, 1, engine=engine).value(theta)
-    # rounding errors of θ and log y, below 8 in size, move the loss by the slope p − y
+    k = 5 if name == "logistic" else 1
+    theta = rng.normal(size=(400, k))
+    y = np.clip(make_loss(name).link(theta) * rng.uniform(0.7, 1.3, size=(400, k)), 1e-3, 0.99)
+    if name == "logistic":
+        y /= y.sum(axis=1, keepdims=True)
+    loss = make_loss(name, tightness)
+    value = engines.bind(loss, y, k, engine=engine).value(theta)
+    # log(p/y) is a sum of four numbers below 8 in size, 32 eps in all, and so is what λ is the root
+    # of; an error of that size moves the loss by the slope p − y
     exact = loss.solve(y, theta)
-    slack = 64 * np.finfo(float).eps * (np.abs(exact.gradient()[:, 0]) + exact.value())
+    slack = 64 * np.finfo(float).eps * (np.abs(exact.gradient()).sum(axis=1) + exact.value())
     assert (np.abs(value - exact.value()) <= slack).all()
 
 

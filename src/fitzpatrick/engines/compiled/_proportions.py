@@ -32,6 +32,8 @@ _SCORES, _ENTRIES = 1 << 14, 512
 _MIN_OMEGA = 1e-17
 # Targets and exponentials below this behave like it; its square is not zero.
 _MIN_Y = 1e-150
+# Below this tightness log(p/y) is a logarithm of its own.
+_MIN_FROM_ROOT = 0.25
 # λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
 # power of its last residual.
 _LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
@@ -207,8 +209,9 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
         for m in range(len(y)):
             z[m] = (p[m] - y[m]) * (p[m] - y[m]) / p[m]
         return
-    if 0 < tightness < 1:
-        # log(p/y) = log c − log ω, where ω + log ω = z; for larger c the digits of ω would cancel
+    if _MIN_FROM_ROOT <= tightness < 1:
+        # log(p/y) = log c − log ω, where ω + log ω = z: for larger c the digits of ω would cancel,
+        # and for small c those of log c
         log_c = math.log(tightness)
         for m in range(len(y)):
             known = max(targets[m], _MIN_Y)
