@@ -245,3 +245,37 @@ def test_labels_need_a_simplex() -> None:
 def test_bad_thread_counts_are_refused(n_threads: Any) -> None:
     with pytest.raises(ValueError, match="n_threads must be a positive integer or None"):
         bind("logistic", np.asarray([0]), 3, n_threads=n_threads)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("name", ["sparsemax", "sparse_sigmoid"])
+def test_slopes_within_reach_of_kinks_are_means(name: str, tightness: float) -> None:
+    n, k = 12, 7
+    theta = scores(n, k, 1.0, "float64", 0)
+    reach = np.linspace(0.0, 2.0, n)
+    loss = make_loss(name, tightness)
+    steps = np.linspace(-1, 1, 4001)
+    for case in cases(name, n, k, 1):
+        p = loss.solve(case.dense, theta).y_star
+        m = (theta + tightness * case.dense) / (1 + tightness)
+        if name == "sparsemax":  # where p is positive it is m less τ
+            top = np.argmax(p, axis=1)[:, None]
+            m = m - np.take_along_axis(m - p, top, axis=1)
+        moved = m[..., None] + reach[:, None, None] * steps / (1 + tightness)
+        is_inside = (moved > 0) & (moved < (np.inf if name == "sparsemax" else 1))
+        expected = is_inside.mean(axis=2) / (1 + tightness)
+        hessian = engines.bind(loss, case.y, k).hessian_operator(theta, reach)
+        # each of two kinks is off by less than one of the steps
+        np.testing.assert_allclose(hessian.d, expected, atol=2 / len(steps), err_msg=case.form)
+        by_core = CoreLoss(loss, case.dense).hessian_operator(theta, reach)
+        np.testing.assert_allclose(hessian.d, by_core.d, **TWO_WAYS, err_msg=case.form)
+        assert (hessian.total is None) == (name == "sparse_sigmoid")
+        if hessian.total is not None:
+            np.testing.assert_allclose(hessian.total, hessian.d.sum(axis=1), **TWO_WAYS)
+
+
+def test_slopes_without_jumps_are_those_at_the_scores() -> None:
+    theta = scores(4, 3, 1.0, "float64", 0)
+    bound = bind("fitzpatrick_entmax15", np.asarray([0, 2, 1, 1]), 3)
+    near, wide = bound.hessian_operator(theta), bound.hessian_operator(theta, np.ones(4))
+    np.testing.assert_array_equal(wide.d, near.d)

@@ -352,6 +352,30 @@ def block_preconditioner(name, alpha):
     return lambda v: to_numpy(product(place(v))), lambda r: to_numpy(inverse(place(r)))
 
 
+# well conditioned blocks have inverses in float32
+@pytest.mark.parametrize(("ridge", "dtype"), [(1e-1, torch.float32), (1e-9, torch.float64)])
+def test_inverses_of_blocks_whose_rows_are_partly_without_curvature(ridge, dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    n, p, k = 300, 12, 40
+    x, curvature = (
+        torch.randn(shape, generator=generator, dtype=torch.float64) for shape in [(n, p), (n, k)]
+    )
+    shares = torch.linspace(0, 1, k, dtype=torch.float64)  # of rows with curvature, by class
+    chosen = torch.rand(curvature.shape, generator=generator, dtype=torch.float64) < shares
+    curvature = torch.where(chosen, curvature.abs(), 0.0)
+    residual = torch.randn((p, k), generator=generator, dtype=torch.float64)
+    diagonal = torch.full((p,), ridge, dtype=torch.float64)
+    found = _blocks.block_inverse(x, curvature, diagonal)(residual)
+    blocks = torch.einsum("ic,ia,ib->cab", curvature, x, x) + torch.diag(diagonal)
+    # blocks times the solution, which differ by eps of the dtype times their condition, and
+    # by a factor of the size for the sums
+    back = torch.einsum("cab,bc->ac", blocks, found)
+    largest = torch.linalg.eigvalsh(blocks)[:, -1]
+    error = torch.linalg.norm(back - residual, dim=0)
+    bound = 8 * p * torch.finfo(dtype).eps * largest / ridge * torch.linalg.norm(residual, dim=0)
+    assert bool((error <= bound).all())
+
+
 def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> None:
     product, inverse = block_preconditioner("sigmoid", 0.1)
     v = np.random.default_rng(1).normal(size=(7, 5))

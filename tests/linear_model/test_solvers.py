@@ -1,6 +1,7 @@
 """The solvers by themselves: what they report, and how they behave at kinks and boundaries."""
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -438,3 +439,30 @@ def test_where_values_cancel_the_decrease_is_that_of_the_slopes() -> None:
     assert decrease(after, before, -step, noise=1e-14) == pytest.approx(-5e-19, rel=1e-12, abs=0)
     higher = Point(after.parameters, 1.5, after.gradient, 0.0)
     assert decrease(higher, after, step, noise=1e-14) == 0.5
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_sparsemax", "fitzpatrick_logistic"])
+def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> None:
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(60, 8))
+    labels = np.argmax(X @ generator.normal(size=(8, 5)), axis=1)
+    settings = FitSettings(get_loss(name), fit_intercept=False, n_threads=1)
+    problem = Data(X, labels, 5, None, binary=False).problem(settings)
+    asked: list[tuple[np.ndarray, np.ndarray | None]] = []
+    rows, curvature = problem.rows, problem.rows.curvature
+
+    def recorded(parameters, step=None):
+        asked.append((parameters.copy(), None if step is None else step.copy()))
+        return curvature(parameters, step)
+
+    rows.curvature = recorded
+    assert problem.fit(1e-2).status.converged
+    steps = [(now - before, step) for (before, _), (now, step) in pairwise(asked)]
+    given = [(change, step) for change, step in steps if step is not None]
+    if name == "fitzpatrick_logistic":  # which has none
+        assert not given
+        return
+    assert steps[0][1] is None
+    assert len(given) > len(steps) / 2
+    for change, step in given:  # differ by the rounding of the points
+        np.testing.assert_allclose(step, change, rtol=0, atol=1e-12 * np.abs(X).max())

@@ -219,9 +219,11 @@ def evaluate(samples: Samples | None, theta: Array | None) -> tuple[float, Array
     return samples.evaluate(theta, (samples.empty_values(), samples.empty_scores()))
 
 
-def hessian(samples: Samples | None, theta: Array | None) -> HessianOperator | None:
-    """The Hessians of the rows of a chunk."""
-    return None if samples is None else samples.loss.hessian_operator(theta)
+def hessian(
+    samples: Samples | None, theta: Array | None, step: Array | None = None
+) -> HessianOperator | None:
+    """The Hessians of the rows of a chunk, or their means over steps like the given one."""
+    return None if samples is None else samples.hessian(theta, step, samples.empty_scores())
 
 
 def curvature(samples: Samples | None, operator: HessianOperator | None) -> Array | None:

@@ -68,17 +68,20 @@ class ChunkedRows(Rows):
             return math.inf, None
         return value, np.array(gradient)  # which the worker may still hold
 
+    def _deliver(self, name: str, array: Array) -> Any:
+        # if nothing is kept, rounds of Hessian products need it as well
+        return (self.rounds.send if self.rounds.keeps else self.rounds.share)(name, array)
+
     def _score(self, parameters: Array) -> list[Task]:
         self._theta = []  # of the point before: its memory is needed
-        # if nothing is kept, rounds of Hessian products need them as well
-        deliver = self.rounds.send if self.rounds.keeps else self.rounds.share
-        given = deliver("parameters", parameters)
+        given = self._deliver("parameters", parameters)
         return self.rounds.map("scores", _chunks.scores, self.samples, given)
 
-    def curvature(self, parameters: Array) -> "ChunkedCurvature":
+    def curvature(self, parameters: Array, step: Array | None = None) -> "ChunkedCurvature":
         if self._parameters is not parameters:
             self._theta, self._parameters = self._score(parameters), parameters
-        hessians = self.rounds.map("hessian", _chunks.hessian, self.samples, self._theta)
+        given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
+        hessians = self.rounds.map("hessian", _chunks.hessian, self.samples, *given)
         parts = self.rounds.map("curvature", _chunks.curvature, self.samples, hessians)
         result = self.rounds.merge(parts, _chunks.total)
         classes, hessians = self.rounds.run(result, hessians)

@@ -55,8 +55,15 @@ class BoundLoss(ABC):
         """The maximizer, (n, k)."""
 
     @abstractmethod
-    def hessian_operator(self, theta: Array) -> HessianOperator:
-        """The Hessian at θ: its entries are computed here, once."""
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        """The Hessian at θ: its entries are computed here, once.
+
+        Args:
+            theta: scores (n, k).
+            reach: how far the scores of each row are going to move, shape (n,). Where the Hessian
+                jumps at kinks within reach, and the regularizer has a ``mean_slope``, d is its mean
+                over the scores around.
+        """
 
     def hessian_product(self, theta: Array, v: Array, out: Array | None = None) -> Array:
         """One Hessian product; for several at one θ, :meth:`hessian_operator` is faster."""
@@ -113,10 +120,14 @@ class CoreLoss(BoundLoss):
         return self._solve(theta).y_star
 
     @quiet
-    def hessian_operator(self, theta: Array) -> HessianOperator:
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
         solution = self._solve(theta)
+        omega = self.loss.regularizer
         d = solution.slope()
-        is_coupled = d is not None and self.loss.regularizer.is_coupled
+        if d is not None and reach is not None and omega.has_mean_slope:
+            p, y = solution.y_star, solution.y_star - solution.gradient()
+            d = omega.mean_slope(p, y, self.loss.tightness, theta, reach[:, None])
+        is_coupled = d is not None and omega.is_coupled
         return CoreHessian(d, row_sum(d)[..., 0] if is_coupled else None, solution.hessian_product)
 
 

@@ -88,17 +88,36 @@ class RowBlocks(BoundLoss):
     def _is_coupled(self) -> bool:
         return self.kernel.loss.regularizer.is_coupled
 
-    def hessian_operator(self, theta: FloatArray) -> HessianOperator:
+    def hessian_operator(
+        self, theta: FloatArray, reach: FloatArray | None = None
+    ) -> HessianOperator:
+        if not self.kernel.loss.regularizer.has_mean_slope:
+            reach = None
         d = np.empty_like(theta)
         total = np.empty(len(theta), dtype=theta.dtype) if self._is_coupled else None
 
         def work(rows: slice, scratch: Scratch) -> None:
-            self.kernel.compute(BlockTask(Output.SLOPE, rows, theta[rows], None, d[rows], scratch))
+            output = Output.SLOPE if reach is None else Output.Y_STAR
+            self.kernel.compute(BlockTask(output, rows, theta[rows], None, d[rows], scratch))
+            if reach is not None:
+                self._average_slopes(rows, theta[rows], reach[rows], d[rows], scratch)
             if total is not None:
                 np.add.reduce(d[rows], axis=1, out=total[rows])
 
         self._for_each_block(work)
         return BlockHessian(d, total, self.n_threads)
+
+    def _average_slopes(
+        self, rows: slice, theta: FloatArray, reach: FloatArray, p: FloatArray, scratch: Scratch
+    ) -> None:
+        """Write mean slopes over the maximizers p of a block."""
+        loss = self.kernel.loss
+        y = p
+        if loss.tightness > 0:
+            value, residual = np.empty(len(theta), dtype=theta.dtype), np.empty_like(theta)
+            self.kernel.compute(BlockTask(Output.GRADIENT, rows, theta, value, residual, scratch))
+            y = p - residual
+        p[...] = loss.regularizer.mean_slope(p, y, loss.tightness, theta, reach[:, None])
 
     def hessian_product(
         self, theta: FloatArray, v: FloatArray, out: FloatArray | None = None

@@ -64,5 +64,5 @@ class BinaryLoss(BoundLoss):
         gradient[...] = both[:, 1:]
         return values, gradient
 
-    def hessian_operator(self, theta: Array) -> HessianOperator:
-        return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0]))
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))

@@ -5,16 +5,18 @@ products than they save.
 """
 
 import math
+from collections.abc import Iterator
 
 from .._array import Array, is_torch
 from ._preconditioner import Map
 
 # What the blocks cost in Hessian products, from times on an H200: their operations are done twice
 # as fast, a product also waits as long as so many operations take, and even the smallest blocks
-# cost some products.
+# cost some products. Where most rows have no curvature they cost less.
 PRODUCT_LATENCY = 1.6e10
 MIN_BLOCK_COST = 10
 MAX_WORK_BYTES = 1 << 30  # of the largest array while blocks are made
+MAX_CONDITION = 1e6  # of blocks whose inverses, rounded to float32, are surely positive definite
 MAX_BLOCK_BYTES = 4 << 30  # of the blocks themselves; where they need more there are none
 
 
@@ -33,19 +35,52 @@ def block_inverse(matrix: Array, curvature: Array, ridge: Array) -> Map | None:
     """
     import torch
 
-    matrix = matrix.to(torch.float64)
+    matrix, curvature = matrix.to(torch.float64), curvature.to(torch.float64)
     n_scores, p = curvature.shape[1], ridge.shape[0]
     identity = torch.eye(p, dtype=torch.float64, device=matrix.device)
-    inverses = torch.empty((n_scores, p, p), dtype=torch.float64, device=matrix.device)
-    step = max(1, MAX_WORK_BYTES // (8 * matrix.numel()))
-    for start in range(0, n_scores, step):
-        weights = curvature[:, start : start + step].T.to(torch.float64)
-        weighted = weights.unsqueeze(1) * matrix.T
-        blocks = (weighted.flatten(0, 1) @ matrix).unflatten(0, (-1, p))
+    largest = (matrix.square().sum(1) @ curvature).max() + ridge.max()  # above all eigenvalues
+    dtype = torch.float32 if largest <= MAX_CONDITION * ridge.min() else torch.float64
+    inverses = torch.empty((n_scores, p, p), dtype=dtype, device=matrix.device)
+    for classes, blocks in _weighted_products(matrix, curvature):
         blocks.diagonal(dim1=1, dim2=2).add_(ridge)
         factors, failed = torch.linalg.cholesky_ex(blocks)
         if bool(failed.any()):
             return None
         half = torch.linalg.solve_triangular(factors, identity.expand_as(blocks), upper=False)
-        torch.bmm(half.mT, half, out=inverses[start : start + step])
-    return lambda residual: torch.bmm(inverses, residual.T.unsqueeze(2)).squeeze(2).T
+        inverses[classes] = (half.mT @ half).to(dtype)
+
+    def apply(residual: Array) -> Array:
+        rows = residual.T.to(dtype, memory_format=torch.contiguous_format)
+        return torch.bmm(rows.unsqueeze(1), inverses).squeeze(1).T.to(residual.dtype)
+
+    return apply
+
+
+def _weighted_products(matrix: Array, weights: Array) -> Iterator[tuple[Array, Array]]:
+    """Σ_i weights_ic x_i x_iᵀ of some classes at a time, which come first.
+
+    Where most weights of a class are zero, as outside the support of sparse predictions, only its
+    other rows are read. Classes with about as many of these are taken together.
+    """
+    import torch
+
+    n, p = matrix.shape
+    counts, order = torch.sort((weights != 0).sum(0), descending=True)
+    sizes = counts.tolist()
+    start = 0
+    while start < len(sizes):
+        size = n if 2 * sizes[start] > n else max(1, sizes[start])
+        end = min(len(sizes), start + max(1, MAX_WORK_BYTES // (8 * size * p)))
+        stop = start + 1
+        while stop < end and 2 * sizes[stop] > sizes[start]:
+            stop += 1
+        classes = order[start:stop]
+        chosen = weights[:, classes].T
+        if size == n:
+            weighted = chosen.unsqueeze(1) * matrix.T
+            yield classes, (weighted.flatten(0, 1) @ matrix).unflatten(0, (-1, p))
+        else:
+            rows = torch.topk((chosen != 0).to(matrix.dtype), size, dim=1).indices
+            some = matrix[rows]
+            yield classes, (some * chosen.gather(1, rows).unsqueeze(2)).mT @ some
+        start = stop

@@ -46,13 +46,17 @@ class Objective:
         rows: the samples.
         alpha: strength of the penalty.
         has_kinks: whether the Hessian may jump.
+        sees_kinks: whether there are means of it over steps that cross kinks.
     """
 
-    def __init__(self, rows: Rows, alpha: float, *, has_kinks: bool = False) -> None:
+    def __init__(
+        self, rows: Rows, alpha: float, *, has_kinks: bool = False, sees_kinks: bool = False
+    ) -> None:
         self.rows = rows
         self.space = rows.space
         self.alpha = alpha
         self.has_kinks = has_kinks
+        self.sees_kinks = sees_kinks
         self._memory = self._empty_memory()
         self._spectral: list[Spectral] = []  # the latest one
         self._blocks = Blocks()
@@ -110,9 +114,13 @@ class Objective:
             self._learn(self.rows.curvature(point.parameters))
         return point.parameters - self._inverse()(point.gradient)
 
-    def curvature(self, point: Point) -> tuple[Map, Map]:
-        """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian."""
-        curvature = self.rows.curvature(point.parameters)
+    def curvature(self, point: Point, step: Array | None = None) -> tuple[Map, Map]:
+        """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian.
+
+        At kinks the Hessian jumps, and says little of a step that crosses many. Its mean over the
+        scores that steps like the last one reach says more, and tends to it as they grow short.
+        """
+        curvature = self.rows.curvature(point.parameters, step if self.sees_kinks else None)
         d = self.space.n_penalized
 
         def product(direction: Array) -> Array:
@@ -123,7 +131,7 @@ class Objective:
             return out
 
         self._learn(curvature)
-        if self._blocks.products > self.rows.block_cost:
+        if self._blocks.are_due(self.rows.block_cost):
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(curvature), self.alpha)
         return product, self._inverse()

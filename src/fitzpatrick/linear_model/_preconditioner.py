@@ -19,6 +19,7 @@ from ._vectors import flat, reshape
 
 Map = Callable[[Array], Array]
 
+BLOCKS_LAST = 4  # times what they cost
 MIN_DIAGONAL = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 
 
@@ -59,6 +60,8 @@ class Spectral:
 class Blocks:
     """M₀ from exact blocks, one per class, where it was worth its price.
 
+    They serve for as long as some times that price: old ones are nearly as good as new ones.
+
     Attributes:
         products: Hessian products since they were made.
         alpha: the penalty that they are for.
@@ -68,6 +71,10 @@ class Blocks:
     products: int = 0
     alpha: float = 0.0
     inverse: Map | None = None
+
+    def are_due(self, cost: float) -> bool:
+        """Whether to make them, at a cost in Hessian products."""
+        return self.products > (cost if self.inverse is None else BLOCKS_LAST * cost)
 
     def set(self, inverse: Map | None, alpha: float) -> None:
         """Use these from now on."""

@@ -100,8 +100,8 @@ class Problem:
     @functools.cached_property
     def objective(self) -> Objective:
         """The objective without a penalty."""
-        has_kinks = self.settings.loss.regularizer.has_kinks
-        return Objective(self.rows, 0.0, has_kinks=has_kinks)
+        omega = self.settings.loss.regularizer
+        return Objective(self.rows, 0.0, has_kinks=omega.has_kinks, sees_kinks=omega.has_mean_slope)
 
     @functools.cached_property
     def at_zero(self) -> Point:

@@ -23,6 +23,7 @@ from ._vectors import cast
 # where the Hessian has them, else by one Hessian product for each class.
 MAX_CLASSES_BY_ENTRIES, MAX_CLASSES_BY_PRODUCTS = 64, 8
 MAX_COLUMN_MAJOR_CLASSES = 32
+REACH = 2.0  # of a step, in root mean squares of what the one before did to the scores of a row
 SIGNS_PER_STEP = 8  # of the bit generator: one of its 64-bit numbers is eight signs
 
 
@@ -72,8 +73,8 @@ class Rows(ABC):
         """Σ w_i L_i and its gradient (p, k), which the caller may change; None if it overflows."""
 
     @abstractmethod
-    def curvature(self, parameters: Array) -> RowCurvature:
-        """The Hessians of the rows at P."""
+    def curvature(self, parameters: Array, step: Array | None = None) -> RowCurvature:
+        """The Hessians of the rows at P, or their means over steps like the given one."""
 
 
 def memory_order(n_scores: int) -> Literal["C", "F"]:
@@ -144,6 +145,15 @@ class Samples:
         if self._column is not None:
             residual *= self._column
         return total, self.design.adjoint(residual)
+
+    def hessian(self, theta: Array, step: Array | None, buffer: Array) -> HessianOperator:
+        """That of the loss at θ, or its mean over scores that move as far as by a step."""
+        if step is None:
+            return self.loss.hessian_operator(theta)
+        change = self.design.scores(step, out=buffer)
+        xp = namespace(change)
+        reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
+        return self.loss.hessian_operator(theta, reach)
 
     def product(self, hessian: HessianOperator, direction: Array, buffer: Array) -> Array:
         """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
@@ -250,10 +260,10 @@ class LocalRows(Rows):
         self._score(parameters)
         return self.samples.evaluate(self.theta, (self._values, self.residual))
 
-    def curvature(self, parameters: Array) -> "LocalCurvature":
+    def curvature(self, parameters: Array, step: Array | None = None) -> "LocalCurvature":
         if self._parameters is not parameters:  # else the scores are still there
             self._score(parameters)
-        return LocalCurvature(self, self.samples.loss.hessian_operator(self.theta))
+        return LocalCurvature(self, self.samples.hessian(self.theta, step, self.tangent))
 
 
 @dataclass(frozen=True, eq=False)

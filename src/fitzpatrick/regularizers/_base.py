@@ -151,6 +151,23 @@ class Regularizer(ABC):
         return True
 
     @property
+    def has_mean_slope(self) -> bool:
+        """Whether there is a ``mean_slope``, which sees the kinks around."""
+        return False
+
+    def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
+        """The mean of d over scores up to ``reach`` away, with τ as it is.
+
+        Args:
+            p: maximizers at ``theta``, shape (n, k).
+            y: targets, shape (n, k); not read at tightness 0.
+            tightness: c.
+            theta: scores, shape (n, k).
+            reach: shape (n, 1).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no mean_slope")
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the Hessian is more than zero."""
         return True

@@ -146,6 +146,25 @@ class SquaredNorm(SeparableRegularizer):
         inside = self._coordinates.is_interior(p)
         return namespace(p).astype(inside, p.dtype) / (1 + tightness)
 
+    @property
+    def has_mean_slope(self) -> bool:
+        return self.has_kinks and self.is_row_wise
+
+    def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
+        xp = namespace(p)
+        coordinates = self._coordinates
+        m = _mixture(y, theta, tightness)
+        is_known = reach > 0
+        if self.is_coupled:  # entries inside have m − τ = p
+            inside = coordinates.is_interior(p)
+            offset = xp.max(xp.where(inside, m - p, -xp.inf), axis=-1, keepdims=True)
+            is_known &= offset > -xp.inf
+            m = m - xp.where(is_known, offset, 0.0)
+        change = reach / (1 + tightness)
+        rise = coordinates.project(m + change) - coordinates.project(m - change)
+        mean = rise / xp.where(is_known, 2 * reach, 1.0)
+        return xp.where(is_known, mean, self.slope(p, y, tightness))
+
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self.is_row_wise:
             return super().solve(y, theta, tightness)

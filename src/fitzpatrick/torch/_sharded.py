@@ -327,7 +327,7 @@ class ShardedLoss(BoundLoss):
     def y_star(self, theta: Array) -> NoReturn:
         raise NotImplementedError("the maximizer of a sharded loss is its gradient plus the target")
 
-    def hessian_operator(self, theta: Array) -> HessianOperator:
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
         raise NotImplementedError(ONE_DERIVATIVE)
 
 

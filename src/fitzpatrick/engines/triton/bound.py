@@ -58,5 +58,8 @@ class KernelLoss(BoundLoss):
     def y_star(self, theta: Array) -> Array:
         return (self._solve(theta)[1] + self._y).clamp_(min=0)  # below it by rounding errors
 
-    def hessian_operator(self, theta: Array) -> HessianOperator:
-        return KernelHessian(self._omega.slope(self.y_star(theta), self._y, self._tightness))
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        given = self.y_star(theta), self._y, self._tightness
+        if reach is None or not self._omega.has_mean_slope:
+            return KernelHessian(self._omega.slope(*given))
+        return KernelHessian(self._omega.mean_slope(*given, theta, reach.unsqueeze(1)))

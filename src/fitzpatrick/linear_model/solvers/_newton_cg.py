@@ -23,7 +23,9 @@ MIN_DECREASE = (
 POOR_MODEL, GOOD_MODEL = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
 RADIUS_GROWTH = 4.0
 MIN_STEP = 1e-8  # a step shortened beyond this has met a kink, not curvature
-MAX_SHORTENED, SHORTENED_WINDOW = 3, 6  # shortened steps among the last, where kinks are avoided
+# Steps that were shortened among the last so many have met kinks. From the first on curvature is a
+# mean over steps like the last one; where kinks are to be avoided, the solver ends at the third.
+SHORTENED_WINDOW, MAX_SHORTENED = 6, 3
 MAX_CG_RESIDUAL = 0.1  # that CG leaves at most, relative to the gradient
 MIN_CURVATURE = 1e-16  # curvature below this, relative to M's, is none
 MAX_CG_STEPS = 200
@@ -33,7 +35,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
     """Minimize from ``start``; if steps stall, the status says that there was no progress."""
     point = start
     radius = math.inf
-    previous = None
+    previous = step = None
     noise = math.sqrt(stopping.eps) / 16
     best, lowest, progress = start, start.value, 0  # the last iteration that got nearer
     shortened: deque[bool] = deque(maxlen=SHORTENED_WINDOW)
@@ -52,8 +54,10 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
         at_kinks = stopping.avoids_kinks and sum(shortened) >= MAX_SHORTENED
         if at_kinks or iteration - progress >= stopping.patience:
             break
+        crosses_kinks = any(shortened)
+        hessian, precondition = objective.curvature(point, step if crosses_kinks else None)
         step, length, at_boundary, predicted = steihaug(
-            point.gradient, *objective.curvature(point), radius, _forcing(point, previous, stopping)
+            point.gradient, hessian, precondition, radius, _forcing(point, previous, stopping)
         )
         slope = inner(point.gradient, step)
         part = 1.0
@@ -73,6 +77,7 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             radius = length / 2
         elif actual > GOOD_MODEL * model and at_boundary:
             radius *= RADIUS_GROWTH
+        step *= part
         point, previous = trial, norm
     if best.value <= point.value + noise * abs(point.value):  # rounding errors dominate the values
         point = best
