@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import wrightomega
 
+from fitzpatrick.engines._omega import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from tests.helpers import DTYPES, Library, assert_same_kind, to_numpy
 
@@ -67,6 +68,14 @@ def test_wright_omega_within_four_ulp(xp: Library, dtype: str) -> None:
         # XLA rounds subnormal results to zero on the CPU, whatever the formula
         error = error[np.asarray([x > np.finfo(dtype).tiny for x in exact])]
     assert np.max(error) <= OMEGA_ULP
+
+
+@np.errstate(all="ignore")  # as in the rows that call it
+def test_the_rows_have_the_same_wright_omega(dtype: str) -> None:
+    points, exact = EXACT_OMEGA[dtype]
+    assert np.max(ulps(rows_omega(points), exact, dtype)) <= OMEGA_ULP
+    limits = np.asarray([-np.inf, np.inf, np.nan, 1.0], dtype)
+    np.testing.assert_array_equal(rows_omega(limits), [0, np.inf, np.nan, 1])
 
 
 def test_wright_omega_underflows_gradually(xp: Library, dtype: str) -> None:
