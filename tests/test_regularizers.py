@@ -1,8 +1,11 @@
 """What is particular to each regulariser: its parameters, its errors, and how it is printed."""
 
+import functools
 from dataclasses import FrozenInstanceError
+from itertools import product
 
 import array_api_compat
+import mpmath
 import numpy as np
 import pytest
 
@@ -352,3 +355,55 @@ def test_a_smooth_function_refuses_a_set_without_interior() -> None:
     theta = np.asarray([0.5, -2.0])
     expected = theta / np.sqrt(1 + theta @ theta)
     np.testing.assert_allclose(relativistic.link(theta), expected, rtol=1e-12)
+
+
+@functools.cache
+def exact_coin_loss(y: float, theta: float, c: float) -> float:
+    """In 60 digits, with logit p found by bisection."""
+    with mpmath.workdps(60):
+        heads, theta = mpmath.mpf(y), mpmath.mpf(theta)
+        tails = 1 - heads
+        low, high = -abs(theta) - 2 * c - 1, abs(theta) + 2 * c + 1
+        for _ in range(320):
+            u = (low + high) / 2
+            height = u + c * (tails * (mpmath.exp(u) + 1) - heads * (mpmath.exp(-u) + 1))
+            low, high = (low, u) if height > theta else (u, high)
+        p, q = 1 / (1 + mpmath.exp(-u)), 1 / (1 + mpmath.exp(u))
+        # a side of 1 has too many digits for its own difference
+        up = mpmath.log(p / heads) if heads < 0.5 else mpmath.log1p((tails - q) / heads)
+        down = mpmath.log(q / tails) if tails < 0.5 else mpmath.log1p((heads - p) / tails)
+        return float(
+            sum(
+                side * (mpmath.expm1(rho) - rho + c * (mpmath.expm1(-rho) + rho))
+                for side, rho in ((heads, up), (tails, down))
+            )
+        )
+
+
+@pytest.mark.parametrize("tightness", [1e-12, 0.5, 1.0])
+def test_coins_at_targets_all_but_zero_or_one(xp: Library, dtype: str, tightness: float) -> None:
+    """Targets down to the least number that there is, and scores that p underflows at."""
+    info = np.finfo(dtype)
+    tiny, spacing = float(info.tiny), float(info.eps)
+    least = float(info.smallest_subnormal)
+    targets = [least, 3 * least, tiny / 4, spacing, 1 - spacing / 2]
+    far = 1e30 if dtype == "float64" else 1e20
+    scores = [-far, -1e4, -800.0, -1.0, 100.0, 1e4]
+    y, theta = (np.asarray(x, dtype) for x in zip(*product(targets, scores), strict=True))
+    given = [xp.asarray(x[:, None], dtype) for x in (y, theta)]
+    loss = fp.get_loss("fitzpatrick_sigmoid", tightness)
+    with np.errstate(all="ignore"):  # behind the edge nobody else turns NumPy's warnings off
+        solution = loss.solve(*given)
+        results = [to_numpy(x).ravel() for x in (solution.value(), solution.slope())]
+    results.append(to_numpy(loss.value(*given)))
+    expected = [
+        exact_coin_loss(*x, tightness) for x in zip(y.tolist(), theta.tolist(), strict=True)
+    ]
+    assert np.all(np.isfinite(results[1]))
+    assert np.all(results[1] >= 0)
+    # u = logit p, of which a rounding error counts in full, is a logarithm where p underflows, and
+    # θ where it does not; some libraries round subnormal numbers, targets among them, to zero
+    u = np.minimum(np.abs(theta), -np.log(info.smallest_subnormal))
+    atol = 64 * spacing * (1 + u) * expected + 8 * tiny * (1 + np.abs(theta))
+    for value in (results[0], results[2]):
+        np.testing.assert_array_less(np.abs(value - expected), atol)

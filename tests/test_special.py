@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import wrightomega
 
+from fitzpatrick.engines._omega import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from tests.helpers import DTYPES, Library, assert_same_kind, to_numpy
 
@@ -44,7 +45,8 @@ def omega_points(dtype: str) -> np.ndarray:
     sizes = 10.0 ** rng.uniform(-3, huge, 120)
     points = [rng.uniform(-45, 45, 250), rng.uniform(tail, 0, 150), rng.uniform(-1, 3, 150), sizes]
     points = np.concatenate(points).astype(dtype)
-    switches = np.asarray([-40.0, 0.0, 1.0], dtype=dtype)
+    is_exp = np.log(np.finfo(dtype).eps) - 2
+    switches = np.asarray([is_exp, -4.0, 0.0, 1.0], dtype=dtype)
     beside = [np.nextafter(switches, np.asarray(side, dtype)) for side in (-np.inf, np.inf)]
     near = [switches + np.asarray(step, dtype) for step in (-1e-3, -1e-6, 1e-6, 1e-3)]
     return np.concatenate([points, switches, *beside, *near])
@@ -66,6 +68,14 @@ def test_wright_omega_within_four_ulp(xp: Library, dtype: str) -> None:
         # XLA rounds subnormal results to zero on the CPU, whatever the formula
         error = error[np.asarray([x > np.finfo(dtype).tiny for x in exact])]
     assert np.max(error) <= OMEGA_ULP
+
+
+@np.errstate(all="ignore")  # as in the rows that call it
+def test_the_rows_have_the_same_wright_omega(dtype: str) -> None:
+    points, exact = EXACT_OMEGA[dtype]
+    assert np.max(ulps(rows_omega(points), exact, dtype)) <= OMEGA_ULP
+    limits = np.asarray([-np.inf, np.inf, np.nan, 1.0], dtype)
+    np.testing.assert_array_equal(rows_omega(limits), [0, np.inf, np.nan, 1])
 
 
 def test_wright_omega_underflows_gradually(xp: Library, dtype: str) -> None:
@@ -95,6 +105,22 @@ def test_wright_omega_increases_and_solves_its_equation() -> None:
     omega = wright_omega(z)
     assert np.all(np.diff(omega) > 0)
     np.testing.assert_allclose(omega + np.log(omega), z, rtol=0, atol=2e-14)
+
+
+def test_wright_omega_has_derivatives_in_jax(dtype: str) -> None:
+    """ω' = ω/(1 + ω), and ω'' = ω/(1 + ω)³; also where ω is an exponential, and at −∞."""
+    jax = pytest.importorskip("jax")
+    z = np.linspace(-60, 60, 241).astype(dtype)
+    omega = np.asarray(wrightomega(z.astype("float64")))
+    first = jax.grad(wright_omega)
+    # the steps of fourth order have the third power of their start's error in the derivative, and
+    # its square in the second: 1e-5 and 1e-3, times constants below 1/10, where one step is all
+    rtol = (1e-12, 1e-12) if dtype == "float64" else (2e-6, 1e-4)
+    both = jax.jit(jax.vmap(lambda z: jax.value_and_grad(first)(z)))
+    slope, second = (np.asarray(x) for x in both(np.append(z, np.asarray(-np.inf, dtype))))
+    np.testing.assert_allclose(slope[:-1], omega / (1 + omega), rtol=rtol[0], atol=0)
+    np.testing.assert_allclose(second[:-1], omega / (1 + omega) ** 3, rtol=rtol[1], atol=0)
+    assert slope[-1] == second[-1] == 0
 
 
 def test_wright_omega_takes_numbers_and_names_what_it_cannot_take() -> None:

@@ -9,6 +9,7 @@ from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.sets import Simplex
 from tests.conftest import installed
 from tests.helpers import (
+    DTYPES,
     TEST_ALL,
     TWO_WAYS,
     Library,
@@ -187,9 +188,13 @@ def test_others_stop_when_every_row_has_converged(
     assert calls > 1
 
 
-def test_jax_traces_one_step_of_a_loop(jax, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["fitzpatrick_entmax15", "fitzpatrick_logistic"])
+def test_jax_traces_one_step_of_a_loop(
+    jax, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many classes, and thus steps, there are."""
-    loss = fp.get_loss("fitzpatrick_entmax15")
+    loss = fp.get_loss(name)
     advanced: list[int] = []
     advance = _root.advance
 
@@ -200,6 +205,6 @@ def test_jax_traces_one_step_of_a_loop(jax, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_root, "advance", counting)
     for k in (3, 300):
         advanced.append(0)
-        rows = jax.ShapeDtypeStruct((2, k), "float64")
+        rows = jax.ShapeDtypeStruct((2, k), dtype)
         jax.eval_shape(lambda y, theta: loss.solve(y, theta).value(), rows, rows)
     assert advanced[0] == advanced[1] <= 2

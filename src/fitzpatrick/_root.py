@@ -25,8 +25,9 @@ from ._array import (
 
 # in rounding errors of τ: how far a step may lead back, and which steps forward are too short for τ
 STEP_BACK, SHORT_STEP = 4, 8
-# A compiler is given so few steps one after the other, and a loop for more.
-MAX_UNROLLED_STEPS = 5
+# A compiler is given so few steps one after the other, and a loop for more: each is all formulas
+# of an entry, which take a second to compile where there are special functions among them.
+MAX_UNROLLED_STEPS = 3
 # Candidates for τ that one sum over all shards tells about, and how many such sums find it, by bits
 # of precision: one or two more than were ever needed in a search over sizes and score scales.
 CANDIDATES = 4
@@ -118,7 +119,8 @@ def _solve_tau_in_jax(
         return tau, before, (is_long & is_far).any(), left - 1
 
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
-        state = start, namespace(start).zeros_like(start), True, steps
+        goes_on = (start == start).any() | True  # on each device of its own, as the scores are
+        state = start, namespace(start).zeros_like(start), goes_on, steps
         return lax.while_loop(lambda state: state[2] & (state[3] > 0), improve, state)[0]
 
     def divide(slope: Callable[[Array], Array], excess: Array) -> Array:

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import sparse
 
 import fitzpatrick as fp
@@ -128,6 +129,38 @@ def test_the_logistic_root_is_found_at_any_tightness(tightness, dtype):
             # ten numbers, each within four rounding errors
             atol = 40 * np.finfo(dtype).eps
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=atol)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("tightness", [0.0, 1e-12, 0.5, 1.0, 2.0, 1e6])
+def test_logistic_losses_of_any_size_keep_their_digits(tightness, form):
+    """Scores made for a maximizer p near y, whose loss is y (E(ρ) + c E(−ρ)), ρ = log(p/y)."""
+    rng, k = np.random.default_rng(0), 8
+    scales = np.geomspace(1e-5, 1, 26)
+    y = rng.dirichlet(np.ones(k), len(scales))
+    p = y * np.exp(scales[:, None] * rng.uniform(-1, 1, y.shape))
+    p /= p.sum(axis=1, keepdims=True)
+    theta = np.log(p) + tightness * (p - y) / p
+    with mp.workdps(40):
+        rho = [
+            [mp.log(mp.mpf(a) / mp.mpf(b)) for a, b in zip(*row, strict=True)]
+            for row in zip(p.tolist(), y.tolist(), strict=True)
+        ]
+        expected = [
+            float(
+                sum(
+                    b * (mp.expm1(r) - r + tightness * (mp.expm1(-r) + r))
+                    for b, r in zip(*row, strict=True)
+                )
+            )
+            for row in zip(y.tolist(), rho, strict=True)
+        ]
+    loss = fp.get_loss("fitzpatrick_logistic", tightness)
+    value = loss.value(form(y), theta)
+    # a rounding error of ρ, which scores up to ten and their sums give a few of, counts twice
+    np.testing.assert_array_less(
+        abs(value - expected), 64 * np.finfo(float).eps * np.asarray(expected) / scales
+    )
 
 
 @pytest.mark.parametrize("name", SIMPLEX)

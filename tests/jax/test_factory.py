@@ -83,3 +83,46 @@ def test_a_fenchel_young_loss_has_tightness_zero():
     out = jax.jit(fj.make_fenchel_young_loss(OWN))(theta, y)
     assert_close(out, jax.jit(fj.make_fitzpatrick_loss(OWN, 0))(theta, y), rtol=0, atol=0)
     assert_close(out, fp.FenchelYoungLoss(OWN).value(y, theta), rtol=1e-12, atol=1e-14)
+
+
+def test_a_function_of_your_own_is_solved_in_a_loop():
+    """One step is traced, however many there may be; the root has every derivative."""
+    steps = 0
+
+    def gradient(y):
+        nonlocal steps
+        steps += 1
+        return jnp.sinh(y) + y
+
+    omega = fp.regularizers.TwiceDifferentiable(
+        lambda y: jnp.sum(jnp.cosh(y) + y * y / 2, axis=-1),
+        gradient,
+        lambda y: (jnp.cosh(y) + 1)[..., None] * jnp.eye(y.shape[-1]),
+    )
+    numpy_omega = fp.regularizers.TwiceDifferentiable(
+        lambda y: np.sum(np.cosh(y) + y * y / 2, axis=-1),
+        lambda y: np.sinh(y) + y,
+        lambda y: (np.cosh(y) + 1)[..., None] * np.eye(y.shape[-1]),
+    )
+    core, loss = fp.FitzpatrickLoss(numpy_omega, 0.5), fj.make_fitzpatrick_loss(omega, 0.5)
+    y, theta = np.cos(np.arange(3.0)), 3 * np.sin(np.arange(3.0))
+    direction = np.asarray([0.5, -1.0, 0.25])
+
+    def second(theta):
+        slope = jax.grad(lambda scores: loss(scores, y))
+        return jax.jvp(slope, (theta,), (direction,))[1] @ direction
+
+    jax.eval_shape(loss, theta, y)
+    assert 0 < steps < 20  # the start, one step and what follows, not fifty steps
+    curvature, third = jax.jit(jax.value_and_grad(second))(theta)
+    assert_close(jax.jit(loss)(theta, y), core.value(y, theta), rtol=1e-12, atol=0)
+    # the Jacobian is by central differences, to two thirds of the digits, in both
+    expected = core.hessian_product(y, theta, direction) @ direction
+    assert_close(curvature, expected, rtol=1e-9, atol=0)
+    step = 1e-3
+    left, right = (
+        core.hessian_product(y, theta + sign * step * direction, direction) @ direction
+        for sign in (-1, 1)
+    )
+    # exact to step², times derivatives of size one
+    assert_close(third @ direction, (right - left) / (2 * step), rtol=1e-4, atol=1e-6)

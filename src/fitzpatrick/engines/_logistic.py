@@ -9,7 +9,7 @@ share the rest as e is.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _FEW_CLASSES = 64
 # Dense targets need a dozen arrays of the size of a block.
 _DENSE_BYTES = 1 << 19
+# Below this share of what its terms are differences of, a loss needs their series where they are
+# small themselves.
+_SMALL_LOSS = 1 / 32
 # Scores further below the highest of their row, whose squares overflow float32, go to the core.
 _LOWEST = -1e15
 
@@ -197,14 +200,15 @@ class ProportionKernel(RowKernel):
             t -= support.spread(np.log(total))
             y = _omega.not_too_small(support.y)
             t -= np.log(y)
-            p, loss = own, _sum_terms(y, own, None, t, c, support, scratch)
+            buffers = scratch.stack("terms", 2, y.shape, y.dtype)
+            p, loss = own, _sum_terms(y, own, None, t, c, support, buffers)
         else:
             root = _omega.solve(t, support.y, rest, np.log(total), support, c, scratch)
             if root is None:
                 return None
             factor = np.exp(-root.lam)
             p = root.p
-            loss = _sum_terms(root.y, p, root.omega, None, c, support, scratch)
+            loss = _sum_terms(root.y, p, root.omega, None, c, support, root.free)
         if out is not None:
             np.multiply(e, factor[:, None], out=out)
         return p, loss + rest * factor
@@ -227,7 +231,8 @@ class ProportionKernel(RowKernel):
             y = _omega.not_too_small(y)
             log_y = scratch.array("log y", theta.shape, theta.dtype)
             np.subtract(t, np.log(y, out=log_y), out=t)
-            return p, _sum_terms(y, p, None, t, c, Block(), scratch)
+            buffers = scratch.stack("terms", 2, y.shape, y.dtype)
+            return p, _sum_terms(y, p, None, t, c, Block(), buffers)
         e = scratch.array("e32", theta.shape, np.float32)
         np.copyto(e, t, casting="same_kind")
         np.exp(e, out=e)
@@ -235,7 +240,7 @@ class ProportionKernel(RowKernel):
         root = _omega.solve(t, y, np.zeros_like(top), lse, Block(), c, scratch)
         if root is None:
             return None
-        return root.p, _sum_terms(root.y, root.p, root.omega, None, c, Block(), scratch)
+        return root.p, _sum_terms(root.y, root.p, root.omega, None, c, Block(), root.free)
 
 
 def _sum_terms(
@@ -245,13 +250,13 @@ def _sum_terms(
     rho: FloatArray | None,
     c: float,
     layout: _omega.Layout,
-    scratch: Scratch,
+    buffers: Iterable[FloatArray],
 ) -> FloatArray:
     """Sums of the core's terms y (E(ρ) + c E(−ρ)) at y > 0, with ρ = log(p/y) and ω = c y/p.
 
-    They are a series only where it is needed. ρ is overwritten.
+    They are a series only where it is needed. ρ and the buffers are overwritten.
     """
-    terms, work = scratch.stack("terms", 2, y.shape, y.dtype)
+    terms, work = buffers
     if omega is not None and c == 1:
         np.subtract(p, y, out=terms)
         np.subtract(1, omega, out=work)  # of one sign, with the targets that the root has
@@ -260,8 +265,6 @@ def _sum_terms(
     np.divide(p, y, out=terms)
     if rho is None:
         rho = np.log(terms, out=work)
-    near = np.flatnonzero((rho < NEAR) & (rho > -NEAR))
-    x = rho.reshape(-1)[near]
     rho *= c - 1
     terms += rho
     if omega is None:
@@ -269,6 +272,12 @@ def _sum_terms(
     else:
         terms += omega
         terms -= 1 + c
-    if len(near):
-        terms.reshape(-1)[near] = near_terms(x, c)
-    return layout.dot(terms, y)
+    total = layout.dot(terms, y)
+    # Rounding errors of all terms together are at most 1 + c: they count where a loss is small.
+    is_small = total < (1 + c) * _SMALL_LOSS
+    if is_small.any():
+        limit = np.where(is_small, (1 + c) * (NEAR**2 / 2), -np.inf)  # that of |ρ| = NEAR
+        near = np.flatnonzero(terms < layout.spread(limit))
+        terms.reshape(-1)[near] = near_terms(rho.reshape(-1)[near] / (c - 1), c)
+        total = layout.dot(terms, y)
+    return total

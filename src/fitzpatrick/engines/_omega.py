@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import wrightomega
 
 from ._blocks import FloatArray, Scratch
 
@@ -60,6 +61,7 @@ class Root:
     p: FloatArray
     omega: FloatArray
     y: FloatArray  # what stands for the targets: for c = 1 those that p and ω belong to
+    free: tuple[FloatArray, FloatArray]  # buffers that are not needed any more, still in the cache
 
 
 def not_too_small(y: FloatArray) -> FloatArray:
@@ -90,11 +92,12 @@ def solve(
     """
     dtype = t.dtype
     start = (lse + tightness / 2).astype(np.float32)
-    targets = None
+    targets, least = None, y.min(initial=np.inf)
     if tightness != 1:
-        targets = not_too_small(y)
+        targets = y if least >= _MIN_Y[dtype] else np.maximum(y, _MIN_Y[dtype])
         y = np.multiply(tightness, y, out=scratch.array("c y", y.shape, dtype))
-    y, y32, z32 = _prepare(t, y, start, layout, scratch)
+        least = tightness * least
+    y, y32, z32 = _prepare(t, y, least, start, layout, scratch)
     lam, omega32 = _rough_root(z32, y32, rest, lse, start, layout, tightness, scratch)
 
     omega, v, h, p = scratch.stack("omega", 4, t.shape, dtype)
@@ -122,16 +125,23 @@ def solve(
         # the first-order update of p is off by p (step v)² (1 − v/2)
         error = step * step * layout.highest(p) / 2
         if np.all((np.abs(step) <= _LAST_STEP[dtype]) & (error <= 4 * np.finfo(dtype).eps)):
-            return Root(lam.astype(dtype), p, omega, y if targets is None else targets)
+            return Root(lam.astype(dtype), p, omega, y if targets is None else targets, (v, h))
     return None
 
 
 def _prepare(
-    t: FloatArray, y: FloatArray, start: FloatArray, layout: Layout, scratch: Scratch
+    t: FloatArray,
+    y: FloatArray,
+    least: float,
+    start: FloatArray,
+    layout: Layout,
+    scratch: Scratch,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """y, its float32 copy, and z at the start in float32, with the extremes drawn in."""
+    """y, of which the least is given, its float32 copy, and z at the start in float32.
+
+    The extremes are drawn in.
+    """
     y32, z32, t32 = scratch.stack("rough", 3, t.shape, np.float32)
-    least = y.min(initial=np.inf)
     if least < _MIN_Y[y.dtype]:
         y = np.maximum(y, _MIN_Y[y.dtype])
     np.copyto(y32, y, casting="same_kind")
@@ -263,17 +273,13 @@ def solve_omega(z: FloatArray, scratch: Scratch) -> FloatArray:
 
 
 def wright_omega(z: FloatArray) -> FloatArray:
-    """The core's ω(z), with two logarithms for each of its two steps of fourth order at most."""
-    below = z < 0
-    tail = np.exp(-np.abs(z))
-    # log(1 + e^z), from where the approximation of Iacono and Boyd starts
-    start = np.where(z < -20, tail, np.maximum(z, 0) + np.log1p(tail))
-    omega = start * (1 - np.log(1 + start) / (2 + start))
-    for _ in range(2):
-        # log(e^z/ω) − ω has the digits that z − log ω loses for negative z
-        residual = np.log(np.where(below, tail, omega) / np.where(below, omega, 1))
-        residual = np.where(below, residual, z - residual) - omega
-        shifted = 1 + omega
-        twice, step = 2 * shifted + residual * (4 / 3), residual / shifted
-        omega *= 1 + step * (twice - step) / (twice - 2 * step)
-    return np.where(z < -40, tail, np.where(z == np.inf, z, omega))
+    """The core's ω(z) in few calls: SciPy's, and the digits that it loses in float64 for z < 0."""
+    omega = np.asarray(wrightomega(z))
+    if z.dtype == np.float32:  # which SciPy rounds from float64
+        return omega
+    inexact = np.flatnonzero((z < 0) & (z > -50))  # below, SciPy has e^z
+    if len(inexact):
+        # a Newton step from log(e^z/ω) − ω, which has the digits that z − log ω has lost
+        rough = omega[inexact]
+        omega[inexact] = rough * (1 + (np.log(np.exp(z[inexact]) / rough) - rough) / (1 + rough))
+    return omega

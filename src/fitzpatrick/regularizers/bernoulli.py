@@ -52,11 +52,16 @@ class CoinKernel(Elementwise):
         xp, c, y = namespace(s), self.tightness, self.y
         zero = xp.zeros_like(s)
         tiny = float(xp.finfo(s.dtype).smallest_normal)
-        log_heads, log_tails = (xp.log(xp.clip(side, tiny)) for side in (y, 1 - y))
+        has_heads, has_tails = y > 0, y < 1
+        log_heads = xp.log(xp.where(has_heads, y, xp.full_like(y, tiny)))
+        log_tails = xp.log(xp.where(has_tails, 1 - y, xp.full_like(y, tiny)))
         level = s - c * (1 - 2 * y)
         shift = (log_tails - log_heads) / 2
         reflect = level + shift < 0
         a, b = c * xp.where(reflect, y, 1 - y), c * xp.where(reflect, 1 - y, y)
+        # a and b may underflow where their logarithms do not
+        has_a = xp.where(reflect, has_heads, has_tails)
+        has_b = xp.where(reflect, has_tails, has_heads)
         level, shift = xp.where(reflect, -level, level), xp.where(reflect, -shift, shift)
         log_a = math.log(c) + xp.where(reflect, log_heads, log_tails)
         log_b = math.log(c) + xp.where(reflect, log_tails, log_heads)
@@ -65,28 +70,40 @@ class CoinKernel(Elementwise):
         without_u = xp.clip(xp.log(xp.clip(level + b, tiny)) - log_a, 0.0)
         u = xp.minimum(xp.minimum(height / (1 + root) - shift, without_v), without_u)
         for _ in range(_STEPS[precision_bits(s)]):
-            rise = xp.where(a > 0, xp.exp(u + log_a), zero)
-            fall = xp.where(b > 0, xp.exp(log_b - u), zero)
+            rise = xp.where(has_a, xp.exp(u + log_a), zero)
+            fall = xp.where(has_b, xp.exp(log_b - u), zero)
             excess, slope = u + rise - fall - level, 1 + rise + fall
             step = excess / slope
             step = step / xp.clip(1 - step * (rise - fall) / (2 * slope), 0.25)
             u = u - xp.where(xp.isfinite(step), step, zero)  # ±∞ stays what it is
         return xp.where(reflect, -u, u)
 
-    def point(self, s: Array) -> tuple[Array, Array]:
-        u = self._logit(s)
+    def _odds(self, s: Array, u: Array) -> tuple[Array, Array, Array, Array]:
+        """p, 1 − p, a p/(1 − p) and b (1 − p)/p."""
+        xp, c, y = namespace(s), self.tightness, self.y
         p, q = sigmoid(u), sigmoid(-u)
-        rise, fall = _odds_product(p, q, self.y, self.tightness)
+        rise, fall = _odds_product(p, q, y, c)
+        if c == 0:
+            return p, q, rise, fall
+        # where p or 1 − p underflows, by the equation of u
+        tiny = float(xp.finfo(s.dtype).smallest_normal)
+        gap = s - u - c * (1 - 2 * y)
+        is_finite = xp.isfinite(s)
+        fall = xp.where((p < tiny) & (y > 0) & is_finite, xp.clip(rise - gap, 0.0), fall)
+        rise = xp.where((q < tiny) & (y < 1) & is_finite, xp.clip(fall + gap, 0.0), rise)
+        return p, q, rise, fall
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        p, q, rise, fall = self._odds(s, self._logit(s))
         return p, p * q / (1 + rise + fall)
 
     def terms(self, s: Array) -> Array:
-        u = self._logit(s)
-        y, p, q = self.y, sigmoid(u), sigmoid(-u)
+        y, u = self.y, self._logit(s)
+        p, q, rise, fall = self._odds(s, u)
         if self.tightness == 0:
             return kl_terms(y, -softplus(-u), p) + kl_terms(1 - y, -softplus(u), q)
         if self.tightness == 1:
             # (p − y)²/(p q) as a product of two numbers of one sign: p − y = a p − b q
-            rise, fall = _odds_product(p, q, y, 1.0)
             return ((1 - y) * p - y * q) * ((1 - y) - y + rise - fall)
         heads = _coin_terms(y, -softplus(-u), p, self.tightness)
         return heads + _coin_terms(1 - y, -softplus(u), q, self.tightness)

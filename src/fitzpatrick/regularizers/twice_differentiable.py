@@ -14,7 +14,16 @@ from enum import Enum
 
 import numpy as np
 
-from .._array import Array, class_indices, eps, inner, is_concrete, may_stop_early, namespace
+from .._array import (
+    Array,
+    class_indices,
+    eps,
+    inner,
+    is_concrete,
+    is_jax,
+    may_stop_early,
+    namespace,
+)
 from ..sets import ConvexSet, Reals
 from ._base import Regularizer, Solution
 
@@ -64,7 +73,7 @@ class SmoothSolution(Solution):
         return self.loss
 
     def hessian_product(self, v: Array) -> Array:
-        return namespace(v).linalg.solve(self.jacobian, v[..., None])[..., 0]
+        return namespace(self.jacobian).linalg.solve(self.jacobian, v[..., None])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +189,8 @@ class TwiceDifferentiable(Regularizer):
             norm = xp.linalg.vector_norm(residual(p), axis=-1)
             return xp.where(self.domain.contains(p) & xp.isfinite(norm), norm, xp.inf)
 
-        current = size(start)
-        p = xp.where(xp.isfinite(current)[..., None], start, xp.full_like(start, self.start))
-        current = size(p)
-        for _ in range(_MAX_STEPS):
+        def improve(p: Array, current: Array) -> tuple[Array, Array, Array]:
+            """One step, and whether it led anywhere."""
             matrix = _regular(jacobian(p))
             step = xp.linalg.solve(matrix, residual(p)[..., None])[..., 0]
             trials = p - lengths * step
@@ -195,9 +202,18 @@ class TwiceDifferentiable(Regularizer):
             ]
             better = best < current
             p = xp.where(better[..., None], candidate, p)
-            current = xp.where(better, best, current)
-            if may_stop_early(p) and not xp.any(better):
-                break
+            return p, xp.where(better, best, current), xp.any(better)
+
+        p = xp.where(xp.isfinite(size(start))[..., None], start, xp.full_like(start, self.start))
+        if is_jax(theta) and not is_concrete(theta):
+            p = _find_root_in_jax(residual, improve, size, p)
+        else:
+            current = size(p)
+            for _ in range(_MAX_STEPS):
+                p, current, goes_on = improve(p, current)
+                if may_stop_early(p) and not goes_on:
+                    break
+        current = size(p)
         scale = 1 + xp.linalg.vector_norm(theta, axis=-1)
         scale = scale + xp.linalg.vector_norm(self.gradient(p), axis=-1)
         converged = xp.isfinite(scale) & (current <= 1e3 * eps(theta) * scale)
@@ -205,6 +221,37 @@ class TwiceDifferentiable(Regularizer):
             # a NaN among the scores is the user's, and stays in its row
             _raise_unless(converged | xp.any(xp.isnan(theta), axis=-1), current)
         return xp.where(converged[..., None], p, xp.nan)
+
+
+def _find_root_in_jax(
+    residual: Callable[[Array], Array],
+    improve: Callable[[Array, Array], tuple[Array, Array, Array]],
+    size: Callable[[Array], Array],
+    start: Array,
+) -> Array:
+    """The same iteration while JAX traces, in a loop that is compiled once.
+
+    A loop cannot be differentiated backward, but the root that it finds can.
+    """
+    from jax import lax
+
+    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+        current = size(start)
+        goes_on = (current == current).any() | True  # on each device of its own, as the scores are
+        state = start, current, goes_on, _MAX_STEPS
+        return lax.while_loop(
+            lambda state: state[2] & (state[3] > 0),
+            lambda state: (*improve(*state[:2]), state[3] - 1),
+            state,
+        )[0]
+
+    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+        xp = namespace(excess)
+        zero = xp.zeros_like(excess)
+        columns = [slope(zero + (class_indices(excess) == j)) for j in range(excess.shape[-1])]
+        return xp.linalg.solve(xp.stack(columns, axis=-1), excess[..., None])[..., 0]
+
+    return lax.custom_root(residual, start, find_root, divide)
 
 
 def _apply(matrix: Array, v: Array) -> Array:
