@@ -1,6 +1,7 @@
 """Several processes that share the classes of a loss; each writes what went wrong.
 
-All cases of a world size run in one group of processes, since starting them takes seconds.
+All cases of a world size run in one group of processes, and all groups are forks of one process,
+since importing PyTorch takes seconds.
 """
 
 import functools
@@ -15,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
+import torch._dynamo  # here, so that each process does not import it anew
 import torch.distributed as distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -23,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.regularizers import SeparableRegularizer
+from fitzpatrick.torch import _compiled
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
@@ -684,21 +687,16 @@ def fork(n, function, *arguments):
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
-def compile_rows():
-    """Have Numba compile what all processes compare with; it takes longer than all cases.
-
-    Rows are compiled where there are many scores, and from then on also where there are few.
-    """
-    for dtype, name in itertools.product(TOLERANCES, ("logistic", "sparsemax", "entmax15")):
-        scores = torch.zeros(600, 1000, dtype=dtype)
-        for target in (torch.zeros(600, dtype=torch.int64), torch.full_like(scores, 1e-3)):
-            FAMILIES[name](scores, target, reduction="none")
+# how many processes run which function, by the name of the folder that they write to
+GROUPS = {"2": (2, run, 2), "4": (4, run, 4), "lost": (2, lose_one)}
 
 
 if __name__ == "__main__":
-    # to import and to compile takes a process longer than its cases: only then they part
-    world_size, folder = int(sys.argv[1]), sys.argv[2]
-    if world_size:
-        compile_rows()
-    function, *arguments = (run, world_size, folder) if world_size else (lose_one, folder)
-    sys.exit(max(map(abs, fork(world_size or 2, function, *arguments))))
+    # what they compare with is the core: Numba would take longer to compile than all cases
+    _compiled.MIN_COMPILED_SIZE = sys.maxsize
+    codes = []
+    for name, (n, function, *arguments) in GROUPS.items():
+        folder = Path(sys.argv[1], name)
+        folder.mkdir()
+        codes += fork(n, function, *arguments, folder)
+    sys.exit(max(map(abs, codes)))
