@@ -71,9 +71,9 @@ def _remember_shapes(interpreter):
             known[key] = vars(self).copy()
         vars(self).update(known[key])
 
-    def make(self, handle, type):
-        self.handle, self.type, self.dtype = handle, type, type.scalar
-        vars(self).update(type.of_tensors if type.is_block() else of_scalars)
+    def make(self, handle, kind):
+        self.handle, self.type, self.dtype = handle, kind, kind.scalar
+        vars(self).update(kind.of_tensors if kind.is_block() else of_scalars)
 
     broadcast = interpreter.TritonSemantic.broadcast_impl_value
 
