@@ -100,6 +100,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         random.Random(int(SHUFFLE)).shuffle(items)
 
 
+def pytest_collection_finish() -> None:
+    """Nobody looks for garbage among what is imported, which would take longer than most tests."""
+    gc.collect()
+    gc.freeze()
+
+
 def _is_repetition(item: pytest.Item) -> bool:
     """Whether a test of the public edge would only make JAX compile the same for another loss.
 
