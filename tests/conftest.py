@@ -26,23 +26,25 @@ from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 HERE = Path(__file__).parent
 # Files that take longest: a worker that gets one of them last would keep the others waiting.
 SLOW_FILES = (
+    "test_family.py",  # has Numba compile the rows, which the others find in its cache
     "test_torch_triton.py",
-    "test_torch_compilation.py",
+    "test_cli.py",
     "test_tracing.py",
+    "test_torch_compilation.py",
+    "test_validation.py",
     "test_sharded.py",
+    "test_derivatives.py",
+    "test_values.py",
+    "test_accuracy.py",
     "test_torch_memory.py",
     "test_explorer.py",
-    "test_cli.py",
-    "test_derivatives.py",
-    "test_torch_training.py",
-    "test_family.py",
     "test_runner.py",
-    "test_values.py",
     "test_parity.py",
-    "test_site.py",
-    "test_readme.py",
+    "test_torch_training.py",
     "test_torch_modules.py",
     "test_torch_autograd.py",
+    "test_site.py",
+    "test_readme.py",
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
