@@ -16,7 +16,7 @@ def speed_up_interpreter():
     _remember_dtypes(interpreter)
     _remember_shapes(interpreter)
     interpreter.ReduceOps.generic_reduce = _reduce_by_halves
-    # a kernel that is compiled does not look for overflows of integers either
+    # it computes whether integers overflow, and asserts that they do not in debug mode alone
     options = interpreter.InterpreterOptions(sanitize_overflow=False)
     interpreter.interpreter_builder.options = options
 
