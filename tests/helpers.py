@@ -88,11 +88,11 @@ def assert_at_most(lower: Any, upper: Any, slack: Any) -> None:
 
 
 def assert_close(actual: Any, expected: Any, *, rtol: float, atol: Any) -> None:
-    """Equal up to ``rtol`` |expected| + ``atol`` (which may be an array); equal infinities pass."""
+    """Equal up to ``rtol`` |expected| + ``atol`` (which may be an array); infinities exactly."""
     actual, expected = np.broadcast_arrays(to_numpy(actual), to_numpy(expected))
     with np.errstate(invalid="ignore"):
         ok = np.abs(actual - expected) <= rtol * np.abs(expected) + atol
-    ok |= actual == expected
+    ok = np.where(np.isinf(expected), actual == expected, ok)  # all numbers are within rtol · ∞
     if not np.all(ok):
         at = tuple(np.argwhere(~ok)[0])
         raise AssertionError(f"at {at}: {actual[at]!r} is not {expected[at]!r} ({rtol=}, {atol=})")

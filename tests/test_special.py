@@ -1,5 +1,7 @@
 """The special functions against mpmath: within a few units in the last place, everywhere."""
 
+import functools
+
 import mpmath
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from scipy.special import wrightomega
 
 from fitzpatrick.engines._omega import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
-from tests.helpers import DTYPES, Library, assert_same_kind, to_numpy
+from tests.helpers import Library, assert_same_kind, to_numpy
 
 mpmath.mp.dps = 50
 OMEGA_ULP = 4
@@ -52,15 +54,14 @@ def omega_points(dtype: str) -> np.ndarray:
     return np.concatenate([points, switches, *beside, *near])
 
 
-EXACT_OMEGA = {
-    dtype: (points, [exact_omega(float(z)) for z in points])
-    for dtype in DTYPES
-    for points in [omega_points(dtype)]
-}
+@functools.cache
+def exact_omegas(dtype: str) -> tuple[np.ndarray, list]:
+    points = omega_points(dtype)
+    return points, [exact_omega(float(z)) for z in points]
 
 
 def test_wright_omega_within_four_ulp(xp: Library, dtype: str) -> None:
-    points, exact = EXACT_OMEGA[dtype]
+    points, exact = exact_omegas(dtype)
     out = wright_omega(xp.asarray(points))
     assert_same_kind(out, xp.asarray(points))
     error = ulps(to_numpy(out), exact, dtype)

@@ -6,6 +6,7 @@ import pickle
 import signal
 from pathlib import Path
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -97,6 +98,8 @@ def test_a_killed_worker_costs_its_chunks_and_not_the_fit(tmp_path: Path) -> Non
     rows = da.from_array(np.load(path, mmap_mode="r"), chunks=(100, X.shape[1]))
     killed = []
     with (
+        # workers are forks of one process that has imported what they need
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,

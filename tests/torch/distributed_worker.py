@@ -1,13 +1,14 @@
-"""One of two processes that train a layer together, without triton, which nothing requires."""
+"""Two processes that train a layer together, without triton, which nothing requires."""
 
-import os
 import sys
+from datetime import timedelta
 
 if __name__ == "__main__":
     sys.modules["triton"] = None  # as if it were not installed
 
 import torch
 import torch.distributed as distributed
+from forks import fork
 from torch.nn.parallel import DistributedDataParallel
 
 import fitzpatrick.torch as ft
@@ -40,7 +41,8 @@ def train_alone():
 def train_together(rank, folder):
     """The gradient of half of the rows in each of two processes, into a file."""
     address = f"file://{folder}/rendezvous"
-    distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    options = {"rank": rank, "world_size": 2, "timeout": timedelta(seconds=100)}
+    distributed.init_process_group("gloo", init_method=address, **options)
     layer, inputs = layer_and_inputs()
     model = DistributedDataParallel(layer)
     for loss in losses(model, inputs, slice(4 * rank, 4 * rank + 4), 2.0):
@@ -51,6 +53,4 @@ def train_together(rank, folder):
 
 
 if __name__ == "__main__":
-    train_together(int(sys.argv[1]), sys.argv[2])
-    # taking DDP apart can wait for ever: it joins gloo's threads, which may wait for the GIL
-    os._exit(0)
+    sys.exit(max(map(abs, fork(2, train_together, sys.argv[1]))))

@@ -14,7 +14,11 @@ def speed_up_interpreter():
 
     _patch_language_once(interpreter)
     _remember_dtypes(interpreter)
+    _remember_shapes(interpreter)
     interpreter.ReduceOps.generic_reduce = _reduce_by_halves
+    # it computes whether integers overflow, and asserts that they do not in debug mode alone
+    options = interpreter.InterpreterOptions(sanitize_overflow=False)
+    interpreter.interpreter_builder.options = options
 
 
 def _patch_language_once(interpreter):
@@ -49,6 +53,37 @@ def _remember_dtypes(interpreter):
         return known[name]
 
     interpreter._get_np_dtype = find
+
+
+def _remember_shapes(interpreter):
+    """Make the type of each shape once, and broadcast only what differs; blocks have few shapes."""
+    from triton.language import core
+
+    initialize, known = core.block_type.__init__, {}
+    of_scalars = {"shape": core.tuple(()), "numel": core.constexpr(1)}
+
+    def find(self, element_ty, shape):
+        key = element_ty.name, *map(core._unwrap_if_constexpr, shape)
+        if key not in known:
+            initialize(self, element_ty, shape)
+            axes, numel = map(core.constexpr, self.shape), core.constexpr(self.numel)
+            self.of_tensors = {"shape": core.tuple(axes), "numel": numel}
+            known[key] = vars(self).copy()
+        vars(self).update(known[key])
+
+    def make(self, handle, kind):
+        self.handle, self.type, self.dtype = handle, kind, kind.scalar
+        vars(self).update(kind.of_tensors if kind.is_block() else of_scalars)
+
+    broadcast = interpreter.TritonSemantic.broadcast_impl_value
+
+    def broadcast_others(self, lhs, rhs):
+        left, right = lhs.type, rhs.type
+        is_same = left.is_block() and right.is_block() and left.shape.values == right.shape.values
+        return (lhs, rhs) if is_same else broadcast(self, lhs, rhs)
+
+    core.block_type.__init__, core.tensor.__init__ = find, make
+    interpreter.TritonSemantic.broadcast_impl_value = broadcast_others
 
 
 def _reduce_by_halves(self, inputs):

@@ -1,6 +1,7 @@
 """Several processes that share the classes of a loss; each writes what went wrong.
 
-All cases of a world size run in one group of processes, since starting them takes seconds.
+All cases of a world size run in one group of processes, and all groups are forks of one process,
+since importing PyTorch takes seconds.
 """
 
 import functools
@@ -15,7 +16,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
+import torch._dynamo  # here, so that each process does not import it anew
 import torch.distributed as distributed
+from forks import fork
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -23,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.regularizers import SeparableRegularizer
+from fitzpatrick.torch import _compiled
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
@@ -47,6 +51,8 @@ EVERY_LOSS = [
     ("tsallis1", 0.5),
     ("perceptron", 0.0),
 ]
+# each family at a tightness of its own: how many processes there are is nothing to a formula
+ONE_EACH = [*EVERY_LOSS[: 4 * len(TIGHTNESSES) : 1 + len(TIGHTNESSES)], *EVERY_LOSS[-2:]]
 # targets and weights are made ready before a loss looks at them
 SOME_LOSSES = (
     EVERY_LOSS if TEST_ALL else [("logistic", 0.5), ("entmax15", 1.0), ("perceptron", 0.0)]
@@ -236,8 +242,9 @@ class Cases:
         torch.testing.assert_close(part.grad, whole.grad[:, self.own], **tolerance)
         return found
 
-    def compare_all(self, target_of, losses=EVERY_LOSS, **options):
+    def compare_all(self, target_of, losses=None, **options):
         problems = []
+        losses = losses or (EVERY_LOSS if self.is_thorough else ONE_EACH)
         dtypes = itertools.cycle(TOLERANCES)
         if "weight" in options:
             next(dtypes)
@@ -579,7 +586,8 @@ class Cases:
         edges = torch.linspace(0, N_CLASSES, self.world_size + 1).long().tolist()
         own = slice(edges[self.rank], edges[self.rank + 1])
         generator = torch.Generator().manual_seed(3)
-        for dtype, (function, target, options) in itertools.product(TOLERANCES, heads_in()):
+        dtypes = TOLERANCES if self.is_thorough else [torch.float32]
+        for dtype, (function, target, options) in itertools.product(dtypes, heads_in()):
             options = {k: v(dtype) if callable(v) else v for k, v in options.items()}
             target = target.to(dtype) if target.is_floating_point() else target
             x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
@@ -608,6 +616,8 @@ class Cases:
         x = torch.ones(2 if self.rank else 3, 6)
         message = raised(ValueError, module, x, LABELS[: len(x)])
         assert "differ in the number of rows (3 and 2)" in message
+        if not self.is_thorough:
+            return
         graphs = []
 
         def inspect(graph, _):
@@ -666,39 +676,16 @@ def lose_one(rank, folder):
         Path(folder, "0.json").write_text(json.dumps(message))
 
 
-def fork(n, function, *arguments):
-    """Run a function in n processes, with their rank and arguments; how each of them ended."""
-    children = []
-    for rank in range(n):
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                function(rank, *arguments)
-                status = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(status)  # gloo's threads may wait for the GIL for ever
-        children.append(child)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-
-
-def compile_rows():
-    """Have Numba compile what all processes compare with; it takes longer than all cases.
-
-    Rows are compiled where there are many scores, and from then on also where there are few.
-    """
-    for dtype, name in itertools.product(TOLERANCES, ("logistic", "sparsemax", "entmax15")):
-        scores = torch.zeros(600, 1000, dtype=dtype)
-        for target in (torch.zeros(600, dtype=torch.int64), torch.full_like(scores, 1e-3)):
-            FAMILIES[name](scores, target, reduction="none")
+# how many processes run which function, by the name of the folder that they write to
+GROUPS = {"2": (2, run, 2), "4": (4, run, 4), "lost": (2, lose_one)}
 
 
 if __name__ == "__main__":
-    # to import and to compile takes a process longer than its cases: only then they part
-    world_size, folder = int(sys.argv[1]), sys.argv[2]
-    if world_size:
-        compile_rows()
-    function, *arguments = (run, world_size, folder) if world_size else (lose_one, folder)
-    sys.exit(max(map(abs, fork(world_size or 2, function, *arguments))))
+    # what they compare with is the core: Numba would take longer to compile than all cases
+    _compiled.MIN_COMPILED_SIZE = sys.maxsize
+    codes = []
+    for name, (n, function, *arguments) in GROUPS.items():
+        folder = Path(sys.argv[1], name)
+        folder.mkdir()
+        codes += fork(n, function, *arguments, folder)
+    sys.exit(max(map(abs, codes)))

@@ -24,9 +24,11 @@ if not (distributed.is_available() and distributed.is_gloo_available()):
 from sharded_worker import CASES, NUMBERS  # noqa: E402  # which needs gloo
 
 
-def run_worker(world_size, folder):
-    """Run the worker's cases in so many processes, or lose one of two for 0."""
-    command = [sys.executable, str(HERE / "sharded_worker.py"), str(world_size), str(folder)]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the processes of the worker wrote."""
+    folder = tmp_path_factory.mktemp("ranks")
+    command = [sys.executable, str(HERE / "sharded_worker.py"), str(folder)]
     # one thread each, since they share the cores
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -39,14 +41,14 @@ def run_worker(world_size, folder):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
     assert worker.returncode == 0, output
+    return folder
 
 
 @pytest.fixture(scope="module", params=[2, 4], ids="{} processes".format)
-def results(request, tmp_path_factory):
+def results(request, folder):
     """What went wrong in each case, on any rank; all cases run in one group of processes."""
-    folder = tmp_path_factory.mktemp("ranks")
-    run_worker(request.param, folder)
-    ranks = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(request.param)]
+    n = request.param
+    ranks = [json.loads((folder / str(n) / f"{rank}.json").read_text()) for rank in range(n)]
     return {case: "\n".join(filter(None, (rank[case] for rank in ranks))) for case in CASES}
 
 
@@ -74,9 +76,8 @@ def test_the_page_says_what_travels():
         assert f"| {title} | {' | '.join(cells)} |" in page
 
 
-def test_a_process_that_ends_does_not_leave_the_other_waiting(tmp_path):
-    run_worker(0, tmp_path)
-    message = json.loads((tmp_path / "0.json").read_text())
+def test_a_process_that_ends_does_not_leave_the_other_waiting(folder):
+    message = json.loads((folder / "lost" / "0.json").read_text())
     assert "the processes of process_group lost one another: one of them has ended" in message
 
 
