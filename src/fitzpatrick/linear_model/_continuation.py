@@ -52,7 +52,9 @@ class Continuation:
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
         leads = from_zero and alpha > 0 and self._objective.has_kinks
-        result = self._solve(newton_cg, alpha, origin, avoids_kinks=leads)
+        # where curvature sees the kinks around, going on is faster than leading
+        avoids_kinks = leads and not self._objective.sees_kinks
+        result = self._solve(newton_cg, alpha, origin, avoids_kinks=avoids_kinks)
         if result.status is Status.STALLED and leads:
             self._note("Newton steps stalled; stronger penalties lead to this one")
             result = self._by_stronger_penalties(alpha, origin, result.n_iter)
