@@ -4,10 +4,12 @@ OLDEST := .venv-oldest/bin
 # worker processes of the test suite; the tests of a file share what is compiled for them
 JOBS ?= auto
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+GPU_TESTS := tests/linear_model/test_device.py $(addprefix tests/torch/,test_kernel_rows.py \
+	test_torch_engines.py test_torch_training.py)
 # how long to fuzz
 SECONDS ?= 60
 
-.PHONY: run test test-all test-oldest lint docs fuzz mutants bench clean
+.PHONY: run test test-all test-gpu test-oldest lint docs fuzz mutants bench clean
 
 run: .venv/run.stamp
 	$(BIN)/python -m fitzpatrick reproduce
@@ -18,6 +20,10 @@ test: lint
 # every combination that `make test` takes a part of
 test-all: lint
 	FITZPATRICK_TEST_ALL=1 JAX_PLATFORMS=cpu $(BIN)/python $(PYTEST)
+
+# the tests that use a GPU, which the others hide; gpu_parity.py compares every kernel on it
+test-gpu: .venv/dev.stamp
+	FITZPATRICK_TEST_GPU=1 $(BIN)/python -m pytest -q $(GPU_TESTS)
 
 # the lowest versions that pyproject.toml allows, without PyTorch
 test-oldest: .venv-oldest/stamp

@@ -12,6 +12,10 @@ from pathlib import Path
 # promises are for both precisions.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+# A GPU is hidden, and Triton's interpreter runs the kernels: every machine tests the same. The
+# tests that use a GPU see it by `make test-gpu`.
+if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # OpenMP reads this when PyTorch is imported: threads that wait leave the core to another process.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -106,6 +110,11 @@ def pytest_collection_finish() -> None:
     """Nobody looks for garbage among what is imported, which would take longer than most tests."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Extensions look for what is left of theirs when Python ends, and report it."""
+    gc.unfreeze()
 
 
 def _is_repetition(item: pytest.Item) -> bool:

@@ -48,6 +48,20 @@ def test_kernels_compute_what_the_core_does(name, k, tightness):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("tightness", [0.0, 1.0])
+def test_kernels_see_the_kinks_around(tightness):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    generator = np.random.default_rng(0)
+    Y, scores = generator.dirichlet(np.ones(7), size=20), generator.normal(size=(20, 7))
+    y, theta = torch.as_tensor(Y, device=device), torch.as_tensor(scores, device=device)
+    reach = torch.linspace(0, 2, 20, dtype=torch.float64, device=device)
+    loss = FitzpatrickLoss(regularizers_by_name()["sparsemax"], tightness)
+    found = KernelLoss(loss, y, "sparsemax").hessian_operator(theta, reach)
+    expected = CoreLoss(loss, y).hessian_operator(theta, reach)
+    torch.testing.assert_close(found.d, expected.d, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(found.total, expected.total, rtol=1e-11, atol=1e-11)
+
+
 def test_scores_that_were_written_to_are_solved_anew():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     y = torch.eye(3, dtype=torch.float64, device=device)
