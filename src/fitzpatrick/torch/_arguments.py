@@ -346,7 +346,10 @@ def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
 def is_autocast(x: Tensor) -> bool:
     """Whether PyTorch chooses the precision of what is computed of ``x``."""
     device = x.device.type
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    # which compilers before PyTorch 2.13 cannot ask; what they compile for has autocast
+    if not torch.compiler.is_compiling() and not torch.amp.is_autocast_available(device):
+        return False
+    return torch.is_autocast_enabled(device)
 
 
 def rows_along(x: Tensor, axis: int) -> Tensor:
