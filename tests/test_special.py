@@ -51,7 +51,8 @@ def omega_points(dtype: str) -> np.ndarray:
     switches = np.asarray([is_exp, -4.0, 0.0, 1.0], dtype=dtype)
     beside = [np.nextafter(switches, np.asarray(side, dtype)) for side in (-np.inf, np.inf)]
     near = [switches + np.asarray(step, dtype) for step in (-1e-3, -1e-6, 1e-6, 1e-3)]
-    return np.concatenate([points, switches, *beside, *near])
+    window = np.linspace(5.536, 5.539, 40, dtype=dtype)  # where SciPy loses digits
+    return np.concatenate([points, switches, *beside, *near, window])
 
 
 @functools.cache
@@ -98,6 +99,8 @@ def test_wright_omega_at_its_limits(xp: Library, dtype: str) -> None:
     np.testing.assert_allclose(
         to_numpy(wright_omega(z)), expected, rtol=np.finfo(dtype).eps, atol=0
     )
+    largest = np.asarray([0.5, 0.75], dtype) * np.finfo(dtype).max
+    np.testing.assert_array_equal(to_numpy(wright_omega(xp.asarray(largest, dtype))), largest)
     assert wright_omega(xp.asarray([], dtype)).shape == (0,)
 
 

@@ -119,7 +119,9 @@ def _solve_tau_in_jax(
         return tau, before, (is_long & is_far).any(), left - 1
 
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
-        goes_on = (start == start).any() | True  # on each device of its own, as the scores are
+        goes_on = (
+            start == start
+        ).any() | True  # for shard_map, which wants it to vary as scores do
         state = start, namespace(start).zeros_like(start), goes_on, steps
         return lax.while_loop(lambda state: state[2] & (state[3] > 0), improve, state)[0]
 

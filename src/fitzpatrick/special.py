@@ -48,10 +48,12 @@ def wright_omega(z: Array) -> Array:
     xp = namespace(z)
     one = xp.ones_like(z)
     is_negative, is_exp = z < 0, z < math.log(eps(z)) + _OMEGA_IS_EXP
+    is_itself, given = z > eps(z) ** -2, z
+    z = xp.where(is_itself, one, z)
     exponential = xp.exp(-xp.abs(z))
     tail = xp.where(is_exp, one, exponential)  # e^z for z < 0; what is not used is harmless
     # log(1 + e^z), to the few digits that a start needs
-    start = xp.where(z < -4, tail, xp.where(is_negative, 0 * one, z) + xp.log(1 + tail))
+    start = xp.where(z < -4, tail, xp.where(is_negative, xp.zeros_like(z), z) + xp.log(1 + tail))
     omega = start * (1 - xp.log(1 + start) / (2 + start))
     for _ in range(2 if precision_bits(z) > 24 else 1):
         # one logarithm for both halves of the axis
@@ -62,7 +64,7 @@ def wright_omega(z: Array) -> Array:
         step = residual / shifted
         omega = omega * (1 + step * (twice - step) / (twice - 2 * step))
     omega = xp.where(is_exp, exponential, omega)
-    return xp.where(z == xp.inf, z, omega)
+    return xp.where(is_itself, given, omega)
 
 
 @quiet

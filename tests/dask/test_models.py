@@ -11,6 +11,7 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick import dask as on_dask
 from fitzpatrick import linear_model
+from fitzpatrick.dask._rows import ChunkedRows
 from tests.helpers import TEST_ALL
 from tests.linear_model.data import features, real_problem, targets
 
@@ -81,12 +82,22 @@ def test_designs(form, persist, intercept, standardize) -> None:
 
 @pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])
 @pytest.mark.parametrize("persist", [True, False])
-def test_solvers(solver, persist) -> None:
-    y = targets("sparsemax", X)
+def test_solvers(solver, persist, monkeypatch) -> None:
+    """On targets whose kinks make steps short, which workers are told of then."""
+    steps = []
+    curvature = ChunkedRows.curvature
+
+    def recorded(rows, parameters, step=None):
+        steps.append(step)
+        return curvature(rows, parameters, step)
+
+    monkeypatch.setattr(ChunkedRows, "curvature", recorded)
+    y = targets("sparse_sigmoid", X)
     found, expected = pair(
-        "ProportionRegressor", "sparsemax", solver=solver, persist=persist, **OPTIONS
+        "ProportionRegressor", "sparse_sigmoid", solver=solver, persist=persist, **OPTIONS
     )
     assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
+    assert any(step is not None for step in steps) == (solver == "newton-cg")
 
 
 @pytest.mark.parametrize("k", [2, 4])

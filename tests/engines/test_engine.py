@@ -274,6 +274,19 @@ def test_slopes_within_reach_of_kinks_are_means(name: str, tightness: float) -> 
             np.testing.assert_allclose(hessian.total, hessian.d.sum(axis=1), **TWO_WAYS)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reach", [1e-30, 1e-12, 1e-6, np.inf, np.nan])
+@pytest.mark.parametrize("name", ["sparsemax", "sparse_sigmoid"])
+def test_slopes_where_no_kink_is_within_reach(name: str, reach: float, dtype: str) -> None:
+    """Or where nobody knows how far it is: those at the scores, bit for bit."""
+    theta = np.asarray([[0.5, 0.25, -3.0], [0.125, 0.75, 0.5]], dtype=dtype)
+    y = np.asarray([[1, 0, 0], [0.5, 0.5, 0]], dtype=dtype)
+    bound = engines.bind(make_loss(name, 0.5), y, 3, dtype=np.dtype(dtype))
+    mean = bound.hessian_operator(theta, np.full(2, reach, dtype=dtype))
+    assert mean.d.dtype == dtype
+    np.testing.assert_array_equal(mean.d, bound.hessian_operator(theta).d)
+
+
 def test_slopes_without_jumps_are_those_at_the_scores() -> None:
     theta = scores(4, 3, 1.0, "float64", 0)
     bound = bind("fitzpatrick_entmax15", np.asarray([0, 2, 1, 1]), 3)

@@ -1,10 +1,13 @@
 """Modules: one per registry name, any regularizer, and what modules are used for."""
 
+import contextlib
 import copy
 import dataclasses
 import inspect
+import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -323,7 +326,13 @@ def test_bounds_of_each_entry(scores):
 def test_distributed_data_parallel(tmp_path):
     # not forks of this process, which has loaded more than the package
     script = Path(__file__).with_name("distributed_worker.py")
-    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, timeout=300)
+    command = [sys.executable, str(script), str(tmp_path)]
+    worker = subprocess.Popen(command, start_new_session=True)
+    try:
+        assert worker.wait(timeout=300) == 0
+    finally:  # none of its forks is left behind
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
     first, second = torch.load(tmp_path / "0.pt"), torch.load(tmp_path / "1.pt")
     assert torch.equal(first, second)
     expected = distributed_worker.train_alone()

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._array import Array, coupled_product, quiet, row_sum
 from ..regularizers import Solution
@@ -122,11 +122,13 @@ class CoreLoss(BoundLoss):
     @quiet
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
         solution = self._solve(theta)
-        omega = self.loss.regularizer
-        d = solution.slope()
-        if d is not None and reach is not None and omega.has_mean_slope:
-            p, y = solution.y_star, solution.y_star - solution.gradient()
+        omega: Any = self.loss.regularizer
+        if reach is not None and omega.has_mean_slope:
+            p = solution.y_star
+            y = p - solution.gradient()
             d = omega.mean_slope(p, y, self.loss.tightness, theta, reach[:, None])
+        else:
+            d = solution.slope()
         is_coupled = d is not None and omega.is_coupled
         return CoreHessian(d, row_sum(d)[..., 0] if is_coupled else None, solution.hessian_product)
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _FEW_CLASSES = 64
 # Dense targets need a dozen arrays of the size of a block.
 _DENSE_BYTES = 1 << 19
-# Below this share of what its terms are differences of, a loss needs their series where they are
-# small themselves.
+# The terms of a loss are differences of numbers that sum to 1 + c. A loss below this share of that
+# would lose its digits, and takes the series of its small terms.
 _SMALL_LOSS = 1 / 32
 # Scores further below the highest of their row, whose squares overflow float32, go to the core.
 _LOWEST = -1e15

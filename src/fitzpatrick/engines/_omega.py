@@ -273,12 +273,13 @@ def solve_omega(z: FloatArray, scratch: Scratch) -> FloatArray:
 
 
 def wright_omega(z: FloatArray) -> FloatArray:
-    """The core's ω(z) in few calls: SciPy's, and the digits that it loses in float64 for z < 0."""
+    """The core's ω(z) in few calls: SciPy's, and the digits that it loses in float64."""
     omega = np.asarray(wrightomega(z))
     if z.dtype == np.float32:  # which SciPy rounds from float64
         return omega
-    inexact = np.flatnonzero((z < 0) & (z > -50))  # below, SciPy has e^z
-    if len(inexact):
+    # below −50 SciPy has e^z; near 5.54 it ends a step too early
+    inexact = ((z < 0) & (z > -50)) | ((z > 5.5) & (z < 5.6))
+    if inexact.any():
         # a Newton step from log(e^z/ω) − ω, which has the digits that z − log ω has lost
         rough = omega[inexact]
         omega[inexact] = rough * (1 + (np.log(np.exp(z[inexact]) / rough) - rough) / (1 + rough))

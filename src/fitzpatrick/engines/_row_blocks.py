@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -111,13 +112,9 @@ class RowBlocks(BoundLoss):
         self, rows: slice, theta: FloatArray, reach: FloatArray, p: FloatArray, scratch: Scratch
     ) -> None:
         """Write mean slopes over the maximizers p of a block."""
-        loss = self.kernel.loss
-        y = p
-        if loss.tightness > 0:
-            value, residual = np.empty(len(theta), dtype=theta.dtype), np.empty_like(theta)
-            self.kernel.compute(BlockTask(Output.GRADIENT, rows, theta, value, residual, scratch))
-            y = p - residual
-        p[...] = loss.regularizer.mean_slope(p, y, loss.tightness, theta, reach[:, None])
+        omega: Any = self.kernel.loss.regularizer
+        y = self.kernel.targets.dense(rows, scratch)
+        p[...] = omega.mean_slope(p, y, self.kernel.loss.tightness, theta, reach[:, None])
 
     def hessian_product(
         self, theta: FloatArray, v: FloatArray, out: FloatArray | None = None

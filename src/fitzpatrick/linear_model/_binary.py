@@ -65,4 +65,6 @@ class BinaryLoss(BoundLoss):
         return values, gradient
 
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        if reach is not None:
+            reach = reach / 2  # a step of s moves both scores by half of it, around their mean
         return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))

@@ -21,6 +21,7 @@ Solver = Callable[[Objective, Point, Stopping, Report], Result]
 SOLVERS: dict[str, Solver] = {"newton-cg": newton_cg, "lbfgs": lbfgs}
 
 ALPHA_RATIO = 10.0  # of a penalty to the next on the way from strong to weak
+WEAK_PENALTY = 1e-6  # relative to the strongest; from there on kinks are avoided
 
 
 class Continuation:
@@ -52,8 +53,9 @@ class Continuation:
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
         leads = from_zero and alpha > 0 and self._objective.has_kinks
-        # where curvature sees the kinks around, going on is faster than leading
-        avoids_kinks = leads and not self._objective.sees_kinks
+        # where curvature sees the kinks around, few penalties are so weak that leading is faster
+        is_weak = alpha < WEAK_PENALTY * self._strongest
+        avoids_kinks = leads and (is_weak or not self._objective.sees_kinks)
         result = self._solve(newton_cg, alpha, origin, avoids_kinks=avoids_kinks)
         if result.status is Status.STALLED and leads:
             self._note("Newton steps stalled; stronger penalties lead to this one")
@@ -65,13 +67,15 @@ class Continuation:
                 result = replace(result, status=Status.SWITCHED)
         return result
 
+    @property
+    def _strongest(self) -> float:
+        """A penalty like the largest curvature of the loss, which leaves little to learn."""
+        objective = self._objective
+        return objective.rows.total_weight * float(np.max(objective.space.spectrum))
+
     def _by_stronger_penalties(self, alpha: float, zero: Point, n_iter: int) -> Result:
         """Newton's method at alphas that fall to the one wanted."""
-        # a penalty like the largest curvature that the loss can have leaves little to learn
-        strongest = self._objective.rows.total_weight * float(
-            np.max(self._objective.space.spectrum)
-        )
-        steps = max(0, math.ceil(math.log(strongest / alpha, ALPHA_RATIO)))
+        steps = max(0, math.ceil(math.log(self._strongest / alpha, ALPHA_RATIO)))
         self._extrapolation = Extrapolation(self._objective)
         point = zero
         for step in range(steps, -1, -1):

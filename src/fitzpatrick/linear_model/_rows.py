@@ -147,7 +147,7 @@ class Samples:
         return total, self.design.adjoint(residual)
 
     def hessian(self, theta: Array, step: Array | None, buffer: Array) -> HessianOperator:
-        """That of the loss at θ, or its mean over scores that move as far as by a step."""
+        """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
         if step is None:
             return self.loss.hessian_operator(theta)
         change = self.design.scores(step, out=buffer)

@@ -152,20 +152,8 @@ class Regularizer(ABC):
 
     @property
     def has_mean_slope(self) -> bool:
-        """Whether there is a ``mean_slope``, which sees the kinks around."""
+        """Whether it has a :meth:`SeparableRegularizer.mean_slope`."""
         return False
-
-    def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
-        """The mean of d over scores up to ``reach`` away, with τ as it is.
-
-        Args:
-            p: maximizers at ``theta``, shape (n, k).
-            y: targets, shape (n, k); not read at tightness 0.
-            tightness: c.
-            theta: scores, shape (n, k).
-            reach: shape (n, 1).
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no mean_slope")
 
     @property
     def has_curvature(self) -> bool:
@@ -416,6 +404,24 @@ class SeparableRegularizer(Regularizer):
 
         Zero where p is at an end of its interval.
         """
+
+    def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
+        """The mean of the slope d over scores around, where :attr:`has_mean_slope` says so.
+
+        A link with kinks has slopes that jump. What they are on average, while a score moves by up
+        to ``reach`` either way and τ stays, tells the estimators what a step across kinks will do.
+
+        Args:
+            p: maximizers at ``theta``, shape (n, k).
+            y: targets, shape (n, k).
+            tightness: c.
+            theta: scores, shape (n, k).
+            reach: how far the scores of each row may move, shape (n, 1).
+
+        Returns:
+            Shape (n, k); the slope itself where the reach is zero or not a finite number.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no mean_slope")
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
         # at s = ψ'(z) the link is z itself, and the Fenchel-Young terms are D_ψ(y, z)

@@ -152,18 +152,20 @@ class SquaredNorm(SeparableRegularizer):
 
     def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
         xp = namespace(p)
-        coordinates = self._coordinates
+        coordinates, slope = self._coordinates, self.slope(p, y, tightness)
         m = _mixture(y, theta, tightness)
-        is_known = reach > 0
-        if self.is_coupled:  # entries inside have m − τ = p
+        is_known = (reach > 0) & xp.isfinite(reach)
+        if self.is_coupled:  # entries inside have p = m − τ/(1 + c)
             inside = coordinates.is_interior(p)
-            offset = xp.max(xp.where(inside, m - p, -xp.inf), axis=-1, keepdims=True)
-            is_known &= offset > -xp.inf
-            m = m - xp.where(is_known, offset, 0.0)
-        change = reach / (1 + tightness)
-        rise = coordinates.project(m + change) - coordinates.project(m - change)
-        mean = rise / xp.where(is_known, 2 * reach, 1.0)
-        return xp.where(is_known, mean, self.slope(p, y, tightness))
+            shift = xp.max(xp.where(inside, m - p, -xp.inf), axis=-1, keepdims=True)
+            is_known = is_known & (shift > -xp.inf)
+            m = m - xp.where(is_known, shift, 0.0)
+        reach = xp.where(is_known, reach, 1.0)
+        low, high = m - reach / (1 + tightness), m + reach / (1 + tightness)
+        rise = coordinates.project(high) - coordinates.project(low)
+        mean = xp.clip(rise / (2 * reach), 0.0, 1 / (1 + tightness))  # up to rounding errors
+        has_kink = ~(coordinates.is_interior(low) & coordinates.is_interior(high))
+        return xp.where(is_known & has_kink, mean, slope)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self.is_row_wise:

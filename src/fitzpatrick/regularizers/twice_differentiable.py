@@ -237,7 +237,9 @@ def _find_root_in_jax(
 
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
         current = size(start)
-        goes_on = (current == current).any() | True  # on each device of its own, as the scores are
+        goes_on = (
+            current == current
+        ).any() | True  # for shard_map, which wants it to vary as scores do
         state = start, current, goes_on, _MAX_STEPS
         return lax.while_loop(
             lambda state: state[2] & (state[3] > 0),

@@ -346,7 +346,7 @@ def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
 def is_autocast(x: Tensor) -> bool:
     """Whether PyTorch chooses the precision of what is computed of ``x``."""
     device = x.device.type
-    # which compilers before PyTorch 2.13 cannot ask; what they compile for has autocast
+    # torch.compile before PyTorch 2.13 cannot ask that; all that it compiles for has autocast
     if not torch.compiler.is_compiling() and not torch.amp.is_autocast_available(device):
         return False
     return torch.is_autocast_enabled(device)

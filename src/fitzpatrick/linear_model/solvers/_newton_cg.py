@@ -4,7 +4,8 @@ Each step minimizes the quadratic model :math:`\langle g, s\rangle + \tfrac12\la
 within :math:`\|s\|_M \le \Delta` by conjugate gradients preconditioned by M (Steihaug's method):
 it stops where the residual is small against the gradient or the path leaves the region. A step that
 does not lower f enough is shortened along its own direction, which costs no further Hessian
-products, and the region shrinks to the step that worked.
+products, and the region shrinks to the step that worked. Where that happens, H is from then on the
+mean Hessian over steps like the last one, if the loss has such means: it sees the kinks ahead.
 """
 
 import math
@@ -23,8 +24,8 @@ MIN_DECREASE = (
 POOR_MODEL, GOOD_MODEL = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
 RADIUS_GROWTH = 4.0
 MIN_STEP = 1e-8  # a step shortened beyond this has met a kink, not curvature
-# Steps that were shortened among the last so many have met kinks. From the first on curvature is a
-# mean over steps like the last one; where kinks are to be avoided, the solver ends at the third.
+# A shortened step has met kinks. While one is among the last six, curvature is averaged over steps
+# like the last; where kinks are to be avoided, the third one ends the solver.
 SHORTENED_WINDOW, MAX_SHORTENED = 6, 3
 MAX_CG_RESIDUAL = 0.1  # that CG leaves at most, relative to the gradient
 MIN_CURVATURE = 1e-16  # curvature below this, relative to M's, is none
@@ -51,7 +52,11 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             lowest, progress = point.value, iteration
         if norm < best.gradient_norm:
             best, progress = point, iteration
-        at_kinks = stopping.avoids_kinks and sum(shortened) >= MAX_SHORTENED
+        at_kinks = (
+            stopping.avoids_kinks
+            and sum(shortened) >= MAX_SHORTENED
+            and stopping.without_progress(point.value, norm) is Status.STALLED
+        )
         if at_kinks or iteration - progress >= stopping.patience:
             break
         crosses_kinks = any(shortened)
