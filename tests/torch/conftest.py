@@ -1,6 +1,9 @@
 """Inputs for the PyTorch tests; kernels run in Triton's interpreter where there is no GPU."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 import pytest
 import torch
@@ -10,6 +13,11 @@ if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
     os.environ.setdefault("TRITON_INTERPRET", "1")
 elif not torch.cuda.is_available():
     raise pytest.UsageError("FITZPATRICK_TEST_GPU=1 needs a CUDA device that PyTorch can use")
+
+# What an earlier run compiled, perhaps for other instructions, is not used.
+if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="fitzpatrick-inductor-")
+    atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 
 from interpreter import speed_up_interpreter
 
