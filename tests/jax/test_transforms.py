@@ -45,7 +45,7 @@ def test_gradient_descent_in_a_scan():
     _, losses = jax.jit(lambda theta: jax.lax.scan(step, theta, length=20))(jnp.asarray(theta))
     assert losses.shape == (20, N)
     assert np.all(np.diff(np.asarray(losses), axis=0) <= 1e-15)
-    assert np.all(losses[-1] < 0.5 * losses[0])
+    assert np.all(losses[-1] <= 0.5 * losses[0])  # which may be zero from the start
 
 
 def test_derivative_through_a_scan_and_a_checkpoint():
