@@ -406,7 +406,7 @@ class SeparableRegularizer(Regularizer):
         """
 
     def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
-        """The mean of the slope d over scores around, where :attr:`has_mean_slope` says so.
+        """The mean of the slope d over scores around, where ``has_mean_slope`` says so.
 
         A link with kinks has slopes that jump. What they are on average, while a score moves by up
         to ``reach`` either way and τ stays, tells the estimators what a step across kinks will do.
