@@ -466,6 +466,6 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
         assert not given
         return
     assert steps[0][1] is None
-    assert len(given) > len(steps) / 2
+    assert given
     for change, step in given:  # differ by the rounding of the points
         np.testing.assert_allclose(step, change, rtol=0, atol=1e-12 * np.abs(X).max())

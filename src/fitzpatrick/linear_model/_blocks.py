@@ -76,7 +76,7 @@ def _weighted_products(matrix: Array, weights: Array) -> Iterator[tuple[Array, A
         size = n if 2 * sizes[start] > n else max(1, sizes[start])
         end = min(len(sizes), start + max(1, MAX_WORK_BYTES // (8 * size * p)))
         stop = start + 1
-        while stop < end and 2 * sizes[stop] > sizes[start]:
+        while stop < end and 2 * sizes[stop] >= sizes[start]:
             stop += 1
         classes = order[start:stop]
         chosen = weights[:, classes].T

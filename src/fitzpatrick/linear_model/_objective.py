@@ -131,7 +131,7 @@ class Objective:
             return out
 
         self._learn(curvature)
-        if self._blocks.are_due(self.rows.block_cost):
+        if self._blocks.are_due(self.rows.block_cost, self.alpha):
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(curvature), self.alpha)
         return product, self._inverse()

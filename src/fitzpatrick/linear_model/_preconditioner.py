@@ -72,9 +72,10 @@ class Blocks:
     alpha: float = 0.0
     inverse: Map | None = None
 
-    def are_due(self, cost: float) -> bool:
-        """Whether to make them, at a cost in Hessian products."""
-        return self.products > (cost if self.inverse is None else BLOCKS_LAST * cost)
+    def are_due(self, cost: float, alpha: float) -> bool:
+        """Whether to make them for a penalty, at a cost in Hessian products."""
+        serve = self.inverse is not None and self.alpha == alpha
+        return self.products > (BLOCKS_LAST * cost if serve else cost)
 
     def set(self, inverse: Map | None, alpha: float) -> None:
         """Use these from now on."""
