@@ -376,6 +376,17 @@ def test_inverses_of_blocks_whose_rows_are_partly_without_curvature(ridge, dtype
     assert bool((error <= bound).all())
 
 
+def test_blocks_without_an_inverse_are_none() -> None:
+    x = torch.eye(3, dtype=torch.float64)[:, :2]
+    x = torch.cat([x, torch.zeros((3, 1), dtype=torch.float64)], dim=1)  # nothing to learn from
+    curvature = torch.ones((3, 4), dtype=torch.float64)
+    ridge = torch.asarray([1.0, 1.0, 0.0], dtype=torch.float64)
+    assert _blocks.block_inverse(x, curvature, ridge) is None
+    assert _blocks.block_inverse(x, curvature, ridge + 1) is not None
+    twice = x[:, [0, 0, 1]]  # a singular matrix whose diagonal is not zero
+    assert _blocks.block_inverse(twice, curvature, 0 * ridge) is None
+
+
 def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> None:
     product, inverse = block_preconditioner("sigmoid", 0.1)
     v = np.random.default_rng(1).normal(size=(7, 5))

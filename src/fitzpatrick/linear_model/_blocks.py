@@ -40,13 +40,19 @@ def block_inverse(matrix: Array, curvature: Array, ridge: Array) -> Map | None:
     matrix, curvature = matrix.to(torch.float64), curvature.to(torch.float64)
     n_scores, p = curvature.shape[1], ridge.shape[0]
     identity = torch.eye(p, dtype=torch.float64, device=matrix.device)
-    largest = (matrix.square().sum(1) @ curvature).max() + ridge.max()  # above all eigenvalues
+    # Blocks are scaled to diagonals of one. No eigenvalue is then larger than p, or smaller than
+    # the least of the ridge.
+    scales = (curvature.T @ matrix.square() + ridge).rsqrt()
+    if not bool(torch.isfinite(scales).all()):  # a feature of zeros without a penalty
+        return None
     is_narrow = torch.get_float32_matmul_precision() == "highest"  # not TF32
-    is_narrow = is_narrow and bool(largest <= MAX_CONDITION * ridge.min())
+    is_narrow = is_narrow and bool(p <= MAX_CONDITION * (ridge * scales.square()).min())
     dtype = torch.float32 if is_narrow else torch.float64
     inverses = torch.empty((n_scores, p, p), dtype=dtype, device=matrix.device)
     for classes, blocks in _weighted_products(matrix, curvature):
         blocks.diagonal(dim1=1, dim2=2).add_(ridge)
+        blocks *= scales[classes].unsqueeze(1)
+        blocks *= scales[classes].unsqueeze(2)
         factors, failed = torch.linalg.cholesky_ex(blocks)
         if bool(failed.any()):
             return None
@@ -54,8 +60,9 @@ def block_inverse(matrix: Array, curvature: Array, ridge: Array) -> Map | None:
         inverses[classes] = (half.mT @ half).to(dtype)
 
     def apply(residual: Array) -> Array:
-        rows = residual.T.to(dtype, memory_format=torch.contiguous_format)
-        return torch.bmm(rows.unsqueeze(1), inverses).squeeze(1).T.to(residual.dtype)
+        rows = (residual.T * scales).to(dtype, memory_format=torch.contiguous_format)
+        scaled = torch.bmm(rows.unsqueeze(1), inverses).squeeze(1)
+        return (scaled * scales).T.to(residual.dtype)
 
     return apply
 

@@ -21,7 +21,7 @@ from ._vectors import copy as copied
 from ._vectors import inner, norm
 
 MIN_CURVATURE = 1e-8  # a mean curvature below this counts as none
-KINK_CURVATURE_SHARE = 0.1  # of the mean curvature, added to that of each class
+KINK_CURVATURE_SHARE = 0.5  # of the mean curvature, added to that of each class
 MAX_PAIRS, MAX_PAIR_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
 
 
@@ -130,8 +130,10 @@ class Objective:
             self._memory.add(direction, out, self.alpha)
             return out
 
-        self._learn(curvature)
-        if self._blocks.are_due(self.rows.block_cost, self.alpha):
+        are_due = self._blocks.are_due(self.rows.block_cost, self.alpha)
+        if are_due or self._blocks.inverse_at(self.alpha) is None:
+            self._learn(curvature)
+        if are_due:
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(curvature), self.alpha)
         return product, self._inverse()
@@ -169,9 +171,7 @@ class Objective:
         return math.sqrt(eps(self.space.like))
 
     def _inverse(self) -> Map:
-        base = self._blocks.inverse
-        if base is None or self._blocks.alpha != self.alpha:
-            base = self._spectral[0].inverse(self.alpha)
+        base = self._blocks.inverse_at(self.alpha) or self._spectral[0].inverse(self.alpha)
         return self._memory.inverse(base, self.alpha)
 
     def _block_inverse(self, rows: RowCurvature) -> Map | None:

@@ -64,22 +64,23 @@ class Blocks:
 
     Attributes:
         products: Hessian products since they were made.
-        alpha: the penalty that they are for.
-        inverse: R ↦ M₀⁻¹ R, or None.
     """
 
     products: int = 0
-    alpha: float = 0.0
-    inverse: Map | None = None
+    _alpha: float = 0.0
+    _inverse: Map | None = None
 
     def are_due(self, cost: float, alpha: float) -> bool:
         """Whether to make them for a penalty, at a cost in Hessian products."""
-        serve = self.inverse is not None and self.alpha == alpha
-        return self.products > (BLOCKS_LAST * cost if serve else cost)
+        return self.products > (cost if self.inverse_at(alpha) is None else BLOCKS_LAST * cost)
+
+    def inverse_at(self, alpha: float) -> Map | None:
+        """R ↦ M₀⁻¹ R for a penalty, where there are blocks for it."""
+        return self._inverse if self._alpha == alpha else None
 
     def set(self, inverse: Map | None, alpha: float) -> None:
-        """Use these from now on."""
-        self.products, self.alpha, self.inverse = 0, alpha, inverse
+        """Use these for a penalty from now on."""
+        self.products, self._alpha, self._inverse = 0, alpha, inverse
 
 
 class Memory:

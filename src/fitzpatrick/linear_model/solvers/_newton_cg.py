@@ -21,7 +21,7 @@ from ._status import Result, Status, Stopping
 MIN_DECREASE = (
     1e-4  # a step is taken if it brings this part of the decrease that the model predicts
 )
-POOR_MODEL, GOOD_MODEL = 0.25, 0.75  # below: the region shrinks; above, at its boundary: it grows
+POOR_MODEL, GOOD_MODEL = 0.25, 0.5  # below: the region shrinks; above, at its boundary: it grows
 RADIUS_GROWTH = 4.0
 MIN_STEP = 1e-8  # a step shortened beyond this has met a kink, not curvature
 # A shortened step has met kinks. While one is among the last six, curvature is averaged over steps
