@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
+from . import xla
 from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 
 HERE = Path(__file__).parent
@@ -52,6 +53,8 @@ SLOW_FILES = (
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
+# Tests of digits and of speed: XLA optimizes for them as for users, which changes the rounding.
+OPTIMIZED_FILES = ("test_accuracy.py", "test_values.py", "test_peers.py")
 # The losses by which JAX shows what the public edge does with its arrays: rows and entries.
 JAX_LOSSES = ("fitzpatrick_logistic", "sigmoid")
 
@@ -93,9 +96,11 @@ if TEST_SEED:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _bounded_memory():
+def _bounded_memory(request: pytest.FixtureRequest):
     """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
-    yield
+    is_optimized = request.path.name in OPTIMIZED_FILES
+    with xla.optimized() if is_optimized else contextlib.nullcontext():
+        yield
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
         gc.collect()
@@ -113,9 +118,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Nobody looks for garbage among what is imported, which would take longer than most tests."""
+    """Nobody looks for garbage among what is imported, which would take longer than most tests.
+
+    What the tests have collected imports JAX, but for single files: these wait a little longer.
+    """
     gc.collect()
     gc.freeze()
+    if "jax" in sys.modules:
+        xla.compile_quickly()
 
 
 def pytest_unconfigure() -> None:
