@@ -108,6 +108,15 @@ def _bounded_memory(request: pytest.FixtureRequest):
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests whose combinations of parameters repeat one another."""
+    config.addinivalue_line(
+        "markers",
+        "by_turns(*names): every other combination of these parameters, so that of three or more "
+        "each meets each value of the others; make test-all runs all",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
     items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
@@ -134,11 +143,14 @@ def pytest_unconfigure() -> None:
 
 
 def _is_repetition(item: pytest.Item) -> bool:
-    """Whether a test of the public edge would only make JAX compile the same for another loss.
+    """Whether it is another's turn, or a test of the public edge has JAX compile for another loss.
 
-    It compiles each operation for each shape and dtype. The contracts carry every regularizer over
+    JAX compiles each operation for each shape and dtype. The contracts carry every regularizer over
     to JAX, and the tests of accuracy look at all dtypes.
     """
+    turns = item.get_closest_marker("by_turns")
+    if turns is not None and sum(item.callspec.indices[name] for name in turns.args) % 2:
+        return True
     if item.path.parent != HERE or item.path.stem == "test_accuracy":
         return False
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
