@@ -24,7 +24,6 @@ from .cases import (
 PROBLEMS = [(5, 7, 1.0), (3, 1, 10.0), (9, 300, 0.1), (4, 300, 1e4), (4, 40, 0.0), (4, 40, 3.0)]
 
 
-@pytest.mark.by_turns("name", "dtype", "engine")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", REGULARIZERS)
 @np.errstate(all="ignore")  # behind the edge nobody else turns NumPy's warnings off
