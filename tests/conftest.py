@@ -6,6 +6,8 @@ import gc
 import os
 import random
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
@@ -29,6 +31,7 @@ from . import xla
 from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 
 HERE = Path(__file__).parent
+ON_GPU = os.environ.get("FITZPATRICK_TEST_GPU") == "1"
 # Files that take longest: a worker that gets one of them last would keep the others waiting.
 SLOW_FILES = (
     "test_family.py",  # has Numba compile the rows, which the others find in its cache
@@ -119,7 +122,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
-    items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
+    if not (TEST_ALL or ON_GPU):
+        items[:] = [item for item in _by_turns(items) if not _is_repetition(item)]
     places = {name: place for place, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     if SHUFFLE:
@@ -142,15 +146,25 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-def _is_repetition(item: pytest.Item) -> bool:
-    """Whether it is another's turn, or a test of the public edge has JAX compile for another loss.
+def _by_turns(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of tests with that mark those whose places, in the lists of parameters, have an even sum."""
+    places = defaultdict(dict)
+    for item in items:
+        turns = item.get_closest_marker("by_turns")
+        total = 0
+        for name in turns.args if turns is not None else ():
+            known = places[item.path, item.originalname, name]
+            total += known.setdefault(repr(item.callspec.params[name]), len(known))
+        if total % 2 == 0:
+            yield item
 
-    JAX compiles each operation for each shape and dtype. The contracts carry every regularizer over
+
+def _is_repetition(item: pytest.Item) -> bool:
+    """Whether a test of the public edge would only make JAX compile the same for another loss.
+
+    It compiles each operation for each shape and dtype. The contracts carry every regularizer over
     to JAX, and the tests of accuracy look at all dtypes.
     """
-    turns = item.get_closest_marker("by_turns")
-    if turns is not None and sum(item.callspec.indices[name] for name in turns.args) % 2:
-        return True
     if item.path.parent != HERE or item.path.stem == "test_accuracy":
         return False
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
