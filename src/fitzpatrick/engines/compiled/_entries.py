@@ -89,5 +89,6 @@ class EntryKernel(CompiledKernel):
         output, rows, theta, value, out, scratch = task
         y = usable(self.targets.dense(rows, scratch))
         buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))
+        assert out is not None  # ``compute`` gives a buffer where nobody asks for it
         flat = theta.reshape(-1), y.reshape(-1), int(output), value, out.reshape(-1)
         entries(self.formula, *flat, buffers)
