@@ -6,6 +6,8 @@ import gc
 import os
 import random
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
@@ -25,9 +27,11 @@ from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
+from . import xla
 from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 
 HERE = Path(__file__).parent
+ON_GPU = os.environ.get("FITZPATRICK_TEST_GPU") == "1"
 # Files that take longest: a worker that gets one of them last would keep the others waiting.
 SLOW_FILES = (
     "test_family.py",  # has Numba compile the rows, which the others find in its cache
@@ -52,6 +56,8 @@ SLOW_FILES = (
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
+# Tests of digits and of speed: XLA optimizes for them as for users, which changes the rounding.
+OPTIMIZED_FILES = ("test_accuracy.py", "test_values.py", "test_peers.py")
 # The losses by which JAX shows what the public edge does with its arrays: rows and entries.
 JAX_LOSSES = ("fitzpatrick_logistic", "sigmoid")
 
@@ -93,9 +99,11 @@ if TEST_SEED:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _bounded_memory():
+def _bounded_memory(request: pytest.FixtureRequest):
     """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
-    yield
+    is_optimized = request.path.name in OPTIMIZED_FILES
+    with xla.optimized() if is_optimized else contextlib.nullcontext():
+        yield
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
         gc.collect()
@@ -103,9 +111,19 @@ def _bounded_memory():
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests whose combinations of parameters repeat one another."""
+    config.addinivalue_line(
+        "markers",
+        "by_turns(*names): every other combination of these parameters, so that of three or more "
+        "each meets each value of the others; make test-all runs all",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
-    items[:] = [item for item in items if TEST_ALL or not _is_repetition(item)]
+    if not (TEST_ALL or ON_GPU):
+        items[:] = [item for item in _by_turns(items) if not _is_repetition(item)]
     places = {name: place for place, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     if SHUFFLE:
@@ -113,14 +131,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Nobody looks for garbage among what is imported, which would take longer than most tests."""
+    """Nobody looks for garbage among what is imported, which would take longer than most tests.
+
+    What the tests have collected imports JAX, but for single files: these wait a little longer.
+    """
     gc.collect()
     gc.freeze()
+    if "jax" in sys.modules:
+        xla.compile_quickly()
 
 
 def pytest_unconfigure() -> None:
     """Extensions look for what is left of theirs when Python ends, and report it."""
     gc.unfreeze()
+
+
+def _by_turns(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of tests with that mark those whose places, in the lists of parameters, have an even sum."""
+    places = defaultdict(dict)
+    for item in items:
+        turns = item.get_closest_marker("by_turns")
+        total = 0
+        for name in turns.args if turns is not None else ():
+            known = places[item.path, item.originalname, name]
+            total += known.setdefault(repr(item.callspec.params[name]), len(known))
+        if total % 2 == 0:
+            yield item
 
 
 def _is_repetition(item: pytest.Item) -> bool:

@@ -380,6 +380,7 @@ def exact_coin_loss(y: float, theta: float, c: float) -> float:
         )
 
 
+@pytest.mark.by_turns("xp", "dtype", "tightness")
 @pytest.mark.parametrize("tightness", [1e-12, 0.5, 1.0])
 def test_coins_at_targets_all_but_zero_or_one(xp: Library, dtype: str, tightness: float) -> None:
     """Targets down to the least number that there is, and scores that p underflows at."""

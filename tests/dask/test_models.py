@@ -191,6 +191,7 @@ def test_local_schedulers(scheduler) -> None:
     np.testing.assert_array_equal(prediction, expected.predict(X))
 
 
+@pytest.mark.by_turns("name", "form")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["yeast", "scene"])
 def test_real_data(name, form) -> None:
@@ -228,6 +229,7 @@ def test_a_path_may_be_stopped_and_resumed() -> None:
     np.testing.assert_array_equal(second.coefs[0], whole.coefs[1])
 
 
+@pytest.mark.by_turns("cls", "scoring")
 @pytest.mark.parametrize("scoring", [None, "jensen_shannon"])
 @pytest.mark.parametrize("cls", ["FitzpatrickClassifierCV", "ProportionRegressorCV"])
 def test_the_choice_on_a_dev_set(cls, scoring) -> None:

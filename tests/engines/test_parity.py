@@ -125,6 +125,7 @@ def test_ties_and_perfect_predictions(name: str) -> None:
             assert_same_digits(gradient, y_star - dense, "float64")
 
 
+@pytest.mark.by_turns("name", "dtype", "engine")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", SIMPLEX)
 def test_ties_of_huge_scores_do_not_swallow_the_targets(name: str, dtype: str) -> None:

@@ -20,7 +20,6 @@ from .differences import SCORES, STEPS, along, assert_is_slope, here, slope_of, 
 # Every regularizer at one tightness beside 0 and 1, and three of the Fenchel-Young losses.
 SECOND = [*IN_TURN, ("logistic", None), ("sparsemax", None), ("sigmoid", None)]
 SECOND = CASES if TEST_ALL else SECOND
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from tests.helpers import assert_close
 ORDERS = np.asarray([[1.0], [1.2], [1.5], [2.0]])
 SCORES = np.random.default_rng(0).normal(size=(4, 5))
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def test_values_are_those_of_the_core():
     expected = [

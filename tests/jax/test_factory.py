@@ -15,8 +15,6 @@ from .user_regularizer import ScaledDistance
 
 OWN = ScaledDistance(0.5, 0.25, fp.sets.Simplex())
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 @pytest.mark.parametrize("tightness", [0.25, 2.0] if TEST_ALL else [2.0])
 def test_a_separable_regularizer_of_your_own(tightness):

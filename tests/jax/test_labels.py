@@ -15,8 +15,6 @@ from .cases import ALL_OTHERS, IN_TURN, SIMPLEX, TEST_ALL, K, N, draw, function,
 
 OTHER_CASES = [case for case in (ALL_OTHERS if TEST_ALL else IN_TURN) if case[0] in SIMPLEX]
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 @pytest.mark.parametrize(("name", "tightness"), [*((name, None) for name in SIMPLEX), *OTHER_CASES])
 def test_labels_are_one_hot_targets(name, tightness):

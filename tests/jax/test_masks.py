@@ -15,8 +15,6 @@ KEPT = np.asarray([True, False, True, True])
 # where and −∞ meet in the checks of the arguments, which all losses share
 FEW = SIMPLEX if TEST_ALL else ["logistic", "fitzpatrick_sparsemax"]
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def masked(loss):
     """Losses and the gradient of their sum, with scores, targets and ``where`` as arguments."""

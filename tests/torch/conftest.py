@@ -18,6 +18,10 @@ elif not torch.cuda.is_available():
 if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="fitzpatrick-inductor-")
     atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
+# Inductor compiles a program for each vector instruction that there may be, for seconds each. Its
+# loops over numbers take the same graphs.
+if os.environ.get("FITZPATRICK_TEST_ALL") != "1":
+    os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 from interpreter import speed_up_interpreter
 

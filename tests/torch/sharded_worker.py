@@ -249,8 +249,8 @@ class Cases:
         if "weight" in options:
             next(dtypes)
         for family, tightness in losses:
-            # four processes take the precisions by turns: labels the one, proportions the other
-            for dtype in TOLERANCES if self.is_thorough else [next(dtypes)]:
+            # they take the precisions by turns: labels the one, proportions the other
+            for dtype in TOLERANCES if TEST_ALL else [next(dtypes)]:
                 try:
                     given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
                     loss = loss_of(family, tightness)

@@ -198,6 +198,7 @@ def test_everything_of_entmax_is_here():
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.by_turns("alpha", "tightness")
 @triton
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [1.02, 1.3, 1.8])

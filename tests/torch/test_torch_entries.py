@@ -25,6 +25,7 @@ def draw(kind, dtype, size=2.0):
     return x.to(dtype), y.to(dtype)
 
 
+@pytest.mark.by_turns("name", "dtype", "kind", "tightness")
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 4.0])
 @pytest.mark.parametrize("kind", ["soft", "hard", "mixed"])
 @pytest.mark.parametrize("dtype", BOUNDS)

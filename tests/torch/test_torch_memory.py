@@ -16,8 +16,10 @@ if sys.platform != "linux":
 MAX_SECONDS = 3600
 
 
-# lines of each: sizes, ways through the kernel, dtypes
-LINES = {"logistic": 12, "sparsemax": 12, "entmax15": 12, "links": 18, "entries": 24}
+# lines of each: sizes and ways through the kernel, at one end or at both
+LINES = {"logistic": 6, "sparsemax": 6, "entmax15": 6, "links": 9, "entries": 12}
+if os.environ.get("FITZPATRICK_TEST_ALL") == "1":
+    LINES = {name: 2 * count for name, count in LINES.items()}
 
 
 def test_kernels_stay_inside_of_their_tensors():

@@ -147,6 +147,7 @@ def test_the_reference_agrees_with_the_core(omega, tightness, generator):
             np.testing.assert_allclose(rows.astype(float), solution.gradient(), 1e-11, 1e-15)
 
 
+@pytest.mark.by_turns("omega", "tightness", "path")
 @pytest.mark.parametrize("tightness", TIGHTNESSES)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_parity(omega, tightness, path, generator):
@@ -157,6 +158,7 @@ def test_parity(omega, tightness, path, generator):
         assert_parity(omega, tightness, x, y, scale)
 
 
+@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes(wide=(0.5, 2.0))
 @pytest.mark.parametrize("dtype", [SINGLE, BFLOAT, HALF], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
@@ -189,6 +191,7 @@ def test_guesses_from_samples(tightness, dtype, generator, limit):
     assert_parity("logistic", tightness, x.to(dtype), y, scale)
 
 
+@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes()
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
@@ -214,6 +217,7 @@ def test_rows_wider_than_a_tile(omega, generator):
         assert_parity(omega, tightness, x[:, :2300], y)
 
 
+@pytest.mark.by_turns("omega", "dtype")
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE, BFLOAT], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_rows_that_start_anywhere(omega, dtype, generator, limit):
@@ -304,6 +308,7 @@ def test_scales_that_need_no_tensor(target, generator):
         torch.testing.assert_close(scaled, (value * factor, gradient * factor))
 
 
+@pytest.mark.by_turns("omega", "dtype", "tightness")
 @pytest.mark.parametrize("tightness", MODES)
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("dtype", [DOUBLE, BFLOAT], ids=str)
@@ -320,6 +325,7 @@ def test_classes_in_front_of_other_axes(omega, dtype, tightness, generator):
     torch.testing.assert_close(found, expected_rows, rtol=8e-3, atol=1e-6)
 
 
+@pytest.mark.by_turns("omega", "dtype", "path")
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE, BFLOAT], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_smoothed_labels(omega, dtype, path, generator):
@@ -332,6 +338,7 @@ def test_smoothed_labels(omega, dtype, path, generator):
         assert_parity(omega, tightness, x, target, scale)
 
 
+@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes()
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
@@ -357,6 +364,7 @@ def reach(omega, tightness):
     return SPECS[omega].power + tightness
 
 
+@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes()
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
 @pytest.mark.parametrize("omega", ["sparsemax", "entmax15"])

@@ -59,23 +59,18 @@ def _write(
 def entries(
     formula: Any, theta: Any, y: Any, output: int, value: Any, out: Any, buffers: Any
 ) -> None:
-    """Write the loss of each row, and what is asked for; NaN where a row needs the core."""
-    n, k = theta.shape
+    """Write the loss of each row, and what is asked for; NaN where a row needs the core.
+
+    Scores, targets and outputs are flat: Numba would take as long for ``reshape`` as for the rest.
+    """
+    n = len(value)
+    k = max(1, len(theta) // max(n, 1))
     u, known, terms = buffers
     step = max(1, len(u) // k)
     for first in range(0, n, step):
         last = min(first + step, n)
-        size = (last - first) * k
-        _write(
-            formula,
-            theta[first:last].reshape(size),
-            y[first:last].reshape(size),
-            output,
-            out[first:last].reshape(size),
-            u,
-            known,
-            terms,
-        )
+        begin, end = first * k, last * k
+        _write(formula, theta[begin:end], y[begin:end], output, out[begin:end], u, known, terms)
         for i in range(first, last):
             row = terms[(i - first) * k : (i - first + 1) * k]
             total = 0.0
@@ -94,4 +89,6 @@ class EntryKernel(CompiledKernel):
         output, rows, theta, value, out, scratch = task
         y = usable(self.targets.dense(rows, scratch))
         buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))
-        entries(self.formula, theta, y, int(output), value, out, buffers)
+        assert out is not None  # ``compute`` gives a buffer where nobody asks for it
+        flat = theta.reshape(-1), y.reshape(-1), int(output), value, out.reshape(-1)
+        entries(self.formula, *flat, buffers)

@@ -61,10 +61,10 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
         for j in range(k):
             count += y[i, j] > 0
         if count == k:
-            values[size : size + k] = y[i]
-            all_columns = columns[size : size + k]
+            all_columns, all_values = columns[size : size + k], values[size : size + k]
             for j in range(k):
                 all_columns[j] = j
+                all_values[j] = y[i, j]
             size += k
             continue
         for j in range(k):

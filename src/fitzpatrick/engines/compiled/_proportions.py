@@ -40,6 +40,9 @@ _LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
 # More passes than any finite row needs.
 _MAX_PASSES = 50
 
+# Below, arrays are copied in loops: for an assignment to a slice Numba compiles the text of an
+# error, for seconds.
+
 
 @loop
 def _collect(
@@ -52,10 +55,10 @@ def _collect(
         row = e[i * k : (i + 1) * k]
         others = 0.0
         if end - begin == k:
-            own[begin:end] = row
-            t_row = t[begin:end]
+            t_row, own_row = t[begin:end], own[begin:end]
             for j in range(k):
                 t_row[j] = theta[i, j] - top[i]
+                own_row[j] = row[j]
         else:
             for m in range(begin, end):
                 column = columns[starts[0] + m]
@@ -144,7 +147,8 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
             p[m] *= factor
             z[m] -= lam[i]
     _start(p, z, y, omega)
-    power[:] = 1.0
+    for m in range(len(power)):
+        power[m] = 1.0
     for number in range(_MAX_PASSES):
         if number > 0:  # the start will do for a first step
             _advance(z, omega, power)
@@ -237,7 +241,9 @@ def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: An
     for i in range(n):
         begin, end = starts[i] - starts[0], starts[i + 1] - starts[0]
         if end - begin == k:
-            out[i] = at_support[begin:end]
+            whole = at_support[begin:end]
+            for j in range(k):
+                out[i, j] = whole[j]
             continue
         factor, row = exp(-lam[i]), e[i * k : (i + 1) * k]
         for j in range(k):
@@ -289,7 +295,8 @@ def proportions(
         exponentials(scores, top, e)
         _collect(scores, edges, columns, top, e, rest, lse, t, p)
         own_targets = targets[begin : begin + size]
-        y[:size] = own_targets if tightness == 1 else tightness * own_targets
+        for m in range(size):
+            y[m] = tightness * own_targets[m]
         rows = last - first
         of_rows = (
             rest[:rows],
@@ -312,7 +319,8 @@ def proportions(
                 own_loss += t[m]
             value[first + i] = loss[i] + own_loss
         if output == GRADIENT:
-            p[:size] -= own_targets
+            for m in range(size):
+                p[m] -= own_targets[m]
         elif output == SLOPE and tightness > 0:
             for m in range(size):
                 p[m] *= p[m] / (p[m] + y[m])
