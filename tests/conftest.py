@@ -57,7 +57,7 @@ SLOW_FILES = (
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
 # Tests of digits and of speed: XLA optimizes for them as for users, which changes the rounding.
-OPTIMIZED_FILES = ("test_accuracy.py", "test_values.py", "test_peers.py")
+OPTIMIZED_FILES = ("test_accuracy.py", "test_peers.py")
 # The losses by which JAX shows what the public edge does with its arrays: rows and entries.
 JAX_LOSSES = ("fitzpatrick_logistic", "sigmoid")
 
