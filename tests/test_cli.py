@@ -207,6 +207,24 @@ def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monk
     assert "α grid: 1000, 100." in table
 
 
+def test_reproduce_stops_early_where_it_is_asked_to(run, tmp_path):
+    """The same table from fewer fits, with yeast's embedded rows."""
+    losses = ("--losses", "logistic,fitzpatrick_logistic")
+    command = ("reproduce", "-j", "1", "--seeds", "1", *losses)
+    tables, fits = [], []
+    for early in ((), ("--stop-early",)):
+        code, out, _ = run(*command, *early)
+        assert code == 0
+        assert ("until the dev error has clearly risen" in out) is bool(early)
+        tables.append(re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE))
+        with (tmp_path / "out" / "fits.csv").open() as rows:
+            fits.append(len(list(csv.DictReader(rows))))
+    assert len(tables[0]) == 2
+    assert tables[0] == tables[1]
+    assert fits[0] == 2 * 9
+    assert fits[1] < 0.7 * fits[0]
+
+
 def test_reproduce_with_nothing_to_run(run):
     code, _, err = run("reproduce", "birds")
     assert code == 2

@@ -254,6 +254,14 @@ def reproduce(
         ),
     ] = 1e-8,
     alphas: Alphas = "",
+    stop_early: Annotated[
+        bool,
+        typer.Option(
+            "--stop-early",
+            help="End each path of penalties once its dev error has clearly risen; the paper fits "
+            "every one.",
+        ),
+    ] = False,
     device: Annotated[
         str | None,
         _option("NAME", "PyTorch device, such as cuda.", "none: NumPy"),
@@ -286,6 +294,7 @@ def reproduce(
             dtype=precision.value,
             refit=refit,
             tol=_positive("--tol", tol),
+            whole_grid=not stop_early,
             device=_device(device) if device else None,
         ),
         seeds=seeds,

@@ -17,6 +17,9 @@ def record(alpha, dev, test, converged=True):
     return Record(alpha, dev, errors, 0.5, 0.7, 0.25, 1.0, 0.0, 1, "fine", converged, 2.0, "NumPy")
 
 
+GRID = (10.0, 1.0, 0.1)
+
+
 def make(name, offset, n=400, seeds=2, tightness=None):
     loss = LossChoice(name, tightness)
     generator = np.random.default_rng(7)
@@ -25,9 +28,9 @@ def make(name, offset, n=400, seeds=2, tightness=None):
     return {
         FitPath(loss, seed): PathRecords(
             grid=[
-                record(10.0, 0.5, base + 9),
-                record(1.0, 0.3, base + 7, converged=False),
-                record(0.1, 0.4, base + 5),
+                record(GRID[0], 0.5, base + 9),
+                record(GRID[1], 0.3, base + 7, converged=False),
+                record(GRID[2], 0.4, base + 5),
             ],
             final=record(1.0, 0.3, base + offset + noise[seed]),
         )
@@ -41,7 +44,7 @@ def test_least_dev_error_and_among_equals_the_strongest():
 
 
 def test_summary_of_a_loss():
-    (found,) = evaluate(make("logistic", 0.0)).summaries
+    (found,) = evaluate(make("logistic", 0.0), GRID).summaries
     assert found.alphas == (1.0, 1.0)
     assert found.grid == (10.0, 1.0, 0.1)
     np.testing.assert_allclose(found.dev_curve, [0.5, 0.3, 0.4])
@@ -87,7 +90,7 @@ def test_interval_covers_as_often_as_it_says(monkeypatch, splits, sd_split, sd_s
 
 def test_paired_difference_sees_what_unpaired_errors_hide():
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
-    evaluation = evaluate(records)
+    evaluation = evaluate(records, GRID)
     first, second = evaluation.summaries
     assert second.interval[1] > first.interval[0]  # the intervals overlap
     ((loss, found),) = evaluation.differences.items()
@@ -102,7 +105,7 @@ def test_paired_difference_sees_what_unpaired_errors_hide():
 
 def test_differences_are_those_of_a_bootstrap_of_their_own():
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
-    (found,) = evaluate(records).differences.values()
+    (found,) = evaluate(records, GRID).differences.values()
     errors = [
         np.stack([records[path].final.test_errors for path in records if path.loss == loss])
         for loss in (found.first, found.second)
@@ -119,13 +122,13 @@ def test_every_tightness_is_compared_with_the_fenchel_young_loss():
         **make("logistic", 0.0),
         **make("fitzpatrick_logistic", 0.01, tightness=2.0),
     }
-    evaluation = evaluate(records)
+    evaluation = evaluate(records, GRID)
     half, two = (LossChoice("fitzpatrick_logistic", c) for c in (0.5, 2.0))
     assert list(evaluation.differences) == [half, two]
     assert evaluation.differences[half].second == LossChoice("logistic")
     assert evaluation.better == {half}  # the Fenchel-Young loss is better than one, not than both
     del records[FitPath(half, 0)], records[FitPath(half, 1)]
-    assert evaluate(records).better == {LossChoice("logistic")}
+    assert evaluate(records, GRID).better == {LossChoice("logistic")}
     text = results_table("demo", evaluation, None)
     assert "  fitzpatrick_logistic (tightness 0.5)" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -138,7 +141,7 @@ def test_table_marks_the_better_one_only_with_evidence():
         **make("sparsemax", 0.0),
         **make("fitzpatrick_sparsemax", 0.0),
     }
-    text = results_table("demo", evaluate(records), {"logistic": 0.25})
+    text = results_table("demo", evaluate(records, GRID), {"logistic": 0.25})
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     marked = [line.split()[0] for line in lines if "*" in line]
@@ -148,7 +151,7 @@ def test_table_marks_the_better_one_only_with_evidence():
 
 
 def test_ours_stands_beside_the_paper_alone():
-    evaluation = evaluate(make("logistic", 0.0))
+    evaluation = evaluate(make("logistic", 0.0), GRID)
     assert results_table("demo", evaluation, {"logistic": 0.25}).split()[:4] == [
         "demo",
         "ours",
@@ -159,7 +162,7 @@ def test_ours_stands_beside_the_paper_alone():
 
 
 def test_single_split_has_no_spread():
-    assert "–" in results_table("demo", evaluate(make("logistic", 0.0, seeds=1)), None)
+    assert "–" in results_table("demo", evaluate(make("logistic", 0.0, seeds=1), GRID), None)
 
 
 def test_heading_and_numbers():
@@ -185,7 +188,7 @@ def test_heading_says_what_was_run():
 
 
 def test_table_says_what_did_not_converge():
-    text = results_table("demo", evaluate(make("logistic", 0.0)), None)
+    text = results_table("demo", evaluate(make("logistic", 0.0), GRID), None)
     assert text.splitlines()[-1] == "  2 of 8 fits did not converge"
 
 

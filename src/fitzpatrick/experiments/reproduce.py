@@ -55,7 +55,7 @@ def reproduce(
             warn(f"{name} was not run: {error}")
             continue
         records = run_experiment(experiment, options)
-        evaluation = evaluate(final_models(records))
+        evaluation = evaluate(final_models(records), options.protocol.alphas)
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))

@@ -133,7 +133,7 @@ class Evaluation:
 
 def evaluate(
     records: dict[FitPath, PathRecords],
-    grid: Sequence[float] | None = None,
+    grid: Sequence[float],
     baseline: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Evaluation:
     """One summary per loss, in the order of the paths; all share one bootstrap.
@@ -151,9 +151,8 @@ def evaluate(
         Y, row = baseline
         errors.append([squared_errors(Y, np.broadcast_to(row, Y.shape))] * len(errors[0]))
     resampled = resampled_means(np.asarray(errors))
-    alphas = tuple(grid or (fit.alpha for fit in next(iter(records.values())).grid))
     summaries = [
-        _summary(loss, found, means, alphas)
+        _summary(loss, found, means, tuple(grid))
         for (loss, found), means in zip(by_loss.items(), resampled, strict=False)
     ]
     if baseline is None:
