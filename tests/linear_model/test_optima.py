@@ -26,7 +26,6 @@ KNOWN = [
 ]
 
 
-@pytest.mark.by_turns("loss")
 @pytest.mark.parametrize(("name", "alpha", "loss", "optimum"), KNOWN)
 def test_known_optima_of_real_data(name: str, alpha: float, loss: str, optimum: float) -> None:
     X, Y = real_problem(name)
