@@ -29,9 +29,10 @@ def features(n: int = 60, d: int = 5, seed: int = 0) -> Any:
 
 
 def targets(loss: str, X: Any, k: int = 4, seed: int = 1) -> Any:
-    """Targets in the domain of a loss, near what a linear model predicts."""
+    """Targets in the domain of a loss, near what a linear model predicts; no class is rare."""
     rng = np.random.default_rng(seed)
     theta = 0.5 * X @ rng.standard_normal((X.shape[1], k)) + rng.standard_normal((len(X), k))
+    theta = 1.5 * (theta - theta.mean(axis=0)) / theta.std(axis=0)
     link = fp.get_loss(loss).link(theta)
     domain = fp.get_loss(loss).regularizer.domain
     if isinstance(domain, fp.sets.Orthant):

@@ -232,6 +232,7 @@ def test_an_interrupted_first_fit_leaves_nothing(monkeypatch) -> None:
 
 def test_features_whose_squares_overflow_are_named() -> None:
     X = features()
+    Y = targets("logistic", X)
     X[3, 1] = 1e200
     with pytest.raises(ValueError, match="an entry of size 1e\\+200, and sums of squares overflow"):
-        ProportionRegressor().fit(X, targets("logistic", X))
+        ProportionRegressor().fit(X, Y)

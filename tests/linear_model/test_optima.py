@@ -237,9 +237,10 @@ def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted:
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("standardize", [True, False])
-def test_sparse_features_far_from_zero(standardize: bool) -> None:
-    X = features()
+def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
+    X = features(seed=seed)
     Y = targets("fitzpatrick_logistic", X)
     model = ProportionRegressor(standardize=standardize)
     near = model.fit(X, Y).objective_

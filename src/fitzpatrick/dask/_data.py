@@ -131,7 +131,12 @@ class ChunkedData(TrainingData):
         designs, targets = kept[: len(designs)], kept[len(designs) :]
         weight = float(sums[-1])
         space = ChunkedSpace(
-            sums[:-1] / weight, scaling, settings.fit_intercept, basis, self.summary.dtype
+            sums[:-1] / weight,
+            scaling,
+            settings.fit_intercept,
+            basis,
+            self.summary.dtype,
+            self.summary.is_sparse,
         )
         self.chunks = self.unread  # the designs have taken their place
         return ChunkedDesign(space, designs, targets, weight, summary.counts)

@@ -19,13 +19,18 @@ from ._rounds import Rounds, Task
 
 @dataclass(eq=False)
 class ChunkedSpace(ParameterSpace):
-    """The parameters of a model, in NumPy, for features of a dtype."""
+    """The parameters of a model, in NumPy, for features of a dtype, sparse or dense."""
 
     dtype: Any
+    has_sparse_chunks: bool
 
     @property
     def like(self) -> Array:
         return np.empty(0, dtype=self.dtype)
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.has_sparse_chunks
 
 
 class ChunkedRows(Rows):

@@ -20,11 +20,12 @@ solvers precondition with, and with fewer samples than features the parameters s
 A dense X may be an array of any library, on any device, and so are parameters and scores then.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array, as_library, eps, is_numpy, namespace, to_numpy
@@ -155,6 +156,20 @@ class ParameterSpace(ABC):
     def like(self) -> Array:
         """An array of the library, device and dtype of the scores."""
 
+    @property
+    @abstractmethod
+    def is_sparse(self) -> bool:
+        """Whether products are of features as they are, and centered afterwards."""
+
+    @property
+    def cancellation(self) -> float:
+        """How much larger the numbers are that a product adds up than what it comes to."""
+        varied = float(self.spectrum[: self.n_penalized].sum())
+        if not self.is_sparse or varied == 0:
+            return 1.0
+        taken_off = self.scaling.shift / self.scaling.scale / math.sqrt(varied)
+        return math.hypot(1.0, float(linalg.norm(taken_off)))  # whose squares may not overflow
+
     def place(self, array: Array) -> Array:
         """A NumPy array where parameters and scores are."""
         return as_library(array, self.like)
@@ -209,6 +224,8 @@ class Design(ParameterSpace):
 class DenseDesign(Design):
     """Features in memory as one matrix, with its column of ones."""
 
+    is_sparse = False
+
     @property
     def like(self) -> Array:
         return self.matrix
@@ -227,6 +244,8 @@ class DenseDesign(Design):
 @dataclass(eq=False)
 class SparseDesign(Design):
     """Sparse features, scaled in a copy of their non-zeros, centered by a rank-one correction."""
+
+    is_sparse = True
 
     def __post_init__(self) -> None:
         self.shift = self.scaling.shift / self.scaling.scale

@@ -111,7 +111,8 @@ class Problem:
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
-        rows, precision = self.rows, eps(self.rows.space.like)
+        rows = self.rows
+        precision = eps(rows.space.like) * rows.space.cancellation
         return Stopping(
             tol=self.settings.tol,
             reference=self.at_zero.gradient_norm,

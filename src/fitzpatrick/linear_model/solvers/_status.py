@@ -39,7 +39,8 @@ class Stopping:
         reference: gradient norm at zero parameters.
         noise: gradient norms below this are rounding errors.
         max_iter: most iterations.
-        eps: spacing of the floating-point numbers that the objective is computed in, at 1.
+        eps: relative rounding error of the objective and its gradient: the spacing of
+            floating-point numbers at 1, and more where large numbers cancel.
         alpha: strength of the penalty.
         patience: iterations without a smaller gradient norm or objective that end a solver.
         avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
