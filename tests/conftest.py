@@ -7,7 +7,7 @@ import os
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
@@ -121,9 +121,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves out what is for ``make test-all`` alone, and begins with the slowest files."""
+    """Leaves out what is for ``make test-all`` and GPUs alone, and begins with the slowest files."""
     if not (TEST_ALL or ON_GPU):
-        items[:] = [item for item in _by_turns(items) if not _is_repetition(item)]
+        items[:] = _by_turns(item for item in items if not _is_repetition(item))
     places = {name: place for place, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     if SHUFFLE:
@@ -146,7 +146,7 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-def _by_turns(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+def _by_turns(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
     """Of tests with that mark those whose places, in the lists of parameters, have an even sum."""
     places = defaultdict(dict)
     for item in items:

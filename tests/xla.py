@@ -42,5 +42,7 @@ def optimized() -> Iterator[None]:
     """Compile as users do for a while; JAX's caches are to be empty before and after."""
     kept = dict(_options)
     _options.clear()
-    yield
-    _options.update(kept)
+    try:
+        yield
+    finally:
+        _options.update(kept)

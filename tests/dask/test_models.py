@@ -47,6 +47,17 @@ def test_regressors_of_every_loss(name, form) -> None:
     assert_same_model(found, expected.fit(form(X), y, WEIGHTS))
 
 
+def test_sparse_features_far_from_zero() -> None:
+    far = features(seed=10)
+    y = targets("fitzpatrick_logistic", far)
+    found, expected = pair("ProportionRegressor")
+    given = sparse.csr_array(far + 1e8)
+    found.fit(chunked(given), chunked(y))
+    assert found.status_.converged
+    # as rounded as the scores are
+    assert found.objective_ == pytest.approx(expected.fit(given, y).objective_, rel=1e-5)
+
+
 def test_a_loss_without_curvature() -> None:
     """L-BFGS ends where it finds no lower point, which rounding errors decide."""
     y = targets("perceptron", X)

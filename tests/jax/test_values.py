@@ -200,7 +200,9 @@ def test_boolean_targets_are_one_hot_rows():
 def test_half_precision_is_computed_in_float32(name, dtype):
     try:
         jax.jit(jnp.exp)(jnp.ones(2, dtype=dtype))
-    except jax.errors.JaxRuntimeError:
+    except jax.errors.JaxRuntimeError as error:
+        if "Failed to materialize symbols" not in str(error):
+            raise
         pytest.skip(f"XLA has no {dtype} on this CPU")
     y, theta = draw(name, "float32", scale=2.0)
     theta, y = (jnp.asarray(x, dtype=dtype) for x in (theta, y))

@@ -99,7 +99,6 @@ def assert_same_place(array: Any, like: Any) -> None:
 OPTIONS: dict[str, Any] = {"tol": 1e-11, "standardize": True}
 
 
-@pytest.mark.by_turns("name", "library")
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("name", fp.loss_names())
 def test_regressors_of_every_loss(name, library, dispatch) -> None:
@@ -117,7 +116,6 @@ def test_regressors_of_every_loss(name, library, dispatch) -> None:
     np.testing.assert_allclose(to_numpy(prediction), expected.predict(X), atol=1e-6)
 
 
-@pytest.mark.by_turns("name", "library")
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
     "name", [name for name in fp.loss_names() if get_loss(name).regularizer.domain.has_labels]

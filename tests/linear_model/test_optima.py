@@ -1,5 +1,7 @@
 """Optima that are known: real data, scikit-learn's models, and the stationarity condition."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -237,8 +239,8 @@ def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted:
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("standardize", [True, False])
+# with seeds on which rounding hides the way to a gradient as small as tol asks
+@pytest.mark.parametrize(("standardize", "seed"), [(True, 0), (True, 29), (False, 10), (False, 19)])
 def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     X = features(seed=seed)
     Y = targets("fitzpatrick_logistic", X)
@@ -247,6 +249,31 @@ def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     far = model.fit(sparse.csr_array(X + 1e8), Y)
     assert far.status_.converged
     assert far.objective_ == pytest.approx(near, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_features_that_are_far_from_zero_in_single_precision(seed: int) -> None:
+    """They are rounded at 1e-3 or less, and so is the objective; the fit does not end early."""
+    X = features(seed=seed)
+    Y = targets("fitzpatrick_logistic", X)
+    near = ProportionRegressor().fit(X, Y).objective_
+    far = ProportionRegressor().fit(sparse.csr_array((X + 1e4).astype(np.float32)), Y)
+    assert far.status_ is not Status.CONVERGED
+    assert far.status_.converged
+    assert far.objective_ == pytest.approx(near, rel=8e-3)
+
+
+def test_only_products_that_are_centered_afterwards_cancel() -> None:
+    X = features() + 1e3
+    X[:, 0] = 1e6  # a constant feature never moves
+    options: dict[str, Any] = {"fit_intercept": True, "standardize": False, "n_scores": 4}
+    dense, sparse_ = (
+        _design.make_design(form, None, **options) for form in (X, sparse.csr_array(X))
+    )
+    varied = np.sqrt(X[:, 1:].var(axis=0).sum())
+    assert dense.cancellation == 1.0
+    expected = np.linalg.norm(X[:, 1:].mean(axis=0)) / varied
+    assert sparse_.cancellation == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("standardize", [True, False])

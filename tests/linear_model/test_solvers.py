@@ -156,6 +156,10 @@ def test_without_progress_is_precision_only_near_the_optimum() -> None:
     # a gap of 1e-14 / 2e-4 against an objective of 1e-6
     assert stopping(alpha=1e-4).without_progress(1.0, 1e-7) is Status.PRECISION
     assert stopping(alpha=1e-4).without_progress(1e-9, 1e-7) is Status.STALLED
+    # where large numbers cancel, more is hidden, but not everything
+    assert stopping(cancellation=1e8).without_progress(1.0, 1e-3) is Status.PRECISION
+    assert stopping(cancellation=1e300).without_progress(1.0, 0.02) is Status.STALLED
+    assert stopping(cancellation=1e8).reached(1.0, 1e-3) is None
 
 
 def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:

@@ -230,7 +230,7 @@ def test_tightness_1_is_the_fitzpatrick_loss_to_all_digits(regularizer: Regulari
             y, theta = inputs(case, y_row, theta_row)
             attained = pairing(regularizer, y, theta, to_mp(found.y_star))
             (value,) = to_mp([found.value])
-            # what is attained is a difference of numbers like one: all digits of no smaller value
+            # a difference of numbers like one, whose error is absolute
             least = mpf(10) ** -DIGITS
             assert abs(attained - value) <= mpf(10) ** -DIGITS * max(value, least)
 

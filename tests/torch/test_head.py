@@ -538,7 +538,6 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
     plan.plan_for.cache_clear()
 
 
-@pytest.mark.by_turns("name", "k")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("k", [7, 8], ids=["odd", "even"])
 @pytest.mark.parametrize("name", KERNEL_LOSSES)

@@ -29,7 +29,7 @@ class ChunkedSpace(ParameterSpace):
         return np.empty(0, dtype=self.dtype)
 
     @property
-    def is_sparse(self) -> bool:
+    def centers_afterwards(self) -> bool:
         return self.has_sparse_chunks
 
 

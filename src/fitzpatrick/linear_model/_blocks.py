@@ -41,9 +41,9 @@ def block_inverse(matrix: Array, curvature: Array, ridge: Array) -> Map | None:
     n_scores, p = curvature.shape[1], ridge.shape[0]
     identity = torch.eye(p, dtype=torch.float64, device=matrix.device)
     # Blocks are scaled to diagonals of one. No eigenvalue is then larger than p, or smaller than
-    # the least of the ridge.
+    # the least of the ridge, scaled likewise.
     scales = (curvature.T @ matrix.square() + ridge).rsqrt()
-    if not bool(torch.isfinite(scales).all()):  # a feature of zeros without a penalty
+    if not bool(torch.isfinite(scales).all()):  # a feature of zeros without a penalty; NaN may pass
         return None
     is_narrow = torch.get_float32_matmul_precision() == "highest"  # not TF32
     is_narrow = is_narrow and bool(p <= MAX_CONDITION * (ridge * scales.square()).min())

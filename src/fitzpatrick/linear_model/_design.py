@@ -158,16 +158,17 @@ class ParameterSpace(ABC):
 
     @property
     @abstractmethod
-    def is_sparse(self) -> bool:
-        """Whether products are of features as they are, and centered afterwards."""
+    def centers_afterwards(self) -> bool:
+        """Whether products are of features that are not centered, and corrected for it."""
 
     @property
     def cancellation(self) -> float:
         """How much larger the numbers are that a product adds up than what it comes to."""
         varied = float(self.spectrum[: self.n_penalized].sum())
-        if not self.is_sparse or varied == 0:
+        if not self.centers_afterwards or varied == 0:
             return 1.0
-        taken_off = self.scaling.shift / self.scaling.scale / math.sqrt(varied)
+        shift = np.where(self.spectrum[: self.n_penalized] > 0, self.scaling.shift, 0.0)
+        taken_off = shift / self.scaling.scale / math.sqrt(varied)
         return math.hypot(1.0, float(linalg.norm(taken_off)))  # whose squares may not overflow
 
     def place(self, array: Array) -> Array:
@@ -224,7 +225,7 @@ class Design(ParameterSpace):
 class DenseDesign(Design):
     """Features in memory as one matrix, with its column of ones."""
 
-    is_sparse = False
+    centers_afterwards = False
 
     @property
     def like(self) -> Array:
@@ -245,7 +246,7 @@ class DenseDesign(Design):
 class SparseDesign(Design):
     """Sparse features, scaled in a copy of their non-zeros, centered by a rank-one correction."""
 
-    is_sparse = True
+    centers_afterwards = True
 
     def __post_init__(self) -> None:
         self.shift = self.scaling.shift / self.scaling.scale

@@ -21,7 +21,8 @@ from ._vectors import copy as copied
 from ._vectors import inner, norm
 
 MIN_CURVATURE = 1e-8  # a mean curvature below this counts as none
-KINK_CURVATURE_SHARE = 0.5  # of the mean curvature, added to that of each class
+# Of the mean curvature, added to that of each class. Measured on delicious, as REACH.
+KINK_CURVATURE_SHARE = 0.5
 MAX_PAIRS, MAX_PAIR_BYTES = 20, 1 << 26  # Hessian products that the preconditioner remembers
 
 
@@ -130,10 +131,8 @@ class Objective:
             self._memory.add(direction, out, self.alpha)
             return out
 
-        are_due = self._blocks.are_due(self.rows.block_cost, self.alpha)
-        if are_due or self._blocks.inverse_at(self.alpha) is None:
-            self._learn(curvature)
-        if are_due:
+        self._learn(curvature)
+        if self._blocks.are_due(self.rows.block_cost, self.alpha):
             self._blocks.set(None, self.alpha)  # their memory is needed
             self._blocks.set(self._block_inverse(curvature), self.alpha)
         return product, self._inverse()

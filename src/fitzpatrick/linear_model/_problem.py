@@ -111,8 +111,7 @@ class Problem:
     @functools.cached_property
     def stopping(self) -> Stopping:
         """When a fit may end."""
-        rows = self.rows
-        precision = eps(rows.space.like) * rows.space.cancellation
+        rows, precision = self.rows, eps(self.rows.space.like)
         return Stopping(
             tol=self.settings.tol,
             reference=self.at_zero.gradient_norm,
@@ -120,6 +119,7 @@ class Problem:
             noise=precision * rows.total_weight * math.sqrt(float(rows.space.spectrum.sum())),
             max_iter=self.settings.max_iter,
             eps=precision,
+            cancellation=rows.space.cancellation,
             patience=PATIENCE_AT_KINKS if self.objective.has_kinks else PATIENCE,
         )
 

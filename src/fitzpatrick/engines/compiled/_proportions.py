@@ -40,8 +40,8 @@ _LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
 # More passes than any finite row needs.
 _MAX_PASSES = 50
 
-# Below, arrays are copied in loops: for an assignment to a slice Numba compiles the text of an
-# error, for seconds.
+# Below, arrays are copied in loops: for an assignment to a slice Numba compiles a check of shapes
+# and the text of its error, which takes seconds.
 
 
 @loop

@@ -6,6 +6,8 @@ from enum import Enum
 
 from .._objective import Point
 
+MAX_HIDDEN = 0.01  # of the gradient norm at zero: larger gradients are not hidden by rounding
+
 
 class Status(Enum):
     """How a fit ended; the value is a sentence for the user."""
@@ -39,8 +41,8 @@ class Stopping:
         reference: gradient norm at zero parameters.
         noise: gradient norms below this are rounding errors.
         max_iter: most iterations.
-        eps: relative rounding error of the objective and its gradient: the spacing of
-            floating-point numbers at 1, and more where large numbers cancel.
+        eps: spacing of the floating-point numbers that the objective is computed in, at 1.
+        cancellation: how much larger the numbers are that products add up than what they come to.
         alpha: strength of the penalty.
         patience: iterations without a smaller gradient norm or objective that end a solver.
         avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
@@ -51,6 +53,7 @@ class Stopping:
     noise: float
     max_iter: int
     eps: float
+    cancellation: float = 1.0
     alpha: float = 0.0
     patience: int = 20
     avoids_kinks: bool = False
@@ -72,11 +75,11 @@ class Stopping:
     def without_progress(self, value: float, gradient_norm: float) -> Status:
         """The status of a point from which no lower one was found.
 
-        Values of f are rounded at eps · f, which hides gradients of the order of the square root,
-        if the duality gap is as small as it has to be.
+        Values of f are rounded at eps · f, and at more where large numbers cancel, which hides
+        gradients of the order of the square root, if the duality gap is as small as it has to be.
         """
-        root = math.sqrt(self.eps)
-        hidden = replace(self, tol=max(self.tol, 10 * root))
+        root = math.sqrt(self.eps * self.cancellation)
+        hidden = replace(self, tol=max(self.tol, min(10 * root, MAX_HIDDEN)))
         near = gradient_norm <= hidden.threshold(value)
         return Status.PRECISION if near else Status.STALLED
 
