@@ -121,7 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves out what is for ``make test-all`` and GPUs alone, and begins with the slowest files."""
+    """Leaves out what is for ``make test-all`` and GPUs, and begins with the slowest files."""
     if not (TEST_ALL or ON_GPU):
         items[:] = _by_turns(item for item in items if not _is_repetition(item))
     places = {name: place for place, name in enumerate(SLOW_FILES)}
