@@ -164,6 +164,10 @@ def test_elementary_functions_at_their_limits(xp: Library, dtype: str) -> None:
     np.testing.assert_array_equal(to_numpy(expm1_minus_x(x))[[0, 2, 3]], [np.inf, np.nan, 0])
     np.testing.assert_array_equal(to_numpy(softplus(x))[:3], [0, np.inf, np.nan])
     np.testing.assert_array_equal(to_numpy(sigmoid(x)), [0, 1, np.nan, 0.5])
+    large = np.asarray([1e3, 1e30], dtype)  # whose exponentials overflow
+    np.testing.assert_array_equal(to_numpy(softplus(xp.asarray(large))), large)
+    np.testing.assert_array_equal(to_numpy(softplus(xp.asarray(-large))), [0, 0])
+    np.testing.assert_array_equal(to_numpy(sigmoid(xp.asarray(-large))), [0, 0])
 
 
 def test_logsumexp(xp: Library, dtype: str) -> None:
