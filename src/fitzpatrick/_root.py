@@ -119,9 +119,8 @@ def _solve_tau_in_jax(
         return tau, before, (is_long & is_far).any(), left - 1
 
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
-        goes_on = (
-            start == start
-        ).any() | True  # for shard_map, which wants it to vary as scores do
+        # for shard_map, which wants it to vary as scores do
+        goes_on = (start == start).any() | True
         state = start, namespace(start).zeros_like(start), goes_on, steps
         return lax.while_loop(lambda state: state[2] & (state[3] > 0), improve, state)[0]
 
