@@ -15,11 +15,11 @@ from fitzpatrick.linear_model._base import Data
 from fitzpatrick.linear_model._binary import BinaryLoss, with_zero_score
 from fitzpatrick.linear_model._continuation import Extrapolation
 from fitzpatrick.linear_model._objective import Point
-from fitzpatrick.linear_model._preconditioner import Memory
+from fitzpatrick.linear_model._preconditioner import Map, Memory
 from fitzpatrick.linear_model._problem import Problem
 from fitzpatrick.linear_model._settings import FitSettings
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
-from fitzpatrick.linear_model.solvers import _newton_cg
+from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
@@ -95,6 +95,24 @@ def test_newton_goes_on_while_the_objective_falls(monkeypatch: pytest.MonkeyPatc
     model = ProportionRegressor("logistic", 1e-3, fit_intercept=False)
     model.fit((X - X.mean(axis=0)) / X.std(axis=0), Y)
     assert model.status_ is Status.CONVERGED  # and not switched to L-BFGS
+
+
+def test_newton_does_not_go_on_for_ever_smaller_gains_of_the_gradient() -> None:
+    """Where rounding hides the objective, steps may shorten the gradient by its last digits."""
+
+    class Rounded:
+        """A quadratic whose values and steps have all but lost their digits."""
+
+        def evaluate(self, parameters: np.ndarray) -> Point:
+            return Point(parameters, 1.0, 1e-3 + 1e-9 * parameters, 0.0)
+
+        def curvature(self, point: Point, step: np.ndarray | None) -> tuple[Map, Map]:
+            return np.copy, np.copy
+
+    start = Rounded().evaluate(np.zeros(1))
+    result = newton_cg(Rounded(), start, stopping(max_iter=1000, patience=5), Report(0.0, 0.0))
+    assert result.point.gradient_norm < start.gradient_norm
+    assert result.n_iter == 5
 
 
 def test_cold_and_warm_agree_with_an_intercept() -> None:

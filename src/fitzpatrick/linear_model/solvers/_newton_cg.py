@@ -23,6 +23,7 @@ MIN_DECREASE = (
 )
 POOR_MODEL, GOOD_MODEL = 0.25, 0.5  # below: the region shrinks; above, at its boundary: it grows
 RADIUS_GROWTH = 4.0
+MIN_PROGRESS = 1e-3  # a gradient norm that is smaller by less is no nearer to the minimum
 MIN_STEP = 1e-8  # a step shortened beyond this has met a kink, not curvature
 # A shortened step has met kinks. While one is among the last six, curvature is averaged over steps
 # like the last; where kinks are to be avoided, the third one ends the solver.
@@ -38,7 +39,8 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
     radius = math.inf
     previous = step = None
     noise = math.sqrt(stopping.eps) / 16
-    best, lowest, progress = start, start.value, 0  # the last iteration that got nearer
+    best = start
+    lowest, smallest, progress = start.value, math.inf, 0  # the last iteration that got nearer
     shortened: deque[bool] = deque(maxlen=SHORTENED_WINDOW)
     for iteration in range(stopping.max_iter + 1):
         norm = point.gradient_norm
@@ -50,8 +52,10 @@ def newton_cg(objective: Objective, start: Point, stopping: Stopping, report: Re
             return Result(point, iteration, status)
         if point.value < lowest - noise * abs(lowest):
             lowest, progress = point.value, iteration
+        if norm < (1 - MIN_PROGRESS) * smallest:
+            smallest, progress = norm, iteration
         if norm < best.gradient_norm:
-            best, progress = point, iteration
+            best = point
         at_kinks = (
             stopping.avoids_kinks
             and sum(shortened) >= MAX_SHORTENED
