@@ -114,7 +114,7 @@ def typical(omega):
         yield problem(omega, 0.5, "labels", 1000, torch.float32)
         return
     kinds = [
-        problem(omega, 0.5, "rows", 4096, torch.bfloat16),
+        problem(omega, 0.5, "rows", 512, torch.bfloat16),
         problem(omega, 0.5, "labels", 256, torch.float32),
         problem(omega, 0.5, "labels", 50257, torch.float32, peel=True),
         problem(omega, 1.0, "rows", 256, torch.float32),
