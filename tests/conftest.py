@@ -1,7 +1,6 @@
 """Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
 import contextlib
-import ctypes
 import gc
 import os
 import random
@@ -27,7 +26,7 @@ from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import _bind
 
-from . import xla
+from . import memory, xla
 from .helpers import DTYPES, LIBRARIES, TEST_ALL, TEST_SEED, Library
 
 HERE = Path(__file__).parent
@@ -54,10 +53,6 @@ SLOW_FILES = (
     "test_site.py",
     "test_readme.py",
 )
-# A process that has imported everything takes 0.95 GB; beyond 1.35 what JAX compiles is not kept.
-MUCH_MEMORY, MEMORY_STEP = 1_350_000_000, 80_000_000
-STATM = Path("/proc/self/statm")  # Linux
-_kept = 0  # bytes after memory was last given back
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
 # Tests of digits and of speed: XLA optimizes for them as for users, which changes the rounding.
@@ -108,36 +103,12 @@ def _bounded_memory(request: pytest.FixtureRequest):
     is_optimized = request.path.name in OPTIMIZED_FILES
     with xla.optimized() if is_optimized else contextlib.nullcontext():
         yield
-    _give_memory_back()
-
-
-def _give_memory_back() -> None:
-    global _kept
-    if "jax" in sys.modules:
-        sys.modules["jax"].clear_caches()
-        gc.collect()
-        with contextlib.suppress(OSError, AttributeError):  # where the C library is not GNU's
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-    _kept = _memory()
-
-
-def _memory() -> int:
-    """Bytes of this process in memory; 0 where the system does not tell."""
-    if not STATM.exists():
-        return 0
-    return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """Do not wait for the end of a module that has JAX compile much."""
-    memory = _memory()
-    if memory > MUCH_MEMORY and memory > _kept + MEMORY_STEP:
-        _give_memory_back()
+    memory.give_back()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark of tests whose combinations of parameters repeat one another."""
+    """Looks at the memory, and knows the mark of tests whose parameters repeat one another."""
+    config.pluginmanager.register(memory)  # for the doctests in src, too
     config.addinivalue_line(
         "markers",
         "by_turns(*names): every other combination of these parameters, so that of three or more "
