@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 import fitzpatrick as fp
 from fitzpatrick.linear_model import FitzpatrickClassifier, ProportionRegressor, Status, _design
+from fitzpatrick.linear_model._base import Data
+from fitzpatrick.linear_model._settings import FitSettings
 
 from .data import features, real_problem, targets
 
@@ -239,8 +241,11 @@ def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted:
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
-# with seeds on which rounding hides the way to a gradient as small as tol asks
-@pytest.mark.parametrize(("standardize", "seed"), [(True, 0), (True, 29), (False, 10), (False, 19)])
+# with seeds on which rounding hides the way to a gradient as small as tol asks, here or there
+@pytest.mark.parametrize(
+    ("standardize", "seed"),
+    [(True, 0), (True, 29), (True, 48), (False, 10), (False, 12), (False, 19)],
+)
 def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     X = features(seed=seed)
     Y = targets("fitzpatrick_logistic", X)
@@ -249,6 +254,14 @@ def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     far = model.fit(sparse.csr_array(X + 1e8), Y)
     assert far.status_.converged
     assert far.objective_ == pytest.approx(near, rel=1e-5)
+
+
+def test_a_fit_knows_what_sparse_features_far_from_zero_cancel() -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    data = Data(sparse.csr_array(X + 1e3), Y, Y.shape[1], None, binary=False)
+    problem = data.problem(FitSettings(fp.get_loss("fitzpatrick_logistic")))
+    assert problem.stopping.cancellation == problem.rows.space.cancellation > 100
 
 
 @pytest.mark.parametrize("seed", range(8))
