@@ -17,7 +17,7 @@ _kept = 0  # bytes after the last time
 
 
 def give_back() -> None:
-    """What JAX has compiled, and what the C library keeps for later."""
+    """Drop what JAX has compiled, and what the C library keeps for later."""
     global _kept
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()

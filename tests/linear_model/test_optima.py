@@ -241,7 +241,7 @@ def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted:
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
-# with seeds on which rounding hides the way to a gradient as small as tol asks, here or there
+# with seeds on which, on one machine or another, rounding hides the way to a small gradient
 @pytest.mark.parametrize(
     ("standardize", "seed"),
     [(True, 0), (True, 29), (True, 48), (False, 10), (False, 12), (False, 19)],

@@ -44,7 +44,7 @@ class Stopping:
         eps: spacing of the floating-point numbers that the objective is computed in, at 1.
         cancellation: how much larger the numbers are that products add up than what they come to.
         alpha: strength of the penalty.
-        patience: iterations without a smaller gradient norm or objective that end a solver.
+        patience: iterations without a clearly smaller gradient norm or objective that end a solver.
         avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
     """
 
