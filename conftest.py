@@ -1,4 +1,4 @@
-"""What pytest leaves out where an optional package is not installed."""
+"""Tests for packages that are not installed are skipped."""
 
 from importlib.util import find_spec
 
@@ -6,12 +6,12 @@ from importlib.util import find_spec
 DEPENDENTS = {
     "torch": [
         "src/fitzpatrick/engines/triton",
-        "src/fitzpatrick/linear_model/_device.py",
         "src/fitzpatrick/torch",
         "tests/torch",
     ],
     "triton": ["src/fitzpatrick/engines/triton"],
     "jax": ["src/fitzpatrick/jax", "tests/jax"],
+    "lightgbm": ["src/fitzpatrick/boosting"],
     "dask": ["src/fitzpatrick/dask", "tests/dask"],
     "numba": ["src/fitzpatrick/engines/compiled"],
     "typer": ["src/fitzpatrick/cli.py", "tests/experiments", "tests/test_cli.py"],
@@ -23,6 +23,6 @@ collect_ignore = [
 
 
 def pytest_report_header() -> list[str]:
-    """Says so."""
+    """Name them."""
     missing = [package for package in DEPENDENTS if find_spec(package) is None]
-    return [f"not installed, and their tests left out: {', '.join(missing)}"] if missing else []
+    return [f"not installed, tests skipped: {', '.join(missing)}"] if missing else []

@@ -57,7 +57,7 @@ def timed(step: Callable[[], Any], budget_ms: int) -> tuple[float, float, float]
 
 
 def timed_behind_work(step: Callable[[], Any], runs: int) -> tuple[float, float, float]:
-    """The same where the GPU has a millisecond of other work queued, which also fills its cache."""
+    """Times where the GPU has a millisecond of other work queued, which also fills its cache."""
     import torch
 
     source = torch.empty(2**30, dtype=torch.uint8, device="cuda")

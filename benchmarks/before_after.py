@@ -9,6 +9,7 @@ this tree.
 """
 
 import argparse
+import inspect
 import os
 import statistics
 import subprocess
@@ -62,13 +63,11 @@ def work(n: int, k: int) -> None:
                 loss = fp.get_loss(name if c == 0 else f"fitzpatrick_{name}")
             else:
                 loss = fp.get_loss(f"fitzpatrick_{name}", tightness=c)
-            bound = engines.bind(
-                loss,
-                targets[form],
-                k,
-                n_threads=int(threads),
-                engine=engine,  # type: ignore[arg-type]
-            )
+            bind: Any = engines.bind
+            # earlier editions bound a loss
+            knows_omega = "omega" in inspect.signature(bind).parameters
+            given = (loss.regularizer, c) if knows_omega else (loss,)
+            bound = bind(*given, targets[form], k, n_threads=int(threads), engine=engine)
             runs[key] = lambda bound=bound: bound.value_and_gradient(theta, out)  # type: ignore[misc]
             runs[key]()
         clock = time.process_time if key.endswith(" 1") else time.perf_counter

@@ -87,7 +87,7 @@ def peak_beyond_gradients(name: str, shape: tuple[int, int, int]) -> int:
 
 
 def memory_in_a_process(name: str, shape: tuple[int, int, int]) -> int:
-    """The same from outside."""
+    """The measurement from outside."""
     command = [sys.executable, __file__, "--memory", name, "--shape", *map(str, shape)]
     environment = os.environ | ALLOCATOR
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

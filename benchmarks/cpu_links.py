@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import fitzpatrick as fp
 from fitzpatrick import engines
-from fitzpatrick.engines import _bind
+from fitzpatrick.engines import table
 from fitzpatrick.torch import functional
 
 RESULTS = Path(__file__).parent / "results" / "cpu_links.json"
@@ -94,8 +94,7 @@ def entries(n: int, k: int, repeats: int) -> Iterator[Line]:
         keys = []
         for engine in ("numba", "numpy"):
             for tightness, limit in zip((0.0, 1.0, 0.5), limits, strict=True):
-                loss = fp.FitzpatrickLoss(omega, tightness)
-                bound = engines.bind(loss, y, k, n_threads=1, engine=engine)
+                bound = engines.bind(omega, tightness, y, k, n_threads=1, engine=engine)
                 key = f"{title}, tightness {tightness:g}", engine
                 allowed = limit if limit is None or engine == "numba" else PLAIN * limit
                 keys.append((key, allowed))
@@ -137,24 +136,32 @@ def _link(loss: Any, theta: Any, engine: str) -> Callable[[], object]:
     least = {"numba": 0, "numpy": 1 << 62}[engine]
 
     def run() -> object:
-        before, _bind.MIN_COMPILED_SIZE = _bind.MIN_COMPILED_SIZE, least
+        before, table.MIN_COMPILED_SIZE = table.MIN_COMPILED_SIZE, least
         try:
             return loss.link(theta, n_threads=1)
         finally:
-            _bind.MIN_COMPILED_SIZE = before
+            table.MIN_COMPILED_SIZE = before
 
     return run
 
 
 def tensors(repeats: int) -> Iterator[Line]:
     """Links of float32 tensors, forward and backward."""
-    peers = {"sparsemax": entmax.sparsemax, "entmax15": entmax.entmax15}
     for shape, calls in TENSORS:
         generator = torch.Generator().manual_seed(0)
         scores = torch.randn(shape, generator=generator)
         upstream = torch.randn(shape, generator=generator)
-        for name, peer in peers.items():
-            ours = getattr(functional, name)
+        orders = 1.2 + 0.7 * torch.rand((*shape[:-1], 1), generator=generator)
+        pairs: dict[str, tuple[Any, Any]] = {
+            name: (getattr(entmax, name), getattr(functional, name))
+            for name in ("sparsemax", "entmax15")
+        }
+        for name, parameter in (("entmax", orders), ("normmax", orders), ("budget", 2.0)):
+            pairs[f"{name} of a tensor" if parameter is orders else name] = (
+                _fixed(getattr(entmax, f"{name}_bisect"), parameter),
+                _fixed(getattr(functional, name), parameter),
+            )
+        for name, (peer, ours) in pairs.items():
             contenders = [
                 Contender(title, _step(link, scores, upstream, calls))
                 for title, link in (("entmax", peer), ("ours", ours))
@@ -163,6 +170,10 @@ def tensors(repeats: int) -> Iterator[Line]:
             ratio = timings["ours"].median / timings["entmax"].median
             size = " x ".join(map(str, shape))
             yield Line(f"{name} tensor, {size} / entmax", "", ratio, 1.0, timings["ours"])
+
+
+def _fixed(link: Any, parameter: Any) -> Callable[..., Any]:
+    return lambda scores, dim: link(scores, parameter, dim)
 
 
 def _step(link: Any, scores: Any, upstream: Any, calls: int) -> Callable[[], object]:

@@ -87,8 +87,9 @@ class Problem:
         self, name: str, y: Any, n_threads: int = 1, engine: Literal["numba", "numpy"] = "numba"
     ) -> peers.Run:
         """One of our losses, bound to targets, into buffers."""
+        loss, k = fp.get_loss(name), self.theta.shape[1]
         bound = engines.bind(
-            fp.get_loss(name), y, self.theta.shape[1], n_threads=n_threads, engine=engine
+            loss.regularizer, loss.tightness, y, k, n_threads=n_threads, engine=engine
         )
         return lambda: bound.value_and_gradient(self.theta, self.out)
 
@@ -178,7 +179,7 @@ def sparsemax_scales(n: int, k: int, repeats: int) -> list[Row]:
 
 
 def other_sizes(sizes: list[tuple[int, int, int]], repeats: int) -> list[Row]:
-    """The same losses at other sizes."""
+    """Losses at other sizes."""
     rows = []
     for n, k, labels_per_row in sizes:
         problem = Problem(n, k, labels_per_row)

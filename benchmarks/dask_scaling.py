@@ -28,7 +28,7 @@ from _machine import describe
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier
-from fitzpatrick.dask._rounds import Input, Rounds
+from fitzpatrick.dask._rounds import Rounds
 
 RESULTS = Path(__file__).parent / "results" / "dask_scaling.json"
 OPTIONS: dict[str, Any] = {"alpha": 10.0, "tol": 1e-4}
@@ -113,8 +113,8 @@ def nothing(_: Any) -> float:
 def round_seconds(n_chunks: int, repeats: int = 10) -> float:
     """The median time of a round that does nothing."""
     array = da.zeros((n_chunks, 1), chunks=(1, 1))
-    rounds = Rounds([Input("X", list(array.to_delayed().ravel()))])
-    chunks = rounds.run(rounds.send("nothing", 0.0), rounds.inputs[0].tasks)[1]
+    rounds = Rounds({"X": list(array.to_delayed().ravel())})
+    chunks = rounds.run(rounds.send("nothing", 0.0), rounds.inputs["X"])[1]
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -90,7 +90,7 @@ def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """The same, at other numbers than 0 and 1."""
+    """Our losses at other numbers than 0 and 1."""
     from fitzpatrick.losses import get_loss
     from fitzpatrick.torch import functional
 
@@ -101,7 +101,7 @@ def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """The same of other libraries, and of ours in other ways."""
+    """Losses of other libraries, and ours in other ways."""
     import torch
 
     from fitzpatrick.torch import functional

@@ -118,10 +118,11 @@ def errors(omega: str, tightness: float, x: Any, target: Any, scale: Any) -> tup
     """Largest errors of losses and gradients over the rows; of the fused and the single kernels."""
     working = torch.float64 if x.dtype == torch.float64 else torch.float32
     given = x, target, scale.to(working), kernel_of(omega), tightness, -100
-    value, gradient = engine.value_and_gradient(*given)
+    value, gradient = engine.launch_loss(*given)
     pairs = [(value, gradient)]
     if x.shape[1] in (3, 1000, 50257):  # each way is a kernel to compile
-        pairs.append((engine.value(*given), engine.gradient(*given)))
+        alone = engine.launch_loss(*given, True, False)[0], engine.launch_loss(*given, False)[1]
+        pairs.append(alone)
     expected, rows = solve(omega, tightness, x, target, scale)
     size = expected.abs() + 0.1 * rows.abs().sum(-1) + 1e-3 * scale
     norm = rows.norm(dim=-1) + 0.05 * scale
@@ -197,8 +198,8 @@ def check_offsets(omega: str, seed: int) -> tuple[bool, str]:
     x[-1] = torch.randn(k, device="cuda", generator=generator)
     labels = torch.full((n,), k - 1, device="cuda")
     kernel = kernel_of(omega)
-    value, gradient = engine.value_and_gradient(x, labels, 1, kernel, 0.5, -100)
-    alone = engine.value_and_gradient(x[-1:], labels[-1:], 1, kernel, 0.5, -100)
+    value, gradient = engine.launch_loss(x, labels, 1, kernel, 0.5, -100)
+    alone = engine.launch_loss(x[-1:], labels[-1:], 1, kernel, 0.5, -100)
     torch.testing.assert_close(value[-1:], alone[0])
     torch.testing.assert_close(gradient[-1:], alone[1])
     return True, f"{omega:10s} offsets beyond 2^31 ({n} × {k}): fine"

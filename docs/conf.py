@@ -59,12 +59,16 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "abort_on_example_error": True,
     "write_computation_times": False,
+    "thumbnail_size": (640, 448),  # sharp on dense screens
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"fitzpatrick {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_context = {"default_mode": "auto"}  # follows the system
 html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_sidebars: dict[str, list[str]] = {"explorer": [], "performance": []}  # pages of no section
 html_show_sourcelink = False

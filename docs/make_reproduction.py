@@ -34,9 +34,8 @@ from reproduction_results import (
 from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
 from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import Store
-from fitzpatrick.experiments.results import FitLine, fit_lines, to_csv
+from fitzpatrick.experiments.report import FitLine, fit_lines, number, signed, to_csv
 from fitzpatrick.experiments.runner import run
-from fitzpatrick.experiments.text import number, signed
 from fitzpatrick.linear_model import DEFAULT_ALPHAS
 from fitzpatrick.losses import ends as names_of_family
 
@@ -364,7 +363,7 @@ def between_table(results: Results) -> str:
 
 
 def starts_table(results: Results) -> str:
-    """The same fits to train and dev from two starts: along the grid, and from zero."""
+    """Fits to train and dev from two starts: along the grid, and from zero."""
     body = []
     for alpha in sorted({line.alpha for line in results.starts}, reverse=True):
         cells = []
@@ -623,8 +622,8 @@ def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
     path = FitPath(LossChoice(loss), None)
     with TemporaryDirectory() as folder:
         store = Store.of(Path(folder), experiment, protocol)
-        run(experiment, store, [path], 1, lambda _: None)
-        return fit_lines("unfair", protocol.scaling, False, {path: store.finished(path)})
+        records = run(experiment, protocol, store, [path])
+        return fit_lines("unfair", protocol.scaling, False, records)
 
 
 def fit_from_zero() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments.protocol import FitPath, LossChoice
-from fitzpatrick.experiments.records import Record, choose
-from fitzpatrick.experiments.results import FitLine
+from fitzpatrick.experiments.records import FILE_NAME, Record, choose, stored_runs
+from fitzpatrick.experiments.report import FitLine
 from fitzpatrick.experiments.summary import percentile_interval, resampled_means
 from fitzpatrick.losses import ends
 
@@ -91,29 +91,27 @@ def load_runs(*folders: Path) -> dict[RunKey, Run]:
     stores of one data set with other data or other settings of the solver are an error.
     """
     runs: dict[RunKey, Run] = {}
-    first: dict[str, tuple[Path, dict[str, Any]]] = {}
-    for file in (file for root in folders for file in sorted(root.rglob("settings.json"))):
-        about = json.loads(file.read_text())
+    first: dict[str, tuple[str, dict[str, Any]]] = {}
+    files = (file for root in folders for file in sorted(root.rglob(FILE_NAME)))
+    for about, store in (one for file in files for one in stored_runs(file)):
         own = {key: value for key, value in about.items() if key not in _MAY_DIFFER}
-        before, known = first.setdefault(about["name"], (file.parent, own))
+        place = f"the run {store.run} of {store.file}"
+        before, known = first.setdefault(about["name"], (place, own))
         for setting in sorted(known.keys() | own.keys()):
             here, there = own.get(setting), known.get(setting)
             if here != there:
                 raise DataError(
-                    f"{setting!r} is {here!r}, but {there!r} in {before}: such fits cannot be put "
-                    "together or compared; collect the two separately",
-                    file.parent,
+                    f"{setting!r} is {here!r} in the run {store.run}, but {there!r} in {before}: "
+                    "such fits cannot be put together or compared; collect the two separately",
+                    store.file,
                 )
         settings = {key: about[key] for key in about if key not in ("device", "alphas")}
         key = about["name"], about["scaling"], about["intercept"]
         grids = runs.setdefault(key, Run(settings, {})).grids
-        for folder in sorted(path for path in file.parent.iterdir() if path.is_dir()):
-            path = _path_of(folder.name)
-            records = {record.alpha: record for record in grids.get(path, [])}
-            for record in (Record.read(file) for file in folder.glob("[0-9][0-9].json")):
-                records.setdefault(record.alpha, record)
-            if records:
-                grids[path] = sorted(records.values(), key=lambda record: -record.alpha)
+        for name, found in store.read().items():
+            path = _path_of(name)
+            records = {record.alpha: record for record in [*found, *grids.get(path, [])]}
+            grids[path] = sorted(records.values(), key=lambda record: -record.alpha)
     return runs
 
 

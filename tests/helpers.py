@@ -28,6 +28,11 @@ RELATIVE = {"float64": 1e-13, "float32": 1e-5}
 FLOOR_IN_EPS = 4
 
 
+def seeded(seed: int | list[int]) -> np.random.Generator:
+    """A generator for a test: that of the seed, or another one where FITZPATRICK_TEST_SEED says."""
+    return np.random.default_rng([TEST_SEED, *np.atleast_1d(seed)] if TEST_SEED else seed)
+
+
 def eps(dtype: str) -> float:
     return float(np.finfo(dtype).eps)
 
@@ -95,6 +100,7 @@ def assert_close(actual: Any, expected: Any, *, rtol: float, atol: Any) -> None:
     ok = np.where(np.isinf(expected), actual == expected, ok)  # all numbers are within rtol · ∞
     if not np.all(ok):
         at = tuple(np.argwhere(~ok)[0])
+        atol = np.broadcast_to(atol, ok.shape)[at]
         raise AssertionError(f"at {at}: {actual[at]!r} is not {expected[at]!r} ({rtol=}, {atol=})")
 
 

@@ -6,16 +6,20 @@ import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
 from fitzpatrick.experiments import figures, model_files
+from fitzpatrick.experiments.records import FILE_NAME
 from fitzpatrick.linear_model import ProportionRegressor, fit_path
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
@@ -27,6 +31,9 @@ def _surroundings(monkeypatch, tmp_path):
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
+
+
+FITTED = ("--alpha", 1, "-o", "m.model")
 
 
 def write_csv(path, n=80, seed=0, kind="indicators"):
@@ -48,6 +55,28 @@ def write_csv(path, n=80, seed=0, kind="indicators"):
         lines += [",".join(f"{v:.17g}" for v in row) for row in np.hstack([X, Y])]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def stored(folder):
+    """The rows of every fit on record, with their times."""
+    file = folder / FILE_NAME
+    if not file.is_file():
+        return set()
+    with closing(sqlite3.connect(file, timeout=60)) as connection:
+        try:
+            return set(connection.execute("SELECT path, position, seconds, sha256 FROM fits"))
+        except sqlite3.OperationalError:  # before the tables are made
+            return set()
+
+
+def start_and_wait(folder, count, *arguments):
+    """A run in a process of its own, with so many fits on record."""
+    process = start(*arguments, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(stored(folder)) < count and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    return process
 
 
 def write_flags(folder):
@@ -172,7 +201,7 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
     (tmp_path / "cache").write_text("no folder")
     options = ("--seeds", 1, "-j", 1)
-    code, out, err = run("reproduce", "--datasets", "birds", "scene", "flags", *options)
+    code, out, err = run("reproduce", "--datasets", "birds", "scene", "flags", "flags", *options)
     assert code == 0
     assert "error: birds was not run: " in err
     assert re.search(r"error: scene was not run: the cache \S+ cannot be used: .*\n", err)
@@ -182,7 +211,8 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     assert "\x1b" not in out + err
     page = (tmp_path / "out" / "report.html").read_text()
     assert "birds" in page
-    assert "<pre>fitzpatrick reproduce --datasets birds scene flags --seeds 1 -j 1</pre>" in page
+    assert "<pre>fitzpatrick reproduce --datasets birds scene flags flags --seeds 1 -j 1" in page
+    assert "birds was not run: " in (tmp_path / "out" / "table.txt").read_text()
     assert re.search(r"The largest distance between the two is \.\d{4} \(flags, \w+\)\.", page)
     assert (tmp_path / "out" / "fits.csv").read_text().count("\n") == 37
     assert (tmp_path / "out" / "table.txt").read_text().splitlines()[-4:] == [
@@ -190,25 +220,8 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     ]
 
 
-def test_reproduce_goes_on_after_a_set_that_cannot_be_fitted(run, tmp_path, monkeypatch):
-    """Named in the table too; a name given twice is run once."""
-    folder = write_flags(tmp_path / "data")
-    monkeypatch.setenv("FITZPATRICK_DATA", str(folder))
-    for part in ("train", "test"):
-        (folder / f"emotions_{part}.svm").write_text("0 1:1\n")
-    names = ("emotions", "flags", "flags")
-    code, out, err = run("reproduce", *names, *SMALL[1:])
-    assert code == 0
-    said = "emotions was not run: emotions: 1 samples to learn from and 1 to test have a label"
-    table = (tmp_path / "out" / "table.txt").read_text()
-    assert f"error: {said}" in err
-    assert said in " ".join(table.split())
-    assert out.count("\nflags ") == table.count("\nflags ") == 1
-    assert "α grid: 1000, 100." in table
-
-
 def test_reproduce_stops_early_where_it_is_asked_to(run, tmp_path):
-    """The same table from fewer fits, with yeast's embedded rows."""
+    """Fewer fits give one and the same table, with yeast's embedded rows."""
     losses = ("--losses", "logistic,fitzpatrick_logistic")
     command = ("reproduce", "-j", "1", "--seeds", "1", *losses)
     tables, fits = [], []
@@ -232,35 +245,30 @@ def test_reproduce_with_nothing_to_run(run):
     assert not Path("out").exists()
 
 
-def test_killed_twice_the_table_is_the_same(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("command", ["reproduce", "compare"])
+def test_killed_twice_the_table_is_the_same(run, tmp_path, monkeypatch, command):
     """SIGKILL in the middle of the run, then once more to the end."""
     monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
-    arguments = ("reproduce", "flags", "--seeds", "1")
-
-    def records():
-        return {p: p.stat().st_mtime_ns for p in (tmp_path / "b").rglob("[0-9][0-9].json")}
-
+    arguments = ("reproduce", "flags", "--seeds", "8")
+    if command == "compare":
+        arguments = ("compare", str(tmp_path / "data" / "flags_train.svm"), "--seeds", "8")
+    results = "table.txt" if command == "reproduce" else "compare-flags_train.txt"
     code, undisturbed, _ = run(*arguments, "-j", 1, "-o", "a")
     assert code == 0
-    kept = {}
-    for threshold, jobs in ((4, "2"), (16, "1")):
-        process = start(*arguments, "-j", jobs, "-o", "b", stdout=subprocess.PIPE)
-        deadline = time.monotonic() + 60
-        while len(records()) < threshold and process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
+    kept = set()
+    for threshold, jobs in ((9, "2"), (60, "1")):
+        process = start_and_wait(tmp_path / "b", threshold, *arguments, "-j", jobs, "-o", "b")
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)  # ends only when no worker is left either
         assert process.returncode == -signal.SIGKILL  # it was in the middle
-        assert kept.items() <= records().items()  # finished fits are not touched again
-        kept = records()
-    assert not (tmp_path / "b" / "table.txt").exists()
+        assert kept <= stored(tmp_path / "b")  # finished fits are not touched again
+        kept = stored(tmp_path / "b")
+    assert not (tmp_path / "b" / results).exists()
     code, output, _ = run(*arguments, "-j", 1, "-o", "b")
     assert code == 0
-    assert kept.items() <= records().items()
-    assert (tmp_path / "b" / "table.txt").read_bytes() == (
-        tmp_path / "a" / "table.txt"
-    ).read_bytes()
+    assert kept <= stored(tmp_path / "b")
+    written = [(tmp_path / folder / results).read_bytes() for folder in "ab"]
+    assert written[0] == written[1]
     assert output.replace("b/", "a/") == undisturbed
 
 
@@ -286,13 +294,18 @@ def test_compare_recommends_the_least_error(run, tmp_path, kind):
     fitting = f"next: fitzpatrick fit {file} --targets {targets} --loss (.*) --alpha {alpha} -o "
     (best,) = re.search(fitting, out).groups()
     assert errors[best] == float(error) == min(errors.values())
-    curves = {}
+    curves = {"0": {}, "1": {}}
     with (tmp_path / "out" / "compare-mine.csv").open() as lines:
         for row in csv.DictReader(lines):
             if row["loss"] == best and row["seed"]:
-                curves.setdefault(float(row["alpha"]), []).append(float(row["dev_error"]))
-    curves = {a: found for a, found in curves.items() if len(found) == 2}  # none has stopped
-    assert min(curves, key=lambda a: np.mean(curves[a])) == float(alpha)
+                curves[row["seed"]][float(row["alpha"])] = float(row["dev_error"])
+    tried = sorted({*curves["0"], *curves["1"]})
+    mean = sum(
+        np.interp(np.log(tried), np.log(sorted(one)), [one[a] for a in sorted(one)], left=np.inf)
+        for one in curves.values()
+    )
+    # six digits are written
+    assert mean[tried.index(float(alpha))] == pytest.approx(mean.min(), rel=1e-4)
     page = (tmp_path / "out" / "compare-mine.html").read_text()
     assert f'<td class="text">{kind}</td>' in page
     assert "60 to learn from, 20 to test" in page
@@ -319,25 +332,48 @@ def test_compare_prints_the_command_to_run_next(run, tmp_path):
     code, out, _ = run(*words)
     assert code == 0
     assert "80 samples, 2 features" in out
-    assert model_files.load(tmp_path / "model.npz").estimator.standardize is False
+    assert model_files.load(tmp_path / "model.safetensors").estimator.standardize is False
 
 
-def test_compare_does_not_mix_up_targets(run, tmp_path):
-    """Twice into one folder, with other targets: the second answer is that of a new folder."""
-    generator = np.random.default_rng(3)
-    x = generator.normal(size=60)
-    rows = np.stack([x, x > 0, x <= 0, generator.random(60) > 0.5], axis=1)
-    rows = np.column_stack([rows, 1 - rows[:, 3]])
-    lines = ["x,a,b,u,v", *(",".join(f"{v:.6g}" for v in row) for row in rows)]
-    (tmp_path / "two.csv").write_text("\n".join(lines) + "\n")
-    options = ("--losses", "logistic", "--seeds", 1, "-j", 1)
-    errors = {}
-    for output, targets in (("o", "a,b"), ("o", "u,v"), ("p", "u,v")):
-        code, out, _ = run("compare", "two.csv", "--targets", targets, "-o", output, *options)
+def test_the_next_command_fits_the_rows_that_were_compared(run, tmp_path):
+    """Losses for labels that occur together are compared on rows with a label, too."""
+    generator = np.random.default_rng(6)
+    lines = ["x1,x2,genres"]
+    for a, b in generator.normal(size=(90, 2)):
+        tags = [name for name, x in (("rock", a), ("jazz", b), ("folk", a - b)) if x > 0.4]
+        lines.append(f"{a:.4f},{b:.4f},{';'.join(tags)}")
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    unlabelled = sum(line.endswith(",") for line in lines)
+    assert unlabelled > 10
+    arguments = ("compare", "a.csv", "--targets", "genres", "--seeds", 1, "-j", 1)
+    note = f"note: {unlabelled} of 90 samples have no label and are"
+    for loss, is_named in (("fitzpatrick_sigmoid", True), ("fitzpatrick_logistic", False)):
+        code, out, _ = run(*arguments, "--losses", loss, "--tightness", "0.5", "--no-refit")
         assert code == 0
-        errors[output, targets] = re.search(r"  logistic +(\.\d{4})", out).group(1)
-    assert errors["o", "u,v"] == errors["p", "u,v"]
-    assert float(errors["o", "a,b"]) < 0.25 < 0.4 < float(errors["o", "u,v"])
+        _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+        assert ("--labelled-only" in words) is is_named
+        code, out, _ = run(*words)
+        assert code == 0
+        assert f"{loss} (tightness 0.5) to {90 - unlabelled} samples, " in out
+        assert f"{note} left out\n" in out
+    code, out, _ = run("fit", "a.csv", "--targets", "genres", "--loss", "sigmoid", *FITTED)
+    assert code == 0
+    assert "to 90 samples, 2 features, 3 targets (indicators)" in out
+    assert f"{note} kept: each of their targets is 0\n" in out
+
+
+def test_counts_become_shares_where_it_is_asked_for(run, tmp_path):
+    rows = [f"{i / 10},{i * 7 % 11},{3 + i % 8},{40 - i % 9}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("x,z,u,v\n" + "\n".join(rows) + "\n")
+    options = ("--targets", "u,v", "--normalize")
+    losses = ("--losses", "logistic", "--seeds", 1, "-j", 1, "--alphas", "10,1")
+    code, out, _ = run("compare", "a.csv", *options, *losses)
+    assert code == 0
+    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
+    assert words[:5] == ["fit", "a.csv", *options]
+    code, out, _ = run(*words)
+    assert (code, "60 samples, 2 features, 2 targets (proportions)" in out) == (0, True)
+    assert run("compare", "a.csv", *options[:2], *losses)[0] == 2
 
 
 def test_compare_says_what_was_left_out(run, tmp_path):
@@ -356,55 +392,27 @@ def test_compare_says_what_was_left_out(run, tmp_path):
         assert note in page
 
 
-def test_compare_says_when_it_replaces_the_page_of_other_data(run, tmp_path):
+def test_results_of_other_data_are_replaced_with_a_note(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
     for folder, seed in (("a", 0), ("b", 1)):
         (tmp_path / folder).mkdir()
         write_csv(tmp_path / folder / "mine.csv", seed=seed)
-    options = ("--seeds", "1", "--losses", "logistic", "-j", "1")
-    said = "note: out/compare-mine.* were of other data, and are replaced"
-    for folder, targets, replaces in (
-        ("a", "a,b,c", False),
-        ("a", "a,b,c", False),
-        ("b", "a,b,c", True),
-        ("b", "a,b,c", False),
-        ("b", "b,c", True),
+    options = ("--seeds", "1", "--losses", "logistic", "-j", "1", "--alphas", "10,1")
+    for arguments, replaces in (
+        (("compare", "a/mine.csv", "--targets", "a,b,c"), False),
+        (("compare", "a/mine.csv", "--targets", "a,b,c"), False),
+        (("compare", "b/mine.csv", "--targets", "a,b,c"), True),
+        (("compare", "b/mine.csv", "--targets", "b,c"), True),
+        (("reproduce", "yeast"), False),
+        (("reproduce", "yeast", "flags"), False),
+        (("reproduce", "flags"), True),
     ):
-        code, out, _ = run("compare", f"{folder}/mine.csv", "--targets", targets, *options)
+        code, out, _ = run(*arguments, *options)
         assert code == 0
-        assert (said in out) is replaces
-
-
-def test_reproduce_says_when_it_replaces_results_of_other_data(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
-    said = "note: the results in out were of other data, and are replaced"
-    for names, replaces in ((["yeast"], False), (["yeast", "flags"], False), (["flags"], True)):
-        code, out, _ = run("reproduce", *names, *SMALL[1:])
-        assert code == 0
-        assert (said in out) is replaces
+        assert ("were of other data, and are replaced" in out) is replaces
 
 
 def test_compare_with_a_test_file(run, tmp_path):
-    train, test = write_csv(tmp_path / "a.csv"), write_csv(tmp_path / "b.csv", n=30, seed=1)
-    options = ("--targets", "a,b,c", "--losses", "sparsemax", "-j", 1, "--seeds", 1)
-    code, _, _ = run("compare", train, "--test", test, *options)
-    assert code == 0
-    assert "80 to learn from, 30 to test" in (tmp_path / "out" / "compare-a.html").read_text()
-    (tmp_path / "c.csv").write_text(test.read_text().replace("x1", "z1"))
-    code, _, err = run("compare", train, "--test", tmp_path / "c.csv", *options)
-    assert code == 2
-    assert "c.csv, line 1: no column is called 'x1'; the columns are z1, x2, x3, a, b, c\n" in err
-
-
-def test_compare_with_a_test_file_that_lacks_a_class(run, tmp_path):
-    train = [f"{i % 3} 1:{i % 7} 2:{(i * 5) % 4} 3:1" for i in range(60)]
-    (tmp_path / "a.svm").write_text("\n".join(train) + "\n")
-    (tmp_path / "b.svm").write_text("0 1:1\n1 1:2\n" * 5)
-    options = ("--losses", "sparsemax", "--seeds", 1, "-j", 1)
-    assert run("compare", "a.svm", "--test", "b.svm", *options)[0] == 0
-    assert "60 to learn from, 10 to test" in (tmp_path / "out" / "compare-a.html").read_text()
-
-
-def test_test_samples_without_a_label_are_left_out(run, tmp_path):
     train, test = write_csv(tmp_path / "a.csv"), write_csv(tmp_path / "b.csv", n=30, seed=1)
     test.write_text(test.read_text() + "1,2,3,0,0,0\n")
     options = ("--targets", "a,b,c", "--losses", "sparsemax", "-j", 1, "--seeds", 1)
@@ -412,17 +420,10 @@ def test_test_samples_without_a_label_are_left_out(run, tmp_path):
     assert code == 0
     assert "note: b.csv: 1 of 31 samples have no label and are left out" in out
     assert "80 to learn from, 30 to test" in (tmp_path / "out" / "compare-a.html").read_text()
-
-
-def test_spaces_around_class_names_do_not_count(run, tmp_path):
-    file = write_csv(tmp_path / "mine.csv", kind="labels")
-    assert run("fit", file, "--targets", "kind", "-o", "m.npz", "--alpha", 1)[0] == 0
-    text = file.read_text()
-    (tmp_path / "spaces.csv").write_text(text.replace(",bee\n", ", bee \n", 5))
-    code, out, _ = run("fit", "spaces.csv", "--targets", "kind", "-o", "s.npz", "--alpha", 1)
-    assert code == 0
-    assert "3 targets (labels)" in out
-    assert (tmp_path / "s.npz").read_bytes() == (tmp_path / "m.npz").read_bytes()
+    (tmp_path / "c.csv").write_text(test.read_text().replace("x1", "z1"))
+    code, _, err = run("compare", train, "--test", tmp_path / "c.csv", *options)
+    assert code == 2
+    assert "c.csv, line 1: no column is called 'x1'; the columns are z1, x2, x3, a, b, c\n" in err
 
 
 def test_compare_at_several_tightnesses(run, tmp_path):
@@ -430,12 +431,10 @@ def test_compare_at_several_tightnesses(run, tmp_path):
     options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
     pair = "logistic,fitzpatrick_logistic"
     assert run("compare", file, *options, "--losses", pair)[0] == 0
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    assert len(before) == 1 + 2 * 9
+    before = stored(tmp_path / "out")
     tightness = ("--losses", "fitzpatrick_logistic", "--tightness", "0.5,0,1,2")
-    code, out, err = run("compare", file, *options, *tightness)
+    code, out, _ = run("compare", file, *options, *tightness)
     assert code == 0
-    assert "mine: choosing α: 18 of 36 fits" in err  # both ends are on record
     names = re.findall(r"^  (\w+(?: \(tightness \S+\))?) +\.\d{4}", out, re.MULTILINE)
     assert names == [
         "fitzpatrick_logistic (tightness 0.5)",
@@ -445,34 +444,18 @@ def test_compare_at_several_tightnesses(run, tmp_path):
         "baseline",
     ]
     assert max(map(len, out.partition("wrote")[0].splitlines())) <= 80
-    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    assert before.items() <= after.items()
-    assert {path.parent.name for path in after.keys() - before.keys()} == {
+    new = stored(tmp_path / "out") - before
+    assert {path for path, *_ in new} == {  # both ends are on record
         f"fitzpatrick_logistic-tightness{c}-seed0" for c in (0.5, 2.0)
     }
     with (tmp_path / "out" / "compare-mine.csv").open() as lines:
-        rows = list(csv.DictReader(lines))
-    assert {(row["loss"], row["tightness"]) for row in rows} == {
+        rows = {(row["loss"], row["tightness"]) for row in csv.DictReader(lines)}
+    assert rows == {
         ("logistic", ""),
         ("fitzpatrick_logistic", ""),
         ("fitzpatrick_logistic", "0.5"),
         ("fitzpatrick_logistic", "2"),
     }
-
-
-def test_the_next_command_names_the_tightness(run, tmp_path):
-    file = write_csv(tmp_path / "mine.csv")
-    options = ("--targets", "a,b,c", "--seeds", 1, "-j", 1, "--no-refit")
-    tightness = ("--losses", "fitzpatrick_sparsemax", "--tightness", "0.5")
-    code, out, _ = run("compare", file, *options, *tightness)
-    assert code == 0
-    _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
-    assert words[4:8] == ["--loss", "fitzpatrick_sparsemax", "--tightness", "0.5"]
-    code, out, _ = run(*words)
-    assert code == 0
-    assert out.startswith("fitted fitzpatrick_sparsemax (tightness 0.5) to 80 samples, ")
-    model = model_files.load(tmp_path / "model.npz").estimator
-    assert (model.tightness, model.tightness_) == (0.5, 0.5)
 
 
 def test_compare_stops_where_the_whole_grid_does_not(run, tmp_path):
@@ -488,22 +471,23 @@ def test_compare_stops_where_the_whole_grid_does_not(run, tmp_path):
     )
     arguments = ("compare", file, "--targets", "a,b,c", "--seeds", 2, "-j", 1)
     losses = ("--losses", "logistic,fitzpatrick_sparsemax,sigmoid")
-    tables, fits = {}, {}
+    errors, fits = {}, {}
     for whole in ((), ("--whole-grid",)):
-        code, out, err = run(*arguments, *losses, *whole)
+        code, out, _ = run(*arguments, *losses, *whole)
         assert code == 0
-        tables[whole] = re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE)
+        errors[whole] = re.findall(r"^  \w+ +(\.\d+)", out, re.MULTILINE)
         with (tmp_path / "out" / "compare-mine.csv").open() as rows:
-            fits[whole] = len(list(csv.DictReader(rows)))
+            fits[whole] = sum(bool(row["seed"]) for row in csv.DictReader(rows))
         assert (" stopped early, at α = " in out) is (not whole)
-        assert ("mine: fitting train and dev with the α chosen: " in err) is (not whole)
-    assert len(tables[()]) == 4
-    assert tables[()] == tables["--whole-grid",]
-    assert fits["--whole-grid",] == 3 * 9 * 3
-    assert fits[()] < 0.7 * fits["--whole-grid",]
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(errors[()]) == 4
+    found, expected = (np.asarray(one, dtype=float) for one in errors.values())
+    # fits that choose α end at 1e-4 of the gradient, where the curve is flat
+    np.testing.assert_allclose(found, expected, rtol=0.01)
+    assert 3 * 2 * 9 < fits["--whole-grid",] <= 3 * 2 * (9 + 6)
+    assert fits[()] < fits["--whole-grid",]
+    before = stored(tmp_path / "out")
     assert run(*arguments, *losses)[0] == 0
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
+    assert stored(tmp_path / "out") == before
 
 
 def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(run, tmp_path):
@@ -522,7 +506,7 @@ def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(run, tmp_path):
     code, out, _ = run(*shlex.split(next_line)[2:])
     assert code == 0
     assert "120 samples, 3 features, 4 targets (indicators)" in out
-    code, out, _ = run("predict", "model.npz", "a.csv")
+    code, out, _ = run("predict", "model.safetensors", "a.csv")
     values = np.asarray([row.split(",") for row in out.splitlines()[1:]], dtype=float)
     assert out.startswith("folk,jazz,none,rock\n")
     assert values.sum(axis=1).max() > 1.5  # each label by itself
@@ -537,14 +521,15 @@ def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(run, tmp_path):
 def test_fit_stops_where_the_whole_grid_does_not(run, tmp_path):
     file = write_csv(tmp_path / "mine.csv", kind="labels")
     alphas = ("--alphas", "1e-3,1e4,1e3,1e2,1e-8,1e-7")
-    chosen = []
+    errors = []
     for whole in ((), ("--whole-grid",)):
-        arguments = ("fit", file, "--targets", "kind", "-o", "m.npz", *alphas, *whole)
+        arguments = ("fit", file, "--targets", "kind", "-o", "m.model", *alphas, *whole)
         code, out, _ = run(*arguments)
         assert code == 0
-        chosen.append(re.search(r"α = (\S+): cross-validated squared error", out)[1])
+        errors.append(float(re.search(r"α = \S+: cross-validated squared error (\S+)", out)[1]))
         assert ("the search stopped at α = " in out) is (not whole)
-    assert chosen[0] == chosen[1]
+    # fits that choose α end at 1e-4 of the gradient, or at 1e-8 on the whole grid
+    assert errors[0] == pytest.approx(errors[1], rel=0.03)
     code, _, err = run(*arguments, "--alpha", 1)
     assert code == 2
     assert "give one of them" in err
@@ -559,25 +544,38 @@ def test_fit_at_a_tightness(run, tmp_path, alpha):
         ("zero", ("fitzpatrick_logistic", "--tightness", "0")),
         ("plain", ("logistic",)),
     ):
-        assert run("fit", file, *columns, "-o", f"{name}.npz", "--loss", *loss)[0] == 0
+        assert run("fit", file, *columns, "-o", f"{name}.model", "--loss", *loss)[0] == 0
     half, zero, plain = (
-        model_files.load(tmp_path / f"{name}.npz").estimator for name in ("half", "zero", "plain")
+        model_files.load(tmp_path / f"{name}.model").estimator for name in ("half", "zero", "plain")
     )
     assert (half.tightness_, zero.tightness_, plain.tightness_) == (0.5, 0.0, 0.0)
     np.testing.assert_array_equal(zero.coef_, plain.coef_)
     assert np.abs(half.coef_ - plain.coef_).max() > 1e-3
-    assert run("predict", "half.npz", file)[0] == 0
+    assert run("predict", "half.model", file)[0] == 0
 
 
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_and_predict(run, tmp_path, alpha):
     file = write_csv(tmp_path / "mine.csv")
-    code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.npz", *alpha)
+    code, out, err = run("fit", file, "--targets", "a,b,c", "-o", tmp_path / "m.model", *alpha)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
-    assert ("mine.csv: choosing α: 45 of 45 fits" in err) == (not alpha)
-    assert bool(re.search(r"α = \S+: cross-validated squared error \.\d{4}\n", out)) == (not alpha)
-    code, out, _ = run("predict", tmp_path / "m.npz", file)
+    assert err == ""
+    found = re.search(
+        r"α = \S+: cross-validated squared error (\.\d{4})\nbaseline, .*: (\.\d+)", out
+    )
+    assert bool(found) == (not alpha)
+    if found:
+        lines = file.read_text().splitlines()[1:]
+        Y = np.asarray([line.split(",")[3:] for line in lines], dtype=float)
+        Y /= Y.sum(axis=1, keepdims=True)
+        folds = KFold(5, shuffle=True, random_state=0).split(Y)
+        means = [
+            np.square(Y[test] - Y[rows].mean(axis=0)).sum(axis=1).mean() for rows, test in folds
+        ]
+        assert float(found[2]) == pytest.approx(np.mean(means), abs=5.1e-5)
+        assert float(found[1]) < float(found[2])
+    code, out, _ = run("predict", tmp_path / "m.model", file)
     assert code == 0
     header, *rows = out.splitlines()
     assert header == "a,b,c"
@@ -590,16 +588,52 @@ def test_fit_and_predict(run, tmp_path, alpha):
     shuffled.write_text(
         "\n".join(",".join([r[2], "?", r[0], r[1]]) for r in lines).replace("?", "n", 1)
     )
-    code, again, _ = run("predict", tmp_path / "m.npz", shuffled)
+    code, again, _ = run("predict", tmp_path / "m.model", shuffled)
     assert code == 0
     assert again == out
+
+
+def test_coefficients_as_a_table(run, tmp_path):
+    file = write_csv(tmp_path / "mine.csv")
+    file.write_text(file.read_text().replace("x2", "=x2"))
+    options = ("--targets", "a,b,c", "--alpha", 1, "-o", "m.model", "--coefficients")
+    code, out, _ = run("fit", file, *options, "w.csv")
+    assert (code, out.splitlines()[-1]) == (0, "wrote w.csv")
+    with (tmp_path / "w.csv").open() as lines:
+        head, *rows = csv.reader(lines)
+    assert head == ["feature", "a", "b", "c"]
+    assert [row[0] for row in rows] == ["(intercept)", "x1", "'=x2", "x3"]
+    estimator = model_files.load(tmp_path / "m.model").estimator
+    expected = np.vstack([estimator.intercept_, estimator.coef_.T])
+    np.testing.assert_allclose(np.asarray(rows)[:, 1:].astype(float), expected, rtol=1e-8)
+    code, _, err = run("fit", file, *options, file)
+    assert (code, "which is read; name another file" in err) == (2, True)
+
+
+def test_text_that_a_spreadsheet_would_run_is_escaped(run, tmp_path):
+    """Cells of text alone: numbers stay as they are, negative ones too."""
+    cells = ["=1+1", "+cmd", "-2+3+cmd|' /C calc'!A0", "@SUM(1)", "plain", "-1.5", "-", "+3 %"]
+    rows = [f'{i / 4},{i % 3},"{cells[i % 8]}",{("=bee", "ant")[i % 2]}' for i in range(32)]
+    (tmp_path / "a.csv").write_text("x,z,=note,y\n" + "\n".join(rows) + "\n")
+    options = ("--targets", "y", "--ignore", "=note", "--alpha", 1, "-o", "m.model")
+    assert run("fit", "a.csv", *options)[0] == 0
+    code, out, _ = run("predict", "m.model", "a.csv", "--keep", "=note,x")
+    assert code == 0
+    head, *lines = csv.reader(out.splitlines())
+    assert head == ["'=note", "x", "'=bee", "ant", "class"]
+    formulas = set(cells[:4])
+    for i, (note, x, *values, name) in enumerate(lines):
+        assert note == ("'" if cells[i % 8] in formulas else "") + cells[i % 8]
+        assert float(x) == i / 4
+        assert np.asarray(values, dtype=float).sum() == pytest.approx(1)
+        assert name in ("'=bee", "ant")
 
 
 def test_class_models_predict_the_class_too(run, tmp_path):
     file = write_csv(tmp_path / "mine.csv", kind="labels")
     file.write_text(file.read_text().replace("bee", "class"))  # a class may have any name
-    assert run("fit", file, "--targets", "kind", "-o", "m.npz", "--alpha", 1)[0] == 0
-    code, out, _ = run("predict", "m.npz", file)
+    assert run("fit", file, "--targets", "kind", "-o", "m.model", "--alpha", 1)[0] == 0
+    code, out, _ = run("predict", "m.model", file)
     assert code == 0
     header, *rows = (line.split(",") for line in out.splitlines())
     assert header == ["ant", "cat", "class", "class_"]
@@ -609,18 +643,6 @@ def test_class_models_predict_the_class_too(run, tmp_path):
     assert np.mean([row[3] == name for row, name in zip(rows, truth, strict=True)]) > 0.9
 
 
-def test_a_column_of_ones_is_an_intercept_where_there_is_none(run, tmp_path):
-    file = write_csv(tmp_path / "mine.csv")
-    header, *rows = file.read_text().splitlines()
-    lines = [f"{header},one", *(f"{row},1" for row in rows)]
-    (tmp_path / "ones.csv").write_text("\n".join(lines) + "\n")
-    options = ("--targets", "a,b,c", "--alpha", "0.5", "--no-intercept", "--scaling", "none")
-    code, out, _ = run("fit", "ones.csv", *options, "-o", "m.npz")
-    assert code == 0
-    assert "left out" not in out
-    assert model_files.load(tmp_path / "m.npz").estimator.coef_[:, 3].all()
-
-
 def test_fit_leaves_constant_columns_out(run, tmp_path):
     file = write_csv(tmp_path / "mine.csv")
     lines = file.read_text().splitlines()
@@ -628,13 +650,13 @@ def test_fit_leaves_constant_columns_out(run, tmp_path):
         "\n".join([f"flat,{lines[0]},zero", *(f"7,{line},0" for line in lines[1:])]) + "\n"
     )
     options = ("--targets", "a,b,c", "--alpha", "0.5")
-    assert run("fit", "mine.csv", "-o", "m.npz", *options)[0] == 0
-    code, out, _ = run("fit", "flat.csv", "-o", "f.npz", *options)
+    assert run("fit", "mine.csv", "-o", "m.model", *options)[0] == 0
+    code, out, _ = run("fit", "flat.csv", "-o", "f.model", *options)
     assert code == 0
     assert "note: 2 of 5 features are constant and left out" in out
-    expected, found = (run("predict", model, "flat.csv")[1] for model in ("m.npz", "f.npz"))
+    expected, found = (run("predict", model, "flat.csv")[1] for model in ("m.model", "f.model"))
     assert found == expected
-    coef = model_files.load(tmp_path / "f.npz").estimator.coef_
+    coef = model_files.load(tmp_path / "f.model").estimator.coef_
     assert coef.shape == (3, 5)
     assert not coef[:, [0, 4]].any()
     assert coef[:, 1:4].all()
@@ -648,7 +670,7 @@ def test_fit_of_a_file_sorted_by_class_shuffles_it(run, tmp_path):
         x = 4 * np.eye(5)[label] + generator.normal(size=5) / 2
         rows.append(",".join([*(f"{value:.4f}" for value in x), "abcde"[label]]))
     (tmp_path / "sorted.csv").write_text("p,q,r,s,t,y\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "sorted.csv", "--targets", "y", "-o", "m.npz")
+    code, out, _ = run("fit", "sorted.csv", "--targets", "y", "-o", "m.model")
     assert code == 0
     error = float(re.search(r"cross-validated squared error (\S+)", out).group(1))
     assert error < 0.1
@@ -659,57 +681,23 @@ def test_fit_says_what_was_left_out_and_rounded(run, tmp_path):
         f"{i},{3 * i % 7},{'0,0' if i % 5 == 0 else '1,0' if i % 2 else '0,1'}" for i in range(30)
     ]
     (tmp_path / "a.csv").write_text("x,z,u,v\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "a.csv", "--targets", "u,v", "-o", "m.npz", "--alpha", 1)
+    code, out, _ = run("fit", "a.csv", "--targets", "u,v", "-o", "m.model", "--alpha", 1)
     assert code == 0
     assert "to 24 samples" in out
     assert "note: 6 of 30 samples have no label and are left out\n" in out
     rows = [f"{i},.33,.33,.33" if i % 2 else f"{i},.5,.25,.25" for i in range(30)]
     (tmp_path / "b.csv").write_text("x,u,v,w\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "b.csv", "--targets", "u,v,w", "-o", "m.npz", "--alpha", 1)
+    code, out, _ = run("fit", "b.csv", "--targets", "u,v,w", "-o", "m.model", "--alpha", 1)
     assert code == 0
     assert "note: the proportions of 15 of 30 samples do not sum to one exactly" in out
     assert max(map(len, out.splitlines())) <= 79
-
-
-def test_fit_says_how_many_samples_have_no_tag(run, tmp_path):
-    """With a sigmoid they are samples like others; compare and logistic leave them out."""
-    tags = ("rock;jazz", "jazz", "rock;folk", "", "folk;jazz", "rock")
-    rows = [f"{i},{3 * i % 7},{tags[i % 6]}" for i in range(30)]
-    (tmp_path / "a.csv").write_text("x,z,genres\n" + "\n".join(rows) + "\n")
-    arguments = ("fit", "a.csv", "--targets", "genres", "--alpha", 1, "-o", "m.npz")
-    for loss, samples, fate in (
-        ("sigmoid", 30, "are kept: each of their targets is 0"),
-        ("logistic", 25, "are left out"),
-    ):
-        code, out, _ = run(*arguments, "--loss", loss)
-        assert code == 0
-        assert f"to {samples} samples, 2 features, 3 targets (indicators)" in out
-        assert f"note: 5 of 30 samples have no label and {fate}\n" in out
-
-
-def test_counts_that_are_taken_as_classes_are_a_note(run, tmp_path):
-    for name, n in (("a.csv", 60), ("b.csv", 40)):
-        rows = [f"{i / 10},{i * 7 % 11},{i * 5 % 8}" for i in range(n)]
-        (tmp_path / name).write_text("x,z,visits\n" + "\n".join(rows) + "\n")
-    note = "whole numbers 0 to 7 are taken as 8 class names; for counts, fit --loss poisson"
-    options = ("--losses", "logistic", "--seeds", 1, "-j", 1, "--alphas", "10,1")
-    code, out, _ = run("compare", "a.csv", "--test", "b.csv", "--targets", "visits", *options)
-    assert code == 0
-    assert " ".join(out.split()).count(f"note: visits: {note}") == 1
-    assert "b.csv: visits" not in out
-    assert f"visits: {note}" in (tmp_path / "out" / "compare-a.html").read_text()
-    for loss, is_said in (("logistic", True), ("poisson", False)):
-        arguments = ("--targets", "visits", "--loss", loss, "--alpha", 1, "-o", "m.npz")
-        code, out, _ = run("fit", "a.csv", *arguments)
-        assert code == 0
-        assert (note in " ".join(out.split())) == is_said
 
 
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
     monkeypatch.setitem(ProportionRegressor.__init__.__kwdefaults__, "max_iter", 1)
     monkeypatch.setitem(fit_path.__kwdefaults__, "max_iter", 1)
     write_csv(tmp_path / "mine.csv")
-    arguments = ("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.npz")
+    arguments = ("fit", "mine.csv", "--targets", "a,b,c", "-o", "m.model")
     for options, what in (
         (("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
         ((), r"\d+ fits of the cross-validation did not converge\n"),
@@ -723,11 +711,11 @@ def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
 def test_fit_at_the_end_of_the_grid_says_so(run, tmp_path):
     rows = [f"{i % 7},{'ab'[i % 2]}" for i in range(70)]  # nothing to learn
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
-    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz")
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.model")
     assert code == 0
     said = "α = 10000 is the strongest penalty that was tried: --alphas 10000,100000,1e+06 goes"
     assert f"note: {said}" in " ".join(out.split())
-    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.npz", "--alphas", "1e5,1e6,1e4")
+    code, out, _ = run("fit", "a.csv", "--targets", "y", "-o", "m.model", "--alphas", "1e5,1e6,1e4")
     assert code == 0
     assert "α = 1e+06: " in out
 
@@ -744,11 +732,11 @@ def test_fit_of_counts_and_of_numbers(run, tmp_path, form):
     for loss, target, other in (("poisson", "count", "value"), ("squared", "value", "count")):
         columns = ("--targets", target, "--ignore", other)
         code, out, _ = run(
-            "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.npz", "--alpha", "0.01"
+            "fit", f"a.{form}", *columns, "--loss", loss, "-o", "m.model", "--alpha", "0.01"
         )
         assert code == 0
         assert "30 samples, 1 feature, 1 target (numbers)" in out
-        code, out, _ = run("predict", "m.npz", f"a.{form}")
+        code, out, _ = run("predict", "m.model", f"a.{form}")
         header, *values = out.splitlines()
         assert header == target
         found = np.asarray(values, dtype=float)
@@ -762,13 +750,13 @@ def test_columns_to_ignore(run, tmp_path):
     lines = file.read_text().splitlines()
     text = [f"name,{lines[0]}", *(f"n{i},{line}" for i, line in enumerate(lines[1:]))]
     (tmp_path / "named.csv").write_text("\n".join(text) + "\n")
-    options = ("--targets", "a,b,c", "-o", "m.npz", "--alpha", 1)
+    options = ("--targets", "a,b,c", "-o", "m.model", "--alpha", 1)
     code, out, _ = run("fit", "named.csv", *options)
     assert code == 0
     assert "80 samples, 3 features, 3 targets (indicators)" in out
     note = "left out: name (a different text in every row, so probably a name)"
     assert f"note: {note}" in out
-    assert run("predict", "m.npz", "named.csv")[2] == f"note: {note}\n"
+    assert run("predict", "m.model", "named.csv")[2] == f"note: {note}\n"
     code, _, err = run("fit", "named.csv", *options, "--kinds", "name=number")
     assert code == 2
     assert err.startswith("error: named.csv, line 2: column 'name': 'n0' is not a number; so is ")
@@ -776,7 +764,7 @@ def test_columns_to_ignore(run, tmp_path):
     code, out, _ = run("fit", "named.csv", "--ignore", "name, x2", *options)
     assert code == 0
     assert "80 samples, 2 features" in out
-    assert run("predict", "m.npz", "named.csv")[0] == 0
+    assert run("predict", "m.model", "named.csv")[0] == 0
 
 
 def test_output_through_a_link_and_to_a_folder(run, tmp_path):
@@ -785,11 +773,11 @@ def test_output_through_a_link_and_to_a_folder(run, tmp_path):
     options = ("--targets", "a,b,c", "--alpha", 1)
     code, _, err = run("fit", file, *options, "-o", "folder")
     assert (code, err) == (2, "error: folder: Is a directory\n")
-    assert run("fit", file, *options, "-o", "m.npz")[0] == 0
+    assert run("fit", file, *options, "-o", "m.model")[0] == 0
     (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
-    assert run("predict", "m.npz", file, "-o", "link.csv")[0] == 0
+    assert run("predict", "m.model", file, "-o", "link.csv")[0] == 0
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "target.csv").read_text() == run("predict", "m.npz", file)[1]
+    assert (tmp_path / "target.csv").read_text() == run("predict", "m.model", file)[1]
 
 
 def test_output_does_not_replace_what_is_read(run, tmp_path):
@@ -799,10 +787,10 @@ def test_output_does_not_replace_what_is_read(run, tmp_path):
     options = ("--targets", "a,b,c", "--alpha", 1)
     code, _, err = run("fit", "mine.csv", *options, "-o", "link.csv")
     assert (code, err) == (2, "error: --output names mine.csv, which is read; name another file\n")
-    assert run("fit", "mine.csv", *options, "-o", "m.npz")[0] == 0
-    assert run("fit", "mine.csv", *options, "-o", "m.npz")[0] == 0  # an old model is replaced
-    for output in ("mine.csv", "m.npz"):
-        code, _, err = run("predict", "m.npz", "mine.csv", "-o", output)
+    assert run("fit", "mine.csv", *options, "-o", "m.model")[0] == 0
+    assert run("fit", "mine.csv", *options, "-o", "m.model")[0] == 0  # an old model is replaced
+    for output in ("mine.csv", "m.model"):
+        code, _, err = run("predict", "m.model", "mine.csv", "-o", output)
         assert (code, err.count(f"--output names {output}")) == (2, 1)
     assert file.read_bytes() == content
 
@@ -810,9 +798,9 @@ def test_output_does_not_replace_what_is_read(run, tmp_path):
 def test_predict_from_libsvm_to_a_file(run, tmp_path):
     lines = [f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
-    assert run("fit", "a.svm", "-o", "m.npz", "--alpha", 1)[0] == 0
+    assert run("fit", "a.svm", "-o", "m.model", "--alpha", 1)[0] == 0
     (tmp_path / "b.svm").write_text(" 1:3\n 2:1\n")
-    assert run("predict", "m.npz", "b.svm", "-o", "p.csv")[0] == 0
+    assert run("predict", "m.model", "b.svm", "-o", "p.csv")[0] == 0
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
 
 
@@ -821,35 +809,18 @@ BAD = {
     "junk.csv": (np.random.default_rng(0).bytes(4000), r"junk\.csv, line 2: not a text file"),
     "ragged.csv": (b"x,a,b\n1,1,0\n1,1\n", r"ragged\.csv, line 3: 2 fields, expected 3"),
     "empty.csv": (b"", r"empty\.csv: the file is empty"),
-    "bytes.csv": (b"x,a,b\n1,1,0\n\x81,1,0\n", r"bytes\.csv, line 3: byte 0x81 is not UTF-8"),
-    "utf16.csv": (
-        "x,a,b\n1,1,0\n".encode("utf-16")[:-1],
-        r"utf16\.csv, line 2: the text is damaged: it begins as UTF-16",
-    ),
     "word.csv": (
         b"x,a,b\n1,1,0\n2,0,1\nmany,1,0\n",
         r"word\.csv, line 4: column 'x': 'many' is not a number, as 2 of its values are; "
         r"--missing-values many reads such words as missing, --kinds x=category takes every value "
         r"for a category, --ignore x leaves the column out",
     ),
-    "mark.csv": (
-        b"x;a;b\n1,234;1;0\n2,345;0;1\n",
-        r"mark\.csv: column 'x': the ',' in its numbers may .*; --decimal \. or --decimal , tells",
-    ),
-    "mac.csv": (b"x,a,b\r1,1,0\r2,1\r", r"mac\.csv, line 3: 2 fields, expected 3"),
-    "long.csv": (
-        b"x" * 140_000 + b",a,b\n1,1,0\n",
-        r"long\.csv, line 1: a field of more than 131072 characters",
-    ),
-    "inf.csv": (b"x,a,b\n1,1,0\ninf,1,0\n", r"inf\.csv, line 3: column 'x': 'inf' is not a number"),
     "hole.csv": (
         b"x,a,b\n1,1,0\n1,1,\n",
         r"hole\.csv, line 3: target column 'b': no value; --missing drop leaves such rows out",
     ),
     "flat.csv": (b"x,a,b\n" + b"1,1,0\n1,0,1\n" * 20, r"flat\.csv: every feature is constant"),
     "range.svm": (b"0 1:1\n7777777 1:1\n", r"range\.svm, line 2: label '7777777' is out of range"),
-    "huge.svm": (b"0 1:1\n1 99999999999:1\n", r"huge\.svm, line 2: feature index 99999999999 is"),
-    "one.svm": (b"0 1:1\n0 1:2\n" * 20, r"one\.svm: the only class is 'label_0'; expected two"),
     "large.csv": (
         b"x,a,b\n" + b"1e200,1,0\n-1e200,0,1\n" * 20,
         r"large\.csv: X holds an entry of size 1e\+200, and sums of squares overflow",
@@ -858,10 +829,6 @@ BAD = {
     "bomb.svm.gz": (
         gzip.compress(b"0 1:1\n" * 10_000_000),
         r"bomb\.svm\.gz, line \d+: \d+ bytes decompress to more than \d+ MiB: .* not read",
-    ),
-    "colours.arff": (
-        (ARFF.format("red,blue,green") + "1,red,blue\n").encode(),
-        r"colours\.arff, line 3: label 'a' has other values than 0 and 1",
     ),
     "undeclared.arff": (
         (ARFF.format("yes,no") + "1,yes,no\n2,maybe,no\n").encode(),
@@ -886,7 +853,7 @@ def test_bad_files_end_in_one_line(run, tmp_path, name, command):
     elif content is not None:
         (tmp_path / name).write_bytes(content)
     targets = () if ".svm" in name else ("--targets", "a,b")
-    output = ("-o", "made/model.npz") if command == "fit" else ("-o", "made")
+    output = ("-o", "made/model.safetensors") if command == "fit" else ("-o", "made")
     code, out, err = run(command, name, *targets, *output)
     assert code == 2
     assert out == ""
@@ -896,12 +863,12 @@ def test_bad_files_end_in_one_line(run, tmp_path, name, command):
 
 def test_fit_says_what_the_estimator_says(run, tmp_path):
     (tmp_path / "a.csv").write_text("x,n\n" + "1,3\n2,-1\n" * 8)
-    options = ("--targets", "n", "--loss", "poisson", "-o", "m.npz", "--alpha", 1)
+    options = ("--targets", "n", "--loss", "poisson", "-o", "m.model", "--alpha", 1)
     code, _, err = run("fit", "a.csv", *options)
     assert code == 2
     problem = "a.csv, line 3: target 'n' is -1, outside [0, inf], the range of the loss 'poisson'"
     assert err == f"error: {problem}\n"
-    assert not (tmp_path / "m.npz").exists()
+    assert not (tmp_path / "m.model").exists()
 
 
 def options_of(command):
@@ -938,8 +905,8 @@ def test_hints_name_options_that_the_command_has(run, tmp_path, monkeypatch, com
     (tmp_path / name).write_text(ADVISED[name])
     arguments = {
         "compare": (name, "--targets", "y"),
-        "fit": (name, "--targets", "y", "-o", "new.npz"),
-        "predict": ("m.npz", name),
+        "fit": (name, "--targets", "y", "-o", "new.model"),
+        "predict": ("m.model", name),
         "reproduce": ("flags",),
     }[command]
     if name == "none.arff":
@@ -947,7 +914,7 @@ def test_hints_name_options_that_the_command_has(run, tmp_path, monkeypatch, com
     if command == "predict":
         train = "x,z,y\n" + "1,2,u\n2,1,v\n" * 3
         (tmp_path / "train.csv").write_text(train)
-        assert run("fit", "train.csv", "--targets", "y", "--alpha", 1, "-o", "m.npz")[0] == 0
+        assert run("fit", "train.csv", "--targets", "y", "--alpha", 1, "-o", "m.model")[0] == 0
     if command == "reproduce":
         folder = write_flags(tmp_path / "data")
         if name.endswith(".arff"):
@@ -973,17 +940,6 @@ def test_help_and_answers_name_options_that_the_command_has(run, tmp_path):
     check_options_named("compare", out)
 
 
-@pytest.mark.parametrize("given", [("folder", "a.csv"), ("m.npz", "folder"), ("m.npz", "f.csv")])
-def test_predict_says_what_is_a_folder(run, tmp_path, given):
-    write_csv(tmp_path / "a.csv")
-    assert run("fit", "a.csv", "--targets", "a,b,c", "--alpha", 1, "-o", "m.npz")[0] == 0
-    for name in ("folder", "f.csv"):
-        (tmp_path / name).mkdir()
-    code, out, err = run("predict", *given)
-    assert (code, out) == (2, "")
-    assert re.fullmatch(r"error: (folder|f\.csv): (is )?a folder; expected a (model )?file\n", err)
-
-
 @pytest.mark.parametrize(
     ("kind", "value", "loss"),
     [
@@ -1003,7 +959,7 @@ def test_a_bad_target_in_line_62_is_reported_in_line_62(run, tmp_path, kind, val
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
     if command == "compare" and loss:
         pytest.skip("compare has losses on the simplex only")
-    own = () if command == "compare" else ("-o", "m.npz", "--loss", loss or "logistic")
+    own = () if command == "compare" else ("-o", "m.model", "--loss", loss or "logistic")
     targets = "kind" if kind == "labels" else "a,b,c"
     code, _, err = run(command, "a.csv", "--targets", targets, *own)
     assert code == 2
@@ -1067,17 +1023,15 @@ def test_folder_that_cannot_be_written(run, tmp_path):
 SMALL = ("reproduce", "-j", "1", "--seeds", "1", "--losses", "logistic", "--alphas", "1e3,1e2")
 
 
-def test_damaged_record_is_named(run, tmp_path):
+def test_damaged_records_are_named(run, tmp_path):
     assert run(*SMALL)[0] == 0
     table = (tmp_path / "out" / "table.txt").read_text()
-    [record] = tmp_path.rglob("00.json")
-    record.write_text('{"alpha": 1000.0, "dev_')
+    file = tmp_path / "out" / FILE_NAME
+    file.write_bytes(file.read_bytes()[:5000])
     code, _, err = run(*SMALL)
-    assert code == 2
-    assert re.fullmatch(
-        r"error: \S+00\.json: is damaged; delete it, and the fit is run again", last_line(err)
-    )
-    record.unlink()
+    said = f"error: out/{FILE_NAME}: is damaged; delete it, and its fits are run again"
+    assert (code, last_line(err)) == (2, said)
+    file.unlink()
     assert run(*SMALL)[0] == 0
     assert (tmp_path / "out" / "table.txt").read_text() == table
 
@@ -1143,7 +1097,7 @@ def test_full_disk_behind_the_output():
 def test_full_disk_behind_the_records(run, tmp_path):
     assert run(*SMALL)[0] == 0
     table = (tmp_path / "out" / "table.txt").read_bytes()
-    kept = {file: file.read_bytes() for file in tmp_path.rglob("*.json")}
+    kept = stored(tmp_path / "out")
 
     # not by preexec_fn, which forks this process and all of its threads
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
@@ -1151,24 +1105,19 @@ def test_full_disk_behind_the_records(run, tmp_path):
     process = start(*longer, before=limit, stdout=subprocess.PIPE)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert re.fullmatch(r"error: \S+: File too large", last_line(err))
-    assert not list(tmp_path.rglob("*.part"))
+    said = r"error: out/records\.sqlite: the records cannot be kept here: [^\n]+"
+    assert re.fullmatch(said, last_line(err))
     assert (tmp_path / "out" / "table.txt").read_bytes() == table
-    assert all(file.read_bytes() == content for file, content in kept.items())
+    assert stored(tmp_path / "out") == kept
     assert run(*longer)[0] == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupt_keeps_what_is_finished(tmp_path, jobs):
-    process = start("reproduce", "--seeds", "40", "-j", jobs, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("00.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    process = start_and_wait(tmp_path / "out", 1, "reproduce", "--seeds", "40", "-j", jobs)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert all(re.fullmatch(r"yeast: .* fits.*", line) for line in err.splitlines())
-    assert list(tmp_path.rglob("00.json"))
-    assert not list(tmp_path.rglob("*.part"))
+    assert stored(tmp_path / "out")

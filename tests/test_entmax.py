@@ -1,13 +1,79 @@
-"""α-entmax with an array of orders, and its derivative in them, against 40 digits of mpmath."""
+"""Tsallis losses and α-entmax at every order, and the derivative in it, against mpmath."""
 
 import mpmath as mp
 import numpy as np
 import pytest
 
+import fitzpatrick as fp
+from fitzpatrick._array import coupled_product
+from fitzpatrick.regularizers import Tsallis
 from fitzpatrick.regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
-from tests.helpers import assert_close
+from tests.helpers import (
+    FLOOR_IN_EPS,
+    RELATIVE,
+    TEST_ALL,
+    assert_close,
+    assert_promised,
+    eps,
+    seeded,
+)
+from tests.reference import tsallis
 
-ORDERS = (1.0, 1 + 1e-12, 1 + 1e-6, 1.01, 1.2, 1.5, 1.77, 2.0)
+ORDERS = (1.0, 1 + 1e-12, 1 + 1e-9, 1 + 1e-6, 1.01, 1.05, 1.2, 1.5, 1.77, 2.0)
+# From the softmax to sparsemax, most of them near 1, where 1/(α − 1) is large.
+ALL_ORDERS = np.append(1 + np.logspace(-15, 0, 2000 if TEST_ALL else 16), [2 - 1e-3, 2 - 1e-9])
+TIGHTNESSES = (0.0, 0.3, 1.0, 5.0)
+
+
+def draw_row(seed, dtype, k=5):
+    """Scores, targets (dense, a label, or with zeros and a tiny one) and a direction."""
+    rng = seeded(seed)
+    y = rng.dirichlet(np.ones(k))
+    if seed % 3 == 1:
+        y = np.eye(k)[rng.integers(k)]
+    elif seed % 3 == 2:
+        y[:3] = 0.0, 0.0, 1e-30
+    theta = rng.normal(size=k) * 10 ** rng.uniform(-2, 1.5)
+    return (x.astype(dtype)[None] for x in (y / y.sum(), theta, rng.normal(size=k)))
+
+
+def check_order(seed, alpha, dtype):
+    """The core's loss, maximizer, gradient and Hessian product, and those of the public edge."""
+    y, theta, v = draw_row(seed, dtype)
+    tightness = TIGHTNESSES[seed % 4]
+    exact = tsallis.evaluate(y[0], theta[0], alpha, tightness)
+    loss = fp.FitzpatrickLoss(Tsallis(alpha), tightness)
+    with np.errstate(all="ignore"):
+        solution = loss.solve(y, theta)
+        core = solution.value(), solution.y_star, solution.hessian_product(v)
+    edge = loss.value(y, theta), loss.y_star(y, theta), loss.hessian_product(y, theta, v)
+    # a slope is a power of p, and steep where p is small
+    least = np.min(exact.y_star[exact.y_star > 0])
+    slack = RELATIVE[dtype] * exact.slope + FLOOR_IN_EPS * eps(dtype) / least
+    product = coupled_product(exact.slope[None], v.astype(float))
+    for value, y_star, hessian_product in (core, edge):
+        assert_promised(value, [exact.value], y, dtype)
+        assert_promised(y_star, exact.y_star[None], y, dtype)
+        assert_close(hessian_product, product, rtol=0, atol=4 * np.sum(slack) * np.max(np.abs(v)))
+    assert_promised(loss.link(theta), tsallis.evaluate(y[0], theta[0], alpha, 0.0).y_star, y, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("part", range(20 if TEST_ALL else 1))
+def test_every_order_keeps_the_promise(part, dtype, compiled_rows):
+    step = 20 if TEST_ALL else 1
+    for seed in range(part, len(ALL_ORDERS), step):
+        check_order(seed, ALL_ORDERS[seed], dtype)
+
+
+def test_orders_next_to_the_softmax_in_single_precision():
+    theta, y = np.asarray([[1.0, 2.0, 3.0]], "float32"), np.asarray([[0.2, 0.3, 0.5]], "float32")
+    for alpha in (1.0000001, 1.000001, 1.00001):
+        omega = Tsallis(alpha)
+        assert_close(omega.link(theta).sum(), 1.0, rtol=3 * eps("float32"), atol=0)
+        assert fp.FitzpatrickLoss(omega).value(y, theta) < fp.FenchelYoungLoss(omega).value(
+            y, theta
+        )
 
 
 def exact(theta, alpha):
@@ -28,8 +94,40 @@ def exact(theta, alpha):
     return point((low + high) / 2)
 
 
+def test_a_label_at_the_edge_of_the_support():
+    """Without its target its prediction would be next to 0, many orders below what it is."""
+    labels = np.asarray([0])
+    loss = fp.FitzpatrickLoss(Tsallis(1.01))
+    for gap in np.linspace(-101.2, -100.8, 9, dtype="float32"):
+        theta = np.asarray([[gap, 0.0]], "float32")
+        exact = tsallis.evaluate([1.0, 0.0], theta[0], 1.01, 1.0)
+        with np.errstate(all="ignore"):
+            y_star = loss.solve_labels(labels, theta).y_star
+        assert_close(y_star, exact.y_star[None], rtol=RELATIVE["float32"], atol=0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tightness", "tiny"), [("float64", 1e-12, 1e-315), ("float32", 1e-12, 1e-35)]
+)
+def test_entmax15_where_tightness_times_target_underflows(dtype, tightness, tiny, compiled_rows):
+    """A target that counts for nothing, with a score at the threshold, and below it."""
+    y = np.asarray([[1.0, tiny, 0.0]], dtype)
+    loss = fp.FitzpatrickLoss(Tsallis(1.5), tightness)
+    for theta in ([[0.0, -2.0, -9.0]], [[0.0, -5.0, -9.0]]):
+        theta = np.asarray(theta, dtype)
+        with np.errstate(all="ignore"):
+            solution = loss.solve(y, theta)
+        for value, gradient in (
+            (solution.value(), solution.gradient()),
+            loss.value_and_gradient(y, theta),
+        ):
+            assert_close(value, [0.0], rtol=0, atol=5 * tiny)
+            assert_close(gradient, np.zeros((1, 3)), rtol=0, atol=eps(dtype))
+        assert np.isfinite(loss.hessian_product(y, theta, np.ones_like(y))).all()
+
+
 def rows(scale, k=7):
-    return np.random.default_rng(0).normal(size=(len(ORDERS), k)) * scale
+    return seeded(0).normal(size=(len(ORDERS), k)) * scale
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 10.0, 1000.0])
@@ -73,13 +171,28 @@ def test_the_derivative_in_the_order(scale):
 
 
 def test_masked_and_tied_scores():
-    theta = np.asarray([[0.0, -np.inf, 0.0], [np.nan, 0.0, 0.0], [5.0, -1e9, -1e9]])
+    masked, nothing = [0.0, -np.inf, 0.0], [-np.inf] * 3
+    theta = np.asarray([masked, [np.nan, 0.0, 0.0], [5.0, -1e9, -1e9], nothing])
     for order in ORDERS:
-        alpha = np.full((3, 1), order)
+        alpha = np.full((4, 1), order)
         p = entmax_link(theta, alpha)
         assert_close(p[0], np.asarray([0.5, 0.0, 0.5]), rtol=1e-15, atol=0)
         assert np.isnan(p[1]).any()
+        assert np.isnan(p[3]).all()
         assert p[2].tolist() == [1.0, 0.0, 0.0]
         slopes = entmax_alpha_slope(p, alpha)[[0, 2]]
         assert_close(slopes, np.zeros_like(slopes), rtol=0, atol=1e-15)  # by symmetry
         assert entmax_slope(p, alpha)[0, 1] == 0
+
+
+@pytest.mark.parametrize("alpha", [1.97, 1.999, 1.9999, 2 - 1e-6, 2 - 1e-9, 2 - 1e-12])
+@pytest.mark.parametrize("tightness", [0.3, 1.0, 4.0])
+def test_tied_scores_next_to_sparsemax_sum_to_one(alpha, tightness):
+    """A target far below the others decays like a large power of its score, around a corner."""
+    rng = seeded(11)
+    theta = np.round(2 * rng.normal(size=(400, 7)))
+    y = np.eye(7)[rng.integers(7, size=400)]
+    with np.errstate(all="ignore"):
+        p = fp.FitzpatrickLoss(Tsallis(alpha), tightness).solve(y, theta).y_star
+    # the sum of seven entries, each with the error of an exponent of a few units
+    assert_close(p.sum(axis=1), 1.0, rtol=0, atol=64 * eps("float64"))

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import fitzpatrick as fp
 from fitzpatrick.linear_model import ProportionRegressor
+from tests.helpers import seeded
 
 from .markdown import DOCS, blocks
 
@@ -29,7 +30,7 @@ def elastic() -> fp.regularizers.SeparableRegularizer:
 
 
 def rows(n: int = 40, k: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     y = rng.dirichlet(np.ones(k), size=n)
     y[::2, : k // 2] = 0
     y /= y.sum(axis=1, keepdims=True)
@@ -41,7 +42,7 @@ def test_the_guide_to_a_set_runs(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_guide("add_a_set.md")
     assert "[[6.5 3.5 0.  0. ]]" in capsys.readouterr().out
     plain, better = (names[name](10.0) for name in ("ScaledSimplex", "BetterScaledSimplex"))
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     y, theta = plain.project(3 * rng.normal(size=(30, 5))), 5 * rng.normal(size=(30, 5))
     v = rng.normal(size=(30, 5))
     for tightness in TIGHTNESSES:
@@ -77,7 +78,7 @@ def test_labels_and_sparse_targets_of_a_new_regularizer(elastic: Any, tightness:
 def test_rows_of_a_new_regularizer_go_through_the_engine_in_blocks(elastic: Any) -> None:
     y, theta, labels = rows(700, 300)
     loss = fp.FitzpatrickLoss(elastic)
-    bound = fp.engines.bind(loss, labels, 300, n_threads=2)
+    bound = fp.engines.bind(loss.regularizer, loss.tightness, labels, 300, n_threads=2)
     value, _ = bound.value_and_gradient(theta)
     np.testing.assert_allclose(value[:5], loss.value(labels[:5], theta[:5]), rtol=1e-13)
     hessian = bound.hessian_operator(theta)

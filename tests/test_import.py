@@ -1,37 +1,16 @@
 """What importing the package loads, what it exports, and which module may import which."""
 
-import ast
 import importlib
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tools import layers
 
 import fitzpatrick
 
-SOURCE = Path(fitzpatrick.__file__).parent
 HEAVY = ("torch", "jax", "dask", "sklearn", "matplotlib", "numba")
-
-# The direction of the data flow: a module imports from its own layer or from lower ones.
-LAYERS = (
-    ("_array",),
-    ("special", "_root"),
-    ("sets",),
-    ("_validation",),
-    ("regularizers",),
-    ("losses", "divergences", "engines"),
-    ("_weights", "metrics", "preprocessing"),
-    ("linear_model", "torch", "jax"),
-    ("dask",),
-    ("datasets", "_page"),
-    ("experiments", "explorer"),
-    ("cli",),
-    ("__main__",),
-)
-LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 
 
 def run(code: str) -> str:
@@ -96,60 +75,38 @@ def test_the_public_names_are_there() -> None:
     assert expected <= set(fitzpatrick.__all__)
 
 
-def component(path: Path) -> str:
-    """The part of the package that a file belongs to: a module or a folder right under it."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
-
-
-def imported_components(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and component of each import from within the package, deferred imports included."""
-    package = ["fitzpatrick", *path.relative_to(SOURCE).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            # "from . import x" may name modules, "from .x import y" names what is in one
-            names = [f"{module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "fitzpatrick" and len(parts) > 1:
-                yield node.lineno, parts[1]
-
-
-def sources() -> list[Path]:
-    return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
-
-
 def test_every_module_has_a_place() -> None:
     """A new part of the package says here where in the flow it stands."""
-    assert {component(path) for path in sources()} <= set(LEVEL)
+    assert {layers.component(path) for path in layers.sources()} <= set(layers.LEVEL)
 
 
 def test_nothing_imports_against_the_flow_of_data() -> None:
     against = [
-        f"{path.relative_to(SOURCE)}:{line} imports {target}"
-        for path in sources()
-        for line, target in imported_components(path)
-        if target in LEVEL and LEVEL[target] > LEVEL[component(path)]
+        f"{path.relative_to(layers.SOURCE)}:{line} imports {target}"
+        for path in layers.sources()
+        for line, target in layers.imported_components(path)
+        if target in layers.LEVEL and layers.LEVEL[target] > layers.LEVEL[layers.component(path)]
     ]
     assert against == []
 
 
+def test_the_picture_of_the_layers_shows_the_imports() -> None:
+    assert layers.PICTURE.read_text(encoding="utf-8") == layers.picture(), "run tools/layers.py"
+
+
 def test_the_check_sees_imports() -> None:
     """Relative, absolute and deferred imports are all found."""
-    found = {target for path in sources() for _, target in imported_components(path)}
+    found = {target for path in layers.sources() for _, target in layers.imported_components(path)}
     assert {"_array", "special", "sets", "regularizers", "_validation"} <= found
-    assert {t for _, t in imported_components(SOURCE / "divergences.py")} >= {"regularizers"}
+    assert {t for _, t in layers.imported_components(layers.SOURCE / "divergences.py")} >= {
+        "regularizers"
+    }
 
 
 def test_modules_import_on_their_own() -> None:
     """Each module of the core can be the first to be imported: there is no hidden cycle."""
-    core = {name for layer in LAYERS[:6] for name in layer} - {"engines"}
-    names = [m.name for m in pkgutil.iter_modules([str(SOURCE)]) if m.name in core]
+    core = {name for _, layer in layers.LAYERS[:7] for name in layer} - {"engines"}
+    names = [m.name for m in pkgutil.iter_modules([str(layers.SOURCE)]) if m.name in core]
     assert set(names) == core
     code = f"""
 import importlib, subprocess, sys

@@ -2,6 +2,7 @@
 
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -12,10 +13,39 @@ from fitzpatrick.regularizers import Negentropy, Tsallis
 OMEGA = Negentropy()
 
 
-@pytest.mark.parametrize("tightness", [-1e-9, float("nan"), float("inf"), np.float64(-1)])
+@pytest.mark.parametrize("tightness", [-1e-9, 1e-300, 1e100, 10**400, np.nan, np.inf])
 def test_a_tightness_out_of_range(tightness: float) -> None:
-    with pytest.raises(ValueError, match="tightness must be finite and not negative"):
-        fp.FitzpatrickLoss(OMEGA, tightness=tightness)
+    for enter in (
+        lambda: fp.FitzpatrickLoss(OMEGA, tightness=tightness),
+        lambda: fp.get_loss("fitzpatrick_logistic", tightness),
+        lambda: fp.engines.bind(OMEGA, tightness, [0, 1], 3),
+        lambda: fp.engines.bind_like(OMEGA, tightness, [0, 1], 3, np.zeros((2, 3))),
+    ):
+        with pytest.raises(ValueError, match=r"tightness must be 0 or between 1e-12 and 1e\+06"):
+            enter()
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tightness", [1e-12, 0.5, 1.0, 1.25, 2.0, 3.0, 4.0, 1e3, 1e6])
+def test_labels_keep_their_digits_at_every_tightness(
+    tightness: float, dtype: str, engine: str
+) -> None:
+    """Two classes against (1 − c) log(1 + r) + c r in 40 digits, with c r = W(c e^(d − c))."""
+    d = np.concatenate([np.linspace(-30, 30, 41), [-1e-3, 1e-3, 100.0]]).astype(dtype)
+    theta = np.stack([np.zeros_like(d), d], axis=1)
+    bound = fp.engines.bind(OMEGA, tightness, np.zeros(len(d), int), 2, dtype, engine=engine)
+    with mpmath.workdps(40):
+        c, exact = mpmath.mpf(tightness), []
+        for difference in d:
+            z = mpmath.mpf(float(difference)) - c + mpmath.log(c)
+            w = mpmath.lambertw(mpmath.exp(z)).real if z < 700 else z - mpmath.log(z)
+            r = w / c
+            exact.append(float((1 - c) * mpmath.log1p(r) + w))
+    # A rounding error of d, or of c beside it, moves the loss by at most itself, relative to the
+    # loss, and each of a few operations has one of its own.
+    error = 32 * float(np.finfo(dtype).eps) * (1 + tightness + np.abs(d.astype(float)))
+    assert (np.abs(bound.value(theta) - exact) <= error * np.abs(exact)).all()
 
 
 @pytest.mark.parametrize("tightness", [True, "0.5", None, [0.5], np.asarray(0.5), 1j])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.metrics
 from scipy import sparse
 from scipy.spatial import distance
 from scipy.stats import entropy
@@ -11,8 +12,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from fitzpatrick import metrics
+from tests.helpers import seeded
 
-RNG = np.random.default_rng(0)
+RNG = seeded(0)
 P, Q = RNG.dirichlet(np.ones(4), 6), RNG.dirichlet(np.ones(4), 6)
 
 BY_ROW = {
@@ -24,6 +26,8 @@ BY_ROW = {
     "canberra": distance.canberra,
     "cosine": lambda p, q: 1 - distance.cosine(p, q),
     "intersection": lambda p, q: 1 - distance.cityblock(p, q) / 2,
+    "log_loss": lambda p, q: entropy(p) + entropy(p, q),
+    "brier_score": distance.sqeuclidean,
 }
 
 
@@ -38,7 +42,7 @@ def test_mean_of_the_definition(name: str) -> None:
     assert metric(sparse.csr_array(P), Q.tolist()) == pytest.approx(np.mean(rows), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", BY_ROW)
+@pytest.mark.parametrize("name", [*BY_ROW, "calibration_error"])
 def test_perfect_predictions(name: str) -> None:
     best = 1.0 if name in ("cosine", "intersection") else 0.0
     one_hot = np.eye(3)
@@ -61,6 +65,41 @@ def test_distances_of_negative_predictions(name: str) -> None:
     }
     assert getattr(metrics, name)(P, negative) == pytest.approx(np.mean(by_row[name]), rel=1e-12)
     assert getattr(metrics, name)([[0.5, 0.5]], [[-0.5, 0.5]]) == 1.0
+
+
+@pytest.mark.parametrize("weights", [None, RNG.uniform(0, 1, 200)], ids=["unweighted", "weighted"])
+def test_class_labels(weights) -> None:
+    """Against scikit-learn where it has the metric, and bin by bin where it has not."""
+    labels, p = RNG.integers(4, size=200), RNG.dirichlet(np.full(4, 0.7), 200)
+    one_hot = np.eye(4)[labels]
+    expected = sklearn.metrics.log_loss(labels, p, sample_weight=weights)
+    of_class = [
+        sklearn.metrics.brier_score_loss(one_hot[:, j], p[:, j], sample_weight=weights)
+        for j in range(4)
+    ]
+    share = np.ones(200) if weights is None else weights
+    confidence, is_right = p.max(axis=1), p.argmax(axis=1) == labels
+    error = 0.0
+    for low in np.arange(15) / 15:
+        inside = (confidence > low) & (confidence <= low + 1 / 15)
+        if inside.any():
+            accuracy, mean = (
+                np.average(x[inside], weights=share[inside]) for x in (is_right, confidence)
+            )
+            error += share[inside].sum() / share.sum() * abs(accuracy - mean)
+    for y in (labels, one_hot, sparse.csr_array(one_hot)):
+        assert metrics.log_loss(y, p, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+        brier = metrics.brier_score(y, p, sample_weight=weights)
+        assert brier == pytest.approx(sum(of_class), rel=1e-12)
+        actual = metrics.calibration_error(y, p, sample_weight=weights)
+        assert actual == pytest.approx(error, rel=1e-12)
+
+
+def test_calibration_of_proportions_and_bins() -> None:
+    p = np.asarray([[0.7, 0.3], [0.3, 0.7]])
+    assert metrics.calibration_error(p, p) == 0
+    assert metrics.calibration_error([[1.0, 0.0], [1.0, 0.0]], p) == pytest.approx(0.2)
+    assert metrics.calibration_error([0, 1], [[1.0, 0.0], [0.0, 1.0]], n_bins=1) == 0
 
 
 def test_sparsity_counts_exact_zeros() -> None:
@@ -128,6 +167,10 @@ def test_scorers_take_models_with_one_output() -> None:
         (lambda: metrics.clark(P, Q, sample_weight=np.zeros(6)), "zero for all samples"),
         (lambda: metrics.clark(P, Q, sample_weight=-np.ones(6)), "Negative values"),
         (lambda: metrics.get_scorer("cosin"), "unknown metric 'cosin'; did you mean 'cosine'"),
+        (lambda: metrics.log_loss([0, 4], Q[:2]), "class labels, integers from 0 to 3"),
+        (lambda: metrics.log_loss([0.5, 1.0], Q[:2]), "class labels, integers from 0 to 3"),
+        (lambda: metrics.brier_score([0, 1], Q), "2 labels for the 6 rows of y_pred"),
+        (lambda: metrics.calibration_error(P, Q, n_bins=0), "at least 1, got 0"),
     ],
 )
 def test_errors(call, message: str) -> None:

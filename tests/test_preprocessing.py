@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from fitzpatrick.preprocessing import label_proportions
+from tests.helpers import seeded
 
 COUNTS = np.asarray([[1, 1, 0], [0, 3, 1], [0, 0, 7]])
 EXPECTED = np.asarray([[0.5, 0.5, 0.0], [0.0, 0.75, 0.25], [0.0, 0.0, 1.0]])
@@ -44,7 +45,7 @@ def test_sums_that_overflow_are_an_error(form) -> None:
 
 
 def test_float32_stays() -> None:
-    counts = np.random.default_rng(0).random((50, 300)).astype(np.float32)
+    counts = seeded(0).random((50, 300)).astype(np.float32)
     dense, compressed = label_proportions(counts), label_proportions(sparse.csr_array(counts))
     assert dense.dtype == compressed.dtype == np.float32
     expected = counts / counts.sum(axis=1, keepdims=True, dtype=np.float64)

@@ -17,6 +17,7 @@ from tests.helpers import (
     assert_close,
     assert_same_kind,
     eps,
+    seeded,
     targets,
     to_numpy,
 )
@@ -51,7 +52,7 @@ def sort_projection(x: np.ndarray) -> np.ndarray:
 
 
 def points(dtype: str, seed: int = 0, n: int = N, k: int = K) -> np.ndarray:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     rows = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-2, 2, (n, 1))
     rows[::4] = np.round(rows[::4])
     return rows.astype(dtype).astype(np.float64)
@@ -68,14 +69,14 @@ def test_projection(domain, xp: Library, dtype: str) -> None:
     again = domain.project(xp.asarray(to_numpy(p), dtype))
     assert_close(again, p, rtol=0, atol=8 * eps(dtype))
     p = to_numpy(p)
-    c = targets(domain, np.random.default_rng(1), N, K, dtype)
+    c = targets(domain, seeded(1), N, K, dtype)
     angle = np.sum((x - p) * (c - p), axis=-1)
     assert_at_most(angle, 0.0, 32 * eps(dtype) * scale * (1 + np.max(np.abs(c), axis=-1)))
 
 
 @every_set
 def test_points_of_the_set_stay_where_they_are(domain, xp: Library, dtype: str) -> None:
-    c = targets(domain, np.random.default_rng(2), N, K, dtype)
+    c = targets(domain, seeded(2), N, K, dtype)
     assert np.all(to_numpy(domain.contains(xp.asarray(c, dtype))))
     assert_close(domain.project(xp.asarray(c, dtype)), c, rtol=0, atol=4 * eps(dtype))
 
@@ -89,7 +90,7 @@ def test_oracle(domain, xp: Library, dtype: str) -> None:
     assert np.all(to_numpy(domain.contains(p)))
     best = np.sum(to_numpy(p) * theta, axis=-1)
     for seed in range(3):
-        c = targets(domain, np.random.default_rng(seed), N, K, dtype)
+        c = targets(domain, seeded(seed), N, K, dtype)
         size = np.sum(np.abs(theta), axis=-1) * (1 + np.max(np.abs(c), axis=-1))
         assert_at_most(np.sum(c * theta, axis=-1), best, 4 * eps(dtype) * size)
 
@@ -107,7 +108,7 @@ def test_a_box_away_from_zero_chooses_its_nearest_point_where_the_score_is_zero(
 @every_set
 def test_contains_says_no(domain) -> None:
     """A point well outside is outside, row by row; NaN is nowhere."""
-    inside = targets(domain, np.random.default_rng(0), 4, K, "float64")
+    inside = targets(domain, seeded(0), 4, K, "float64")
     if not isinstance(domain, Reals):
         outside = inside.copy()
         outside[2] = -7.0
@@ -120,7 +121,7 @@ def test_contains_says_no(domain) -> None:
 def test_normal_gap(domain, xp: Library, dtype: str) -> None:
     """⟨p − y, n⟩ for p a maximiser of ⟨·, n⟩, never negative."""
     normal = points(dtype)
-    y = targets(domain, np.random.default_rng(3), N, K, dtype)
+    y = targets(domain, seeded(3), N, K, dtype)
     p = domain.maximize(xp.asarray(normal, dtype))
     gap = domain.normal_gap(xp.asarray(y, dtype), p, xp.asarray(normal, dtype))
     assert_same_kind(gap, p)
@@ -133,7 +134,7 @@ def test_normal_gap(domain, xp: Library, dtype: str) -> None:
 @every_set
 def test_projection_derivative_agrees_with_differences(domain, xp: Library) -> None:
     """Against a one-sided difference on each side; rows with a kink in between are left out."""
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     x, v = rng.normal(size=(2, N, K))
     h = 1e-7
     ends = [np.asarray(domain.project(x + sign * h * v)) for sign in (-1, 1)]
@@ -146,7 +147,7 @@ def test_projection_derivative_agrees_with_differences(domain, xp: Library) -> N
 
 
 def test_oracle_derivative_of_the_euclidean_ball() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     theta, v = rng.normal(size=(2, N, K))
     ball, h = L2Ball(2.0), 1e-6
     difference = (ball.maximize(theta + h * v) - ball.maximize(theta - h * v)) / (2 * h)
@@ -175,7 +176,7 @@ def test_same_face(domain, z, inside, outside) -> None:
 
 
 def near_equal(k: int = 1000) -> np.ndarray:
-    return 10 + 1e-3 * np.random.default_rng(0).normal(size=(20, k))
+    return 10 + 1e-3 * seeded(0).normal(size=(20, k))
 
 
 def test_float32_rows_sum_to_one(xp: Library) -> None:
@@ -196,7 +197,7 @@ ADVERSARIES = {
     "far apart": lambda k: np.linspace(-1e4, 1e4, k),
     "one above": lambda k: np.where(np.arange(k) == 0, 1e4, -1e4),
     "just active": lambda k: np.where(np.arange(k) == 0, 0.0, -1 + 1e-12),
-    "random": lambda k: np.random.default_rng(k).normal(size=k),
+    "random": lambda k: seeded(k).normal(size=k),
 }
 
 
@@ -309,3 +310,15 @@ def test_l2_ball_neither_overflows_nor_underflows() -> None:
     unit = np.full(2, np.sqrt(0.5))
     np.testing.assert_allclose(L2Ball().maximize(np.full(2, 1e-200)), unit, rtol=4 * eps("float64"))
     np.testing.assert_allclose(L2Ball().project(np.full(2, 1e200)), unit, rtol=4 * eps("float64"))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-4])
+def test_equal_scores_take_as_few_steps_as_others(monkeypatch, spread):
+    """Their τ is 1/k, far below its start, whose rounding errors it has."""
+    taken = []
+    step = _root.newton_step
+    monkeypatch.setattr(_root, "newton_step", lambda *a: taken.append(1) or step(*a))
+    x = spread * np.random.default_rng(0).normal(size=(64, 1000))
+    p = Simplex().project(x.astype(np.float32))
+    np.testing.assert_allclose(p.sum(axis=1, dtype=float), 1, rtol=0, atol=4 * 2.0**-23)
+    assert len(taken) <= 10

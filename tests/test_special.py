@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import wrightomega
 
-from fitzpatrick.engines._omega import wright_omega as rows_omega
+from fitzpatrick.engines.omega import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
-from tests.helpers import Library, assert_same_kind, to_numpy
+from tests.helpers import Library, assert_same_kind, seeded, to_numpy
 
 mpmath.mp.dps = 50
 OMEGA_ULP = 4
@@ -41,7 +41,7 @@ def ulps(actual: np.ndarray, exact: list, dtype: str) -> np.ndarray:
 
 def omega_points(dtype: str) -> np.ndarray:
     """Random points of all sizes, and both sides of every switch between formulas."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     huge = 300 if dtype == "float64" else 38
     tail = -745 if dtype == "float64" else -103
     sizes = 10.0 ** rng.uniform(-3, huge, 120)
@@ -134,7 +134,7 @@ def test_wright_omega_takes_numbers_and_names_what_it_cannot_take() -> None:
 
 
 def real_line(dtype: str) -> np.ndarray:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     sizes = 10.0 ** rng.uniform(-12, 1.9, 300)
     beside = [np.nextafter(np.asarray(0.5, dtype), np.asarray(x, dtype)) for x in (0, 1)]
     points = np.concatenate([sizes, -sizes, [0.0, 0.5, -0.5], beside, -np.asarray(beside)])
@@ -171,7 +171,7 @@ def test_elementary_functions_at_their_limits(xp: Library, dtype: str) -> None:
 
 
 def test_logsumexp(xp: Library, dtype: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     rows = (rng.normal(size=(60, 7)) * 10.0 ** rng.uniform(-2, 3, (60, 1))).astype(dtype)
     rows[::3, 2] = -np.inf
     out = logsumexp(xp.asarray(rows))
@@ -190,3 +190,11 @@ def test_logsumexp_at_its_limits(xp: Library, dtype: str) -> None:
     expected = [[-np.inf], [1e4 + np.log(2)], [-1e4], [np.nan]]
     out = to_numpy(logsumexp(xp.asarray(rows, dtype)))
     np.testing.assert_allclose(out, expected, rtol=np.finfo(dtype).eps)
+
+
+def test_derivatives_at_zero() -> None:
+    """|x| has none there, and what is made of it must not take one of its own."""
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    for function, slope in ((sigmoid, 0.25), (softplus, 0.5)):
+        assert torch.autograd.grad(function(x).sum(), x)[0].item() == slope

@@ -17,6 +17,7 @@ from tests.helpers import (
     assert_same_kind,
     eps,
     scores,
+    seeded,
     targets,
     to_numpy,
 )
@@ -42,7 +43,7 @@ def torch():
 
 
 def inputs(loss: fp.Loss, dtype: str):
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     domain = loss.regularizer.domain
     y = targets(domain, rng, N, K, dtype)
     return y, scores(domain, rng, N, K, dtype, 3.0), rng.normal(size=(N, K))
@@ -149,7 +150,7 @@ def test_the_number_of_steps_does_not_depend_on_the_data_in_pytorch(
         return solve_tau(counted, tau, power, steps)
 
     monkeypatch.setattr(_root, "solve_tau", counting)
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     easy = np.zeros((N, K)), np.full((N, K), 1 / K)
     hard = 1e4 * rng.normal(size=(N, K)), targets(Simplex(), rng, N, K, "float64")
     for theta, y in (easy, hard):
@@ -195,9 +196,9 @@ def test_jax_traces_one_step_of_a_loop(
     advanced: list[int] = []
     advance = _root.advance
 
-    def counting(tau, step):
+    def counting(tau, step, start):
         advanced[-1] += 1
-        return advance(tau, step)
+        return advance(tau, step, start)
 
     monkeypatch.setattr(_root, "advance", counting)
     for k in (3, 300):

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from fitzpatrick.datasets import (
     read_table,
 )
 from fitzpatrick.experiments import model_files, models
-from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
+from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import Record, Store
 
 MAX_SECONDS = 10.0
@@ -112,14 +112,10 @@ _JSON_WORDS = (
     b'"kind": "numbers"',
     b'"values"',
 )
-_ZIP_WORDS = (
-    *_JSON_WORDS,
-    b"PK\x03\x04",
-    b"PK\x01\x02",
-    b"PK\x05\x06",
-    b"\x93NUMPY",
-    b"<f8",
-    b"|O",
+
+
+_JSON_EXAMPLES = (
+    b'{"x": 1.5, "c": "red", "y": "u"}\n{"c": null, "x": 2, "y": "v"}\n{"y": "u", "x": -1e3}\n',
 )
 
 
@@ -142,6 +138,10 @@ def _read_csv(path: Path, draw: random.Random) -> Table:
 def _read_arff(path: Path, draw: random.Random) -> Table:
     targets = draw.choice((["a", "b"], ["a", "b"], ["a", "b"], None, ["c"]))
     return _checked(path, targets, _options(draw), plain=draw.random() < 0.2)
+
+
+def _read_json_lines(path: Path, draw: random.Random) -> Table:
+    return _checked(path, ["y"], _options(draw))
 
 
 def _read_libsvm(path: Path, _: random.Random) -> Table:
@@ -171,8 +171,8 @@ def _models() -> tuple[bytes, ...]:
             file.write_text(content)
             table = read_table(file, targets)
             found = models.fit(table, file, "logistic", 1.0, intercept=True, standardize=True)
-            model_files.save(found.model, file.with_suffix(".npz"))
-            contents.append(file.with_suffix(".npz").read_bytes())
+            model_files.save(found.model, file.with_suffix(".model"))
+            contents.append(file.with_suffix(".model").read_bytes())
     return tuple(contents)
 
 
@@ -180,7 +180,7 @@ def _read_model(path: Path, _: random.Random) -> None:
     model = model_files.load(path)
     if not np.isfinite(model.estimator.coef_).all():
         raise ReaderFailureError("coefficients that are not finite")
-    again = path.with_name("again.npz")
+    again = path.with_name("again")
     model_files.save(model, again)
     saved = again.read_bytes()
     model_files.save(model_files.load(again), again)
@@ -188,54 +188,38 @@ def _read_model(path: Path, _: random.Random) -> None:
         raise ReaderFailureError("a model that changes when it is saved")
 
 
-_PLACE = Path("key", "logistic-seed0")
-_RECORD = Record(
-    1.0, 0.5, np.arange(5, dtype=np.float32), 0.5, 0.7, 0.0, 2.5, 1e-9, 4, "done", True, 0.1, "x"
-)  # fmt: skip
-_STORE_STATE = (np.arange(6.0).reshape(3, 2), np.arange(3.0))
+_RECORDS = [
+    Record(
+        a, 0.5, np.arange(5, dtype=np.float32), 0.5, 0.7, 0.0, 2.5, 0.0, 4, "done", True, 0.1, "x"
+    )
+    for a in (10.0, 1.0)
+]
+_PATH = FitPath(LossChoice("logistic"), 0)
 
 
-def _records() -> tuple[bytes, ...]:
-    return (_RECORD.to_json((_PLACE / "00.json").as_posix()).encode(),)
-
-
-def _states() -> tuple[bytes, ...]:
+def _stores() -> tuple[bytes, ...]:
+    X, Y = np.eye(3), np.eye(3)
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "key", Protocol())
-        store.add(FitPath(LossChoice("logistic"), 0), 0, _RECORD, _STORE_STATE)
-        return ((Path(folder) / _PLACE / "00.state.npz").read_bytes(),)
+        store = Store.of(Path(folder), Experiment("x", X, Y, X, Y, {}), Protocol())
+        replace(store, run="key").add(_PATH, _RECORDS)
+        return (store.file.read_bytes(),)
 
 
-def _placed(path: Path, name: str) -> Path:
-    """The case where a store would look for it."""
-    place = path.parent / _PLACE / name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(path.read_bytes())
-    return place
-
-
-def _read_record(path: Path, _: random.Random) -> None:
-    if Record.read(_placed(path, "00.json")).to_json() != _RECORD.to_json():
-        raise ReaderFailureError("another record than was written")
-
-
-def _read_state(path: Path, _: random.Random) -> None:
-    _placed(path, "00.state.npz")
-    store = Store(path.parent / "key", Protocol())
-    state = store.state(FitPath(LossChoice("logistic"), 0), 0)
-    if state is None or not all(map(np.array_equal, state, _STORE_STATE)):
-        raise ReaderFailureError("another state than was written")
+def _read_records(path: Path, _: random.Random) -> None:
+    found = Store(path, "key").read()
+    if found and [one.to_row() for one in found[_PATH.name]] != [one.to_row() for one in _RECORDS]:
+        raise ReaderFailureError("other records than were written")
 
 
 TARGETS: Mapping[str, Target] = {
     "csv": Target(".csv", _CSV_EXAMPLES, _CSV_WORDS, _read_csv),
     "arff": Target(".arff", _ARFF_EXAMPLES, _ARFF_WORDS, _read_arff),
+    "jsonl": Target(".jsonl", _JSON_EXAMPLES, _JSON_WORDS, _read_json_lines),
     "libsvm": Target(".svm", _LIBSVM_EXAMPLES, _LIBSVM_WORDS, _read_libsvm),
     "xml": Target(".xml", _XML_EXAMPLES, _XML_WORDS, _read_xml),
     "sums": Target(".txt", _SUMS_EXAMPLES, (b" ", b"\n", b"*", b"#", b"0" * 64), _read_sums),
-    "model": Target(".npz", _models(), _ZIP_WORDS, _read_model),
-    "record": Target(".json", _records(), _JSON_WORDS, _read_record),
-    "state": Target(".npz", _states(), _ZIP_WORDS, _read_state),
+    "model": Target(".model", _models(), _JSON_WORDS, _read_model),
+    "records": Target(".sqlite", _stores(), _JSON_WORDS, _read_records),
 }
 
 

@@ -3,8 +3,9 @@ Calibration
 ===========
 
 A classifier is calibrated if, among the samples to which it gives 80 %, about 80 % are positive.
-The logistic loss is made for that: its expected value is least at the true probability. Tighter
-losses put their minimum elsewhere, at a place that can be computed and undone.
+Fitted to its optimum on many samples, the link of a tight loss is underconfident;
+``loss.probabilities`` and ``predict_proba`` are not. A network that overfits is another matter: it
+is overconfident with every loss, and a tight loss makes it less so (:doc:`/choose/tightness`).
 """
 
 import matplotlib.pyplot as plt
@@ -19,28 +20,11 @@ from fitzpatrick.linear_model import FitzpatrickClassifier
 plt.style.use(STYLE)
 
 # %%
-# What the optimal score says
-# ---------------------------
-# A sample is positive with probability η, and its scores are (0, θ). At the best θ the expected
-# gradient is zero: η times the pull upward equals 1 − η times the pull downward. Solved for η, that
-# gives the true probability for which a score is best, straight from ``loss.gradient``.
-
-
-def true_probability(loss: fp.losses.Loss, theta: np.ndarray) -> np.ndarray:
-    """The η at which the scores (0, θ) minimize the expected loss."""
-    scores = np.stack([np.zeros_like(theta), theta], axis=1)
-    positive = np.ones(theta.size, dtype=int)
-    up = -loss.gradient(positive, scores)[:, 1]
-    down = loss.gradient(0 * positive, scores)[:, 1]
-    return np.asarray(down / (up + down))
-
-
-# %%
-# A measured reliability curve
-# ----------------------------
+# Two maps from scores to numbers
+# -------------------------------
 # The data are drawn from a logistic model, which a linear classifier can match. The dots are
-# frequencies among test samples in bins of the predicted probability; the lines are the curves
-# that the formula above predicts.
+# frequencies among test samples in bins of the predicted probability; the lines are what the
+# theory says of the link: where it predicts p, the probability is that of the scores (0, logit p).
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 5))
@@ -53,7 +37,7 @@ train, test = slice(0, 10000), slice(10000, None)
 def reliability(
     probability: np.ndarray, n_bins: int = 12
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean probability and frequency of positives in each bin of at least 200 test samples."""
+    """Mean probability and frequency of positives, in bins of 200 samples or more."""
     bins = np.minimum((n_bins * probability).astype(int), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     kept = count >= 200
@@ -68,28 +52,27 @@ def reliability(
 
 
 theta = np.linspace(-7, 7, 401)
+scores = np.stack([np.zeros_like(theta), theta], axis=1)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), sharex=True, sharey=True)
 for (tightness, style), size in zip(FAMILY.items(), (10, 8, 6, 4), strict=True):
     loss = fp.get_loss("fitzpatrick_logistic", tightness=tightness)
     model = FitzpatrickClassifier(loss, alpha=1.0).fit(X[train], y[train])
-    scores = model.decision_function(X[test])
-    raw, corrected = expit(scores), true_probability(loss, scores)
+    link = model.predict_link(X[test])[:, 1]
+    probability = model.predict_proba(X[test])[:, 1]
     dots = {
         "marker": "o",
         "linestyle": "",
         "color": style["color"],
         "markersize": size,
     }
-    axes[0].plot(expit(theta), true_probability(loss, theta), **style)
-    axes[0].plot(*reliability(raw), label=f"c = {tightness:g}", **dots)
-    axes[1].plot(*reliability(corrected), **dots)
+    axes[0].plot(expit(theta), loss.probabilities(scores)[:, 1], **style)
+    axes[0].plot(*reliability(link), label=f"c = {tightness:g}", **dots)
+    axes[1].plot(*reliability(probability), **dots)
     print(
-        f"c = {tightness:g}: log loss {log_loss(y[test], raw):.4f}, "
-        f"{log_loss(y[test], corrected):.4f} corrected"
+        f"c = {tightness:g}: log loss of the link {log_loss(y[test], link):.4f}, "
+        f"of the probabilities {log_loss(y[test], probability):.4f}"
     )
-for ax, title in zip(
-    axes, ("Link of the scores", "Corrected probabilities"), strict=True
-):
+for ax, title in zip(axes, ("predict_link", "predict_proba"), strict=True):
     ax.plot([0, 1], [0, 1], color="black", linewidth=0.8)
     ax.set(title=title, xlabel="predicted probability", aspect="equal")
 axes[0].set(ylabel="frequency of positives")
@@ -97,6 +80,17 @@ axes[0].legend(title="tightness", loc="upper left")
 plt.show()
 
 # %%
-# The link of a tight loss is underconfident: where it says 70 %, more than 70 % are positive. The
-# order of the samples is hardly touched, and the correction brings the frequencies back to the
-# diagonal. If you need probabilities rather than decisions, train at tightness 0 or correct.
+# Where the link of a tight loss says 70 %, more than 70 % are positive. Probabilities lie on the
+# diagonal, at every tightness, and the log loss is that of the logistic loss.
+#
+# This holds where the model can match the data. A network that is trained for many epochs is
+# overconfident with every loss, and there a tighter loss can end up better calibrated.
+
+# %%
+# A table of coefficients
+# -----------------------
+# Standard errors come with the model, too.
+
+model = FitzpatrickClassifier("fitzpatrick_logistic", alpha=0.0)
+summary = model.fit(X[train], y[train]).summary(X[train], y[train])
+print(summary.coefficients.round(3))

@@ -34,6 +34,7 @@ models = {
         alphas=alphas,
         tightnesses=tightnesses,
         standardize=True,
+        refine=0,  # a surface needs a grid
         cv=KFold(3, shuffle=True, random_state=0),
         tol=1e-3,
     ).fit(X, Y)

@@ -30,18 +30,18 @@ _FULL = ("float32", "float64")
 
 
 def is_numpy(x: Any) -> bool:
-    """Whether ``x`` is a NumPy array or scalar."""
+    """True if ``x`` is a NumPy array or scalar."""
     return isinstance(x, (np.ndarray, np.generic))
 
 
 def is_torch(x: Any) -> bool:
-    """Whether ``x`` is a PyTorch tensor; never imports PyTorch."""
+    """True if ``x`` is a PyTorch tensor; never imports PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
 def is_jax(x: Any) -> bool:
-    """Whether ``x`` is a JAX array or tracer; never imports JAX."""
+    """True if ``x`` is a JAX array or tracer; never imports JAX."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
 
@@ -115,7 +115,7 @@ def as_library(x: Any, like: Array) -> Array:
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether ``x`` is an array of another library than NumPy."""
+    """True if ``x`` is an array of another library than NumPy."""
     return not is_numpy(x) and bool(array_api_compat.is_array_api_obj(x))
 
 
@@ -132,7 +132,7 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
 
 
 def is_integer(x: Array) -> bool:
-    """Whether the dtype of ``x`` is an integer type."""
+    """True if the dtype of ``x`` is an integer type."""
     return bool(namespace(x).isdtype(x.dtype, "integral"))
 
 
@@ -172,7 +172,7 @@ def precision_bits(x: Array) -> int:
 
 
 def is_concrete(x: Array) -> bool:
-    """Whether Python may branch on the values of ``x``: not while a compiler traces."""
+    """True if Python may branch on the values of ``x``: not while a compiler traces."""
     if is_numpy(x):
         return True
     if is_jax(x):
@@ -191,7 +191,7 @@ def eagerly(x: Array) -> AbstractContextManager[None]:
 
 
 def may_stop_early(x: Array) -> bool:
-    """Whether an iteration on ``x`` may end when it has converged.
+    """True if an iteration on ``x`` may end when it has converged.
 
     NumPy alone: the other libraries always run the fixed number of steps, so that the code they
     run eagerly is the code they trace.

@@ -25,8 +25,8 @@ from ._array import (
 
 # in rounding errors of τ: how far a step may lead back, and which steps forward are too short for τ
 STEP_BACK, SHORT_STEP = 4, 8
-# A compiler is given so few steps one after the other, and a loop for more: each is all formulas
-# of an entry, which take a second to compile where there are special functions among them.
+# More steps than this are compiled as a loop: each holds all formulas of an entry, which take a
+# second to compile if there are special functions among them.
 MAX_UNROLLED_STEPS = 3
 # Candidates for τ that one sum over all shards tells about, and how many such sums find it, by bits
 # of precision: one or two more than were ever needed in a search over sizes and score scales.
@@ -51,7 +51,7 @@ def newton_steps(theta: Array) -> int:
 
 
 def piecewise_linear_steps(theta: Array) -> int:
-    """The same for a piecewise linear function: each step drops an entry, or is the last."""
+    """Newton steps for a piecewise linear function: each drops an entry, or is the last."""
     return min(int(theta.shape[-1]) + 1, newton_steps(theta))
 
 
@@ -71,12 +71,12 @@ def solve_tau(
     """
     has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
     early = has_loop or may_stop_early(tau)
-    before = namespace(tau).zeros_like(tau)
+    start, before = tau, namespace(tau).zeros_like(tau)
     for taken in range(steps):
         if has_loop and not is_concrete(tau):
             return _solve_tau_in_jax(point, tau, power, steps - taken)
         step = newton_step(*point(tau), power)
-        tau, is_long = advance(tau, step)
+        tau, is_long = advance(tau, step, start)
         if early:
             is_far, before = _look_ahead(step, before, taken == 0, power)
             if is_concrete(is_far) and not (is_long & is_far).any():
@@ -92,8 +92,8 @@ def _look_ahead(
     A step squares the error: with r the ratio of two steps, |step| r² is left after the latter. One
     more step, which follows, squares it again, times a curvature that grows like the root of the
     number of classes at most. Only steps after the first are compared, which may come from where
-    the function is straight. Beyond the power 1/2 it has kinks, or bends as sharp. Where no step
-    counts any more it is infinite, lest rounding errors are compared with each other.
+    the function is straight. Beyond the power 1/2 it has kinks, or bends as sharp. Converged
+    rows store ∞, so that two rounding errors are never compared.
     """
     xp = namespace(step)
     is_alone = before == 0
@@ -105,20 +105,20 @@ def _look_ahead(
 def _solve_tau_in_jax(
     point: Callable[[Array], tuple[Array, Array]], tau: Array, power: Array | float, steps: int
 ) -> Array:
-    """The same while JAX traces, in a loop that is compiled once.
+    """Newton's method while JAX traces, in a loop that is compiled once.
 
     A loop cannot be differentiated backward, but the root that it finds can, as often as one likes.
     """
     from jax import lax
 
-    def improve(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        tau, before, _, left = state
-        step = newton_step(*point(tau), power)
-        tau, is_long = advance(tau, step)
-        is_far, before = _look_ahead(step, before, left == steps, power)
-        return tau, before, (is_long & is_far).any(), left - 1
-
     def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+        def improve(state: tuple[Array, ...]) -> tuple[Array, ...]:
+            tau, before, _, left = state
+            step = newton_step(*point(tau), power)
+            tau, is_long = advance(tau, step, start)
+            is_far, before = _look_ahead(step, before, left == steps, power)
+            return tau, before, (is_long & is_far).any(), left - 1
+
         # for shard_map, which wants it to vary as scores do
         goes_on = (start == start).any() | True
         state = start, namespace(start).zeros_like(start), goes_on, steps
@@ -130,18 +130,20 @@ def _solve_tau_in_jax(
     return lax.custom_root(lambda tau: row_sum(point(tau)[0]) - 1, tau, find_root, divide)
 
 
-def advance(tau: Array, step: Array) -> tuple[Array, Array]:
+def advance(tau: Array, step: Array, start: Array | float = 0.0) -> tuple[Array, Array]:
     """τ after a step, and where that was longer than rounding errors.
 
     A rounding error may carry τ above the root, where entries that belong below it are lost: their
     step back is as long as all of them together are heavy, and would give each of them all of it.
     It is taken however short it is, as far as τ has digits, and leads no further back than the
-    error, to where a short step forward is left, which τ has no digits for.
+    error, to where a short step forward is left, which τ has no digits for. A τ far smaller than
+    its start has the error of the steps from there.
     """
     xp = namespace(tau)
     slack = eps(tau) * (xp.abs(tau) + xp.abs(step))
     is_long = (step > SHORT_STEP * slack) | (step < -slack / 2)
-    return xp.where(is_long, tau + xp.maximum(step, -STEP_BACK * slack), tau), is_long
+    furthest = -STEP_BACK * xp.maximum(slack, eps(tau) * abs(start) + 0 * slack)
+    return xp.where(is_long, tau + xp.maximum(step, furthest), tau), is_long
 
 
 def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
@@ -191,12 +193,12 @@ def shift_shard_to_root(
     steps: int,
     sum_shards: Sums,
 ) -> Array:
-    """The same for scores θ that are a part of the classes, from sums over all parts.
+    """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 
     Args:
         point: s ↦ (p, ∂p/∂s).
         theta: the scores of this part, less the maximum of all.
-        bracket: a τ not above the root, and one not below it, (…, 1); None where none is known.
+        bracket: a τ not above the root, and one not below it, (…, 1); None if none is known.
         power: β; 0 means log g.
         steps: how many Newton steps to take without an upper end; 0 where the first is exact.
         sum_shards: the sums over all parts of numbers (…, m), m for each row.

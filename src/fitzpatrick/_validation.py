@@ -22,6 +22,7 @@ from ._array import (
     is_concrete,
     is_integer,
     is_numpy,
+    is_torch,
     namespace,
     working_precision,
 )
@@ -37,13 +38,20 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
         raise ValueError(
             f"{name} must have shape (k,) or (n, k) with k >= 1, got {tuple(theta.shape)}"
         )
+    working = working_precision(theta)
+    if working is theta and theta.ndim > 1:
+        return theta, _unchanged
     dtype = theta.dtype
 
     def restore(out: Array) -> Array:
         out = namespace(out).astype(out, dtype, copy=False)
         return out[()] if is_numpy(out) and out.ndim == 0 else out
 
-    return working_precision(theta), restore
+    return working, restore
+
+
+def _unchanged(out: Array) -> Array:
+    return out
 
 
 def as_points(y: Any, domain: ConvexSet, name: str) -> tuple[Array, Restore]:
@@ -59,38 +67,165 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
 
     Targets come as dense rows, as a SciPy sparse array, or, on the simplex, as integer labels.
     """
-    y, theta, restore = as_targets_and_scores(y, theta, domain)
-    if y.ndim < theta.ndim:
-        y = namespace(theta).astype(class_indices(theta) == y[..., None], theta.dtype)
-    return y, theta, restore
-
-
-def as_targets_and_scores(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restore]:
-    """The same, but integer labels stay what they are, with one axis less than the scores."""
     theta, restore = as_scores(theta)
+    y = as_targets_of(theta, y, domain)
+    if sparse.issparse(y):
+        y = y.toarray()
+    if y.ndim < theta.ndim:
+        y = class_indices(theta) == y[..., None]
+    return namespace(theta).astype(y, theta.dtype, copy=False), theta, restore
+
+
+def as_targets_of(theta: Array, y: Any, domain: ConvexSet) -> Array:
+    """Targets in the library of the scores θ, checked by :func:`as_targets`."""
     if sparse.issparse(y):
         if not isinstance(theta, np.ndarray):
             raise TypeError(
                 f"sparse targets go with NumPy scores, got theta of type {type(theta).__name__}"
             )
-        y = y.toarray()
-    if isinstance(y, (int, list, tuple)):
+    elif isinstance(y, (int, list, tuple)):
         y = as_library(y, theta)
+    else:
+        y = as_array(y, "y")
+        try:
+            namespace(y, theta)
+        except TypeError as error:
+            raise TypeError(
+                "y and theta must come from one array library, "
+                f"got {type(y).__name__} and {type(theta).__name__}"
+            ) from error
+    return as_targets(y, tuple(theta.shape), domain)
+
+
+# Entries of dense or packed targets that are checked at once.
+_CHECKED_AT_ONCE = 1 << 17
+
+
+def as_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Array:
+    """Targets for scores of a shape, after the one check that every door shares.
+
+    Returns:
+        Integer labels and dense arrays as they are, in their own dtype. Sparse arrays as CSR
+        without duplicates or stored zeros; those of the caller are never changed.
+    """
+    if sparse.issparse(y):
+        return _as_sparse_targets(y, shape, domain)
     y = as_array(y, "y")
-    try:
-        xp = namespace(y, theta)
-    except TypeError as error:
-        raise TypeError(
-            "y and theta must come from one array library, "
-            f"got {type(y).__name__} and {type(theta).__name__}"
-        ) from error
-    if y.ndim == theta.ndim - 1 and is_integer(y):
-        check_labels(y, tuple(theta.shape), domain)
-        return y, theta, restore
-    check_shape(y, tuple(theta.shape))
-    y = as_float(y, "y")
-    check_membership(y, domain, "y")  # in the precision that y was rounded to
-    return xp.astype(y, theta.dtype, copy=False), theta, restore
+    if y.ndim == len(shape) - 1 and is_integer(y):
+        check_labels(y, shape, domain)
+        return y
+    check_shape(y, shape)
+    # in the precision that y was rounded to, which need not be the scores' own
+    if not (is_numpy(y) and y.ndim == 2 and y.size > _CHECKED_AT_ONCE):
+        check_membership(as_float(y, "y"), domain, "y")
+        return y
+    step = max(1, _CHECKED_AT_ONCE // shape[1])
+    for start in range(0, shape[0], step):
+        block = as_float(y[start : start + step], "y")
+        check_membership(block, domain, "y", first_row=start)
+    return y
+
+
+def _as_sparse_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Any:
+    check_shape(y, shape)
+    check_sparse(y, "y")
+    matrix = y.tocsr()
+    if matrix is not y:  # a list of lists may hold columns that do not exist, too
+        check_sparse(matrix, "y")
+    dtype = as_float(matrix.data[:0], "y").dtype
+    if not (_is_sorted(matrix) and matrix.data.all()):
+        data = matrix.data.astype(np.result_type(matrix.dtype, np.int8))  # a sum of booleans is not
+        # made afresh, since SciPy remembers what it once knew of the order of indices
+        arrays = data, matrix.indices.copy(), matrix.indptr.copy()
+        matrix = type(matrix)(arrays, shape=matrix.shape)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    n, k = shape
+    counts = np.diff(matrix.indptr)
+    # What a simplex or a product set asks of a row it asks of its stored entries, next to a zero
+    # for those that are not stored. Other sets see whole rows.
+    width = k if domain.coordinates is None else min(int(counts.max(initial=0)) + 1, k)
+    step = max(1, _CHECKED_AT_ONCE // width)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        if width == k:
+            check_membership(matrix[start:stop].toarray().astype(dtype), domain, "y", start)
+            continue
+        packed = np.zeros((stop - start, width), dtype)
+        stored = slice(matrix.indptr[start], matrix.indptr[stop])
+        packed[np.arange(width) < counts[start:stop, None]] = matrix.data[stored]
+        for row in start + np.flatnonzero(~domain.contains(packed)):
+            y_row = matrix[[row]].toarray().astype(dtype)
+            check_membership(y_row, domain, "y", first_row=int(row))
+    return matrix
+
+
+def _is_sorted(matrix: Any) -> bool:
+    """True if the columns of every row increase, whatever SciPy remembers about them."""
+    rises = np.diff(matrix.indices[: matrix.indptr[-1]]) > 0
+    row_starts = matrix.indptr[1:-1]
+    row_starts = row_starts[(row_starts > 0) & (row_starts <= len(rises))]
+    rises[row_starts - 1] = True
+    return bool(rises.all())
+
+
+def check_sparse(x: Any, name: str) -> None:
+    """Raise unless the index arrays of a SciPy sparse array fit its shape.
+
+    SciPy takes them on trust: an index out of range is a read or write outside of an array. Arrays
+    that are not sparse pass.
+    """
+    if not sparse.issparse(x):
+        return
+    if x.format == "coo":
+        for axis, coordinates in enumerate(x.coords if hasattr(x, "coords") else (x.row, x.col)):
+            _check_indices(coordinates, x.shape[axis], f"{name} is a broken COO array", axis)
+            if len(coordinates) != len(x.data):
+                raise ValueError(
+                    f"{name} is a broken COO array: {len(x.data)} numbers and {len(coordinates)} "
+                    "places"
+                )
+    if x.format not in ("csr", "csc", "bsr"):
+        return
+    what = f"{name} is a broken {x.format.upper()} array"
+    block = x.blocksize if x.format == "bsr" else (1, 1)
+    major, minor = (1, 0) if x.format == "csc" else (0, 1)
+    n_major, n_minor = (x.shape[axis] // block[axis] for axis in (major, minor))
+    indptr, indices = x.indptr, x.indices
+    if len(indptr) != n_major + 1 or indptr[0] != 0 or not len(indices) == len(x.data):
+        raise ValueError(
+            f"{what}: its shape {x.shape} needs an indptr of {n_major + 1} numbers from 0 on, and "
+            f"as many indices as numbers; got {len(indptr)} from {indptr[:1]} on, {len(indices)} "
+            f"indices and {len(x.data)} numbers"
+        )
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if len(falls) or indptr[-1] > len(indices):
+        at = int(falls[0]) if len(falls) else n_major - 1
+        raise ValueError(
+            f"{what}: in {_AXES[major]} {at} indptr goes from {indptr[at]} to {indptr[at + 1]}, "
+            f"but there are {len(indices)} entries"
+        )
+    used = indices[: indptr[-1]]
+    _check_indices(used, n_minor, what, minor, indptr)
+
+
+_AXES = ("row", "column")
+
+
+def _check_indices(
+    indices: Array, size: int, what: str, axis: int, indptr: Array | None = None
+) -> None:
+    """Raise with the first index along an axis that is not below the size, and its row."""
+    if len(indices) == 0 or (indices.min() >= 0 and indices.max() < size):
+        return
+    at = int(np.flatnonzero((indices < 0) | (indices >= size))[0])
+    place = f"entry {at}"
+    if indptr is not None:
+        place = f"{_AXES[1 - axis]} {int(np.searchsorted(indptr, at, side='right')) - 1}"
+    raise ValueError(
+        f"{what}: {place} has the {_AXES[axis]} {indices[at]}, but there are {size} "
+        f"{_AXES[axis]}s, from 0 to {size - 1}"
+    )
 
 
 def check_shape(y: Array, shape: tuple[int, ...]) -> None:
@@ -117,16 +252,46 @@ def check_order(alpha: Any) -> float:
     return float(alpha)
 
 
+def read_number(x: Any, name: str, why_no_gradient: str = "") -> Any:
+    """``x``, or the number that it holds if it is a tensor without axes on the host."""
+    if isinstance(x, (int, float)) or not is_torch(x):
+        return x
+    if x.requires_grad:
+        raise TypeError(
+            f"{name} must not require a gradient{why_no_gradient}; pass {name}.detach()"
+        )
+    if x.ndim:
+        raise TypeError(f"{name} must be a number, got a tensor of shape {tuple(x.shape)}")
+    if x.device.type != "cpu":
+        raise TypeError(
+            f"{name} must be a number, got a tensor on {x.device}; float({name}) waits for it"
+        )
+    return x.item()
+
+
+_RUNS_AWAY = ": the loss decreases in it, so that training would drive it to infinity"
+
+
+# What every engine can hold in both precisions, besides 0: below, products with a tiny target
+# underflow in float32, and above, losses have lost half of the digits of float32.
+MIN_TIGHTNESS, MAX_TIGHTNESS = 1e-12, 1e6
+
+
 def as_tightness(tightness: Any) -> float:
-    """The tightness as a float; raise unless it is a finite number that is not negative."""
+    """The tightness as a float; raise unless it is 0 or a number from 1e-12 to 1e6."""
+    tightness = read_number(tightness, "tightness", _RUNS_AWAY)
     is_number = isinstance(tightness, (int, float, np.integer, np.floating))
     if isinstance(tightness, bool) or not is_number:
         raise TypeError(
             f"tightness must be a number, such as 0 (Fenchel-Young), 0.5 or 1 (Fitzpatrick), "
+            f"got {tightness!r}; it cannot be learned, since the loss decreases in it: a gradient "
+            "step would raise it without end"
+        )
+    if tightness != 0 and not MIN_TIGHTNESS <= tightness <= MAX_TIGHTNESS:
+        raise ValueError(
+            f"tightness must be 0 or between {MIN_TIGHTNESS:g} and {MAX_TIGHTNESS:g}, "
             f"got {tightness!r}"
         )
-    if not 0 <= tightness < np.inf:
-        raise ValueError(f"tightness must be finite and not negative, got {tightness!r}")
     return float(tightness)
 
 
@@ -158,20 +323,35 @@ def check_labels(labels: Array, shape: tuple[int, ...], domain: ConvexSet) -> No
             raise ValueError(f"label {value} {_where(at)}is out of range: theta has {k} classes")
 
 
-def check_membership(y: Array, domain: ConvexSet, name: str, first_row: int = 0) -> None:
+def check_membership(
+    y: Array, domain: ConvexSet, name: str, first_row: int = 0, axis: int = -1
+) -> None:
     """Raise with the first row that is not in the domain, and what is wrong with it.
 
-    Where ``y`` is a block of rows of a larger array, ``first_row`` is the number of its first row.
+    Args:
+        y: rows of targets.
+        domain: the set that they should be in.
+        name: what to call ``y``.
+        first_row: the number of the first row, if ``y`` is a block of a larger array.
+        axis: where the classes are.
     """
     if not is_concrete(y) or y.size == 0:
         return
     with eagerly(y):
-        inside = domain.contains(y)
+        rows = y if axis in (-1, y.ndim - 1) else namespace(y).moveaxis(y, axis, -1)
+        inside = domain.contains(rows)
         if bool(namespace(y).all(inside)):
             return
         at = _first(~inside)
-        what = domain.violation(y[at])
-    raise ValueError(f"{name} is not in the domain {domain!r}: {_where(at, first_row)}{what}")
+        what = domain.violation(rows[at])
+    if rows is y:
+        raise ValueError(f"{name} is not in the domain {domain!r}: {_where(at, first_row)}{what}")
+    axis %= y.ndim
+    place = ", ".join([*map(str, at[:axis]), ":", *map(str, at[axis:])])
+    what = what.replace("axis=-1", f"axis={axis}")  # a set knows rows, and says how to mend them
+    raise ValueError(
+        f"{name} is not in the domain {domain!r} along axis {axis}: at {name}[{place}] {what}"
+    )
 
 
 def _first(mask: Array) -> tuple[int, ...]:

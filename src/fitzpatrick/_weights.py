@@ -27,7 +27,7 @@ def check_any_weight(found: bool) -> None:
 
 
 def check_each_weight(sample_weight: Any, X: Array) -> Array:
-    """The same for some of the samples, whose weights may all be zero."""
+    """Checked weights of some of the samples, which may all be zero."""
     given = np.asarray(sample_weight)  # of what only looks like an array
     if given.shape == X.shape[:1] and not given.any():
         return np.zeros(X.shape[0])  # scikit-learn raises

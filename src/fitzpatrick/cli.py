@@ -46,7 +46,7 @@ Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
 MissingValues = StrEnum("MissingValues", {"IMPUTE": "impute", "DROP": "drop", "ERROR": "error"})
 CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"})
 DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
-FileFormat = StrEnum("FileFormat", {"CSV": "csv", "LIBSVM": "libsvm", "ARFF": "arff"})
+FileFormat = StrEnum("FileFormat", ["csv", "libsvm", "arff", "parquet", "xlsx", "jsonl"])
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
 
 
@@ -65,9 +65,8 @@ DeviceJobs = Annotated[
     int,
     _option("N", "Number of processes.", "one per core; 1 with --device", "--jobs", "-j", min=0),
 ]
-FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM multi-label or ARFF.")
-]
+_FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
 Format = Annotated[
     FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
 ]
@@ -115,10 +114,10 @@ class Source:
 def _source(
     file: FileArgument,
     targets: Annotated[
-        str, _option("NAMES", "Target columns, separated by commas (CSV, ARFF).")
+        str, _option("NAMES", "Target columns, separated by commas (not LIBSVM).")
     ] = "",
     format: Format = None,  # noqa: A002  (the option's name)
-    ignore: Annotated[str, _option("NAMES", "Columns to leave out (CSV, ARFF).")] = "",
+    ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
     missing: Annotated[MissingValues, typer.Option(help="How to treat missing values.")] = (
         MissingValues.IMPUTE
     ),
@@ -137,6 +136,12 @@ def _source(
     decimal: Annotated[
         DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
     ] = None,
+    normalize: Annotated[
+        bool,
+        typer.Option(
+            "--normalize", help="Divide target columns, such as counts, by their sum in each row."
+        ),
+    ] = False,
 ) -> Source:
     from .datasets import ReadOptions
 
@@ -151,6 +156,7 @@ def _source(
         tags=columns_of_tags,
         missing_values=_names(missing_values) or (),
         decimal=decimal.value if decimal else None,
+        normalize=normalize,
     )
     kind = format.value if format else None
     return Source(file, _names(targets), kind, _names(ignore) or (), reading)
@@ -356,7 +362,9 @@ def compare(
             fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
     options = RunOptions(
         losses=at_tightnesses(wanted, tightnesses),
-        protocol=Protocol(intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid),
+        protocol=Protocol(
+            intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid, refine=True
+        ),
         seeds=seeds,
         n_jobs=_jobs(jobs),
         output=output,
@@ -368,9 +376,10 @@ def compare(
         words = [str(file), *_given(context, "fit"), "--loss", advice.loss.name]
         if advice.loss.tightness is not None:
             words += ["--tightness", repr(advice.loss.tightness)]
-        return shlex.join(
-            ["fitzpatrick", "fit", *words, "--alpha", f"{advice.alpha:g}", "-o", "model.npz"]
-        )
+        if table.without_label and not advice.loss.has_classes:
+            words += ["--labelled-only"]  # as compared
+        words += ["--alpha", f"{advice.alpha:g}", "-o", "model.safetensors"]
+        return shlex.join(["fitzpatrick", "fit", *words])
 
     run(experiment, table.kind, notes, options, fit_command, typer.echo)
 
@@ -379,7 +388,9 @@ def compare(
 @_reads_a_file
 def fit(
     source: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model file to write (.safetensors).")
+    ],
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
     alpha: Annotated[
         float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
@@ -392,16 +403,24 @@ def fit(
     ] = None,
     intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
+    labelled_only: Annotated[
+        bool,
+        typer.Option("--labelled-only", help="Leave out samples without a label, as compare does."),
+    ] = False,
+    coefficients: Annotated[
+        Path | None, _option("FILE", "Table of the coefficients to write (.csv).", False)
+    ] = None,
 ) -> None:
     """Fit a model to a file and save it.
 
     The losses squared, poisson and sigmoid take the targets as they are: numbers, counts, or
     labels that may occur together.
     """
+    from .datasets._files import write_atomically
     from .datasets._table import counted
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice
-    from .experiments.text import number, wrapped
+    from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
     if alpha is not None:
@@ -409,7 +428,10 @@ def fit(
         if alphas:
             fail("--alpha says the penalty, --alphas what to choose it from: give one of them")
     grid = _alphas(alphas)
-    _check_not_input(source.file, output)
+    if coefficients is not None and coefficients.resolve() == output.resolve():
+        fail("--coefficients and --output name one file; name two")
+    for written in filter(None, (output, coefficients)):
+        _check_not_input(source.file, written)
     table = models.read_for_fit(source.read, loss)
     fitted = models.fit(
         table,
@@ -421,9 +443,12 @@ def fit(
         tightness=tightness,
         intercept=intercept,
         standardize=scaling is Scaling.STANDARDIZE,
+        labelled_only=labelled_only,
     )
     model = fitted.model
     model_files.save(model, output)
+    if coefficients:
+        write_atomically(coefficients, models.coefficients_csv(model))
     lines = [
         f"fitted {LossChoice.of(loss, tightness)} to {counted(fitted.samples, 'sample')}, "
         f"{counted(model.columns.n_features, 'feature')}, "
@@ -432,30 +457,31 @@ def fit(
     if model.cv_score is not None:
         error = number(-model.cv_score)
         lines.append(f"α = {model.estimator.alpha:g}: cross-validated squared error {error}")
+        lines.append(f"baseline, the mean target for every sample: {number(fitted.baseline or 0)}")
     lines += [f"note: {note}" for note in fitted.notes]
-    is_plain = output.suffix.lower() == ".npz"
-    content = "" if is_plain else " (a NumPy archive; nothing in it is executed)"
-    for line in (*lines, f"wrote {output}{content}"):
+    lines += [f"wrote {written}" for written in (output, coefficients) if written]
+    for line in lines:
         typer.echo("\n".join(wrapped(line)))
 
 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, LIBSVM or ARFF.")],
+    file: FileArgument,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file; by default standard output.")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
-        str, _option("NAMES", "Columns of FILE to put before the predictions (CSV, ARFF).")
+        str, _option("NAMES", "Columns of FILE to put before the predictions (not LIBSVM).")
     ] = "",
 ) -> None:
     """Predict the targets of a file, as CSV.
 
     One line per sample, in the order of the file. Columns that the model does not use are ignored.
     Notes on missing values, new words and the like go to standard error. For class names, a last
-    column holds the class with the largest probability.
+    column holds the class with the largest probability. Text that a spreadsheet would take for a
+    formula begins with an apostrophe.
     """
     from .datasets import DataError, read_cells, read_inputs
     from .datasets._files import write_atomically
@@ -521,7 +547,7 @@ def datasets(
 ) -> None:
     """List the data sets of the paper, and where to get them."""
     from .datasets import where
-    from .experiments.dataset_tables import dataset_details, datasets_table
+    from .experiments.report import dataset_details, datasets_table
 
     typer.echo(datasets_table(where()))
     if details:
@@ -627,10 +653,10 @@ def _tightnesses(text: str) -> list[float]:
 
 def _device(name: str) -> str:
     """A device that PyTorch can compute on here."""
-    from .experiments.devices import describe_device
+    from .experiments.runner import find_device
 
     try:
-        describe_device(name)
+        find_device(name)
     except ImportError:
         fail("--device needs PyTorch: pip install 'fitzpatrick[torch]'")
     except ValueError as error:
@@ -674,8 +700,9 @@ def _has_options(advice: str) -> bool:
 
 def main() -> None:
     """Run the command line; what is wrong with a file or a folder is said in one line."""
+    from concurrent.futures import BrokenExecutor
+
     from .datasets import DataError, UnavailableError
-    from .experiments.errors import WorkerError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -685,8 +712,13 @@ def main() -> None:
     except DataError as error:
         has_options = error.advice is None or _has_options(error.advice)
         problem = str(error if has_options else error.without_advice())
-    except (UnavailableError, WorkerError) as error:
+    except UnavailableError as error:
         problem = str(error)
+    except BrokenExecutor:
+        problem = (
+            "a worker process was killed, perhaps for lack of memory; the same command goes on "
+            "from the finished paths, with -j 1 in a single process"
+        )
     except OSError as error:
         problem = f"{error.filename or 'the output'}: {error.strerror or error}"
     else:

@@ -90,7 +90,7 @@ def fitzpatrick(
         omega: the regularizer Ω.
         y: points of the domain, (n, k) or (k,).
         z: points of the domain, of the same shape.
-        tightness: that of the loss; the divergence is Bregman's for 0.
+        tightness: the tightness of the loss; 0 gives the Bregman divergence.
         bound: ``"inf"`` or ``"sup"`` over θ' ∈ ∂Ω(z). The two agree where y lies in the face of z
             (always, in the relative interior); elsewhere the supremum is +∞.
 
@@ -217,7 +217,7 @@ _NO_DERIVATIVES = (
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedSolution(Solution):
-    """The same maximizer for another target, which moves the value by a known amount."""
+    """A known maximizer with another target, which moves the value by a known amount."""
 
     solution: Solution
     y: Array

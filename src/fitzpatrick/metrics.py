@@ -1,8 +1,10 @@
-r"""Metrics of predicted proportions.
+r"""Metrics of predicted proportions and class probabilities.
 
 Each takes targets and predictions of shape (n, k), dense or sparse, computes one number per sample
-and averages over the samples, with weights if given. ``fitzpatrick.metrics.get_scorer(name)``
-makes a scorer for scikit-learn's model selection out of any of them.
+and averages over the samples, with weights if given. :func:`log_loss`, :func:`brier_score` and
+:func:`calibration_error` also take class labels 0, …, k − 1 of shape (n,) as targets.
+``fitzpatrick.metrics.get_scorer(name)`` makes a scorer for scikit-learn's model selection out of
+any of them.
 
 Six of them are the usual ones of label distribution learning: Chebyshev, Clark, Canberra,
 Kullback-Leibler, cosine and intersection.
@@ -10,19 +12,23 @@ Kullback-Leibler, cosine and intersection.
 
 import difflib
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import rel_entr
+from scipy.special import rel_entr, xlogy
 from sklearn.base import is_classifier
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import check_array
 
 from ._array import Array, is_foreign, to_numpy
+from ._validation import check_sparse
 from ._weights import check_weights
 
 __all__ = [
+    "brier_score",
+    "calibration_error",
     "canberra",
     "chebyshev",
     "clark",
@@ -31,6 +37,7 @@ __all__ = [
     "intersection",
     "jensen_shannon",
     "kullback_leibler",
+    "log_loss",
     "metric_names",
     "sparsity",
     "squared_error",
@@ -157,6 +164,75 @@ def sparsity(y_pred: Any, *, sample_weight: Any = None) -> float:
     return _mean((y_pred == 0).mean(axis=1), sample_weight)
 
 
+def log_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Log loss :math:`-\sum_j y_j \log \hat y_j` in nats, of class labels or proportions.
+
+    Infinite where a prediction is 0 and its target is not. For proportions the least that it can
+    be is their entropy, which :func:`kullback_leibler` subtracts.
+
+    Args:
+        y_true: class labels 0, …, k − 1 of shape (n,), or proportions of shape (n, k).
+        y_pred: probabilities of shape (n, k).
+        sample_weight: weights of the samples, shape (n,).
+
+    Example:
+        >>> round(log_loss([0, 1], [[0.9, 0.1], [0.2, 0.8]]), 4)
+        0.1643
+    """
+    y_true, y_pred = _class_pair(y_true, y_pred)
+    return _mean(-xlogy(y_true, y_pred).sum(axis=1), sample_weight)
+
+
+def brier_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Brier score :math:`\|y - \hat y\|^2`, summed over classes: between 0 and 2.
+
+    It is :func:`squared_error`, which takes no labels. For two classes some authors halve it.
+
+    Args:
+        y_true: class labels 0, …, k − 1 of shape (n,), or proportions of shape (n, k).
+        y_pred: probabilities of shape (n, k).
+        sample_weight: weights of the samples, shape (n,).
+
+    Example:
+        >>> round(brier_score([0, 1], [[0.9, 0.1], [0.2, 0.8]]), 4)
+        0.05
+    """
+    return squared_error(*_class_pair(y_true, y_pred), sample_weight=sample_weight)
+
+
+def calibration_error(
+    y_true: Any, y_pred: Any, *, n_bins: int = 15, sample_weight: Any = None
+) -> float:
+    r"""Expected calibration error of the most probable class, :math:`\sum_b w_b |a_b - c_b|`.
+
+    Samples are put into bins of equal width by their highest probability. Bin b holds the share
+    :math:`w_b` of the weight, :math:`a_b` is how often its predictions are right and
+    :math:`c_b` its mean highest probability. A prediction against proportions is right to the
+    extent of the proportion of its class.
+
+    Args:
+        y_true: class labels 0, …, k − 1 of shape (n,), or proportions of shape (n, k).
+        y_pred: probabilities of shape (n, k).
+        n_bins: how many bins divide [0, 1].
+        sample_weight: weights of the samples, shape (n,).
+
+    Example:
+        >>> round(calibration_error([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.8, 0.2]]), 4)
+        0.2333
+    """
+    if not (isinstance(n_bins, Integral) and n_bins >= 1):
+        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}")
+    y_true, y_pred = _class_pair(y_true, y_pred)
+    top = y_pred.argmax(axis=1)[:, None]
+    confidence, hit = (np.take_along_axis(y, top, axis=1)[:, 0] for y in (y_pred, y_true))
+    weights = check_weights(sample_weight, confidence)
+    weights = np.ones_like(confidence) if weights is None else weights / weights.max()
+    # a bin holds its upper end
+    bins = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
+    gaps = np.bincount(bins, weights * (hit - confidence), n_bins)
+    return float(np.abs(gaps).sum() / weights.sum())
+
+
 def _sparsity_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:  # noqa: ARG001  # scorers pass it
     """The signature that scikit-learn's scorers call."""
     return sparsity(y_pred, sample_weight=sample_weight)
@@ -173,12 +249,20 @@ _METRICS: dict[str, tuple[Callable[..., float], bool]] = {
     "cosine": (cosine, True),
     "intersection": (intersection, True),
     "sparsity": (_sparsity_score, True),
+    "log_loss": (log_loss, False),
+    "brier_score": (brier_score, False),
+    "calibration_error": (calibration_error, False),
 }
 
 
 def metric_names() -> list[str]:
     """Names that :func:`get_scorer` knows, sorted."""
     return sorted(_METRICS)
+
+
+def mean_metric_names() -> list[str]:
+    """Names of the metrics that are means over samples, which add up over parts of the data."""
+    return [name for name in metric_names() if name != "calibration_error"]
 
 
 def get_scorer(name: str) -> Any:
@@ -247,6 +331,7 @@ def _rows(y: Any, name: str) -> Array:
             f"{name} must have shape (n, k), got {np.shape(y)}; one sample of k classes is "
             f"[{name}], and one column of n samples is np.reshape({name}, (-1, 1))"
         )
+    check_sparse(y, name)
     y = check_array(y, accept_sparse=True, dtype="numeric", ensure_all_finite=False)
     y = np.asarray(y.toarray() if sparse.issparse(y) else y, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(y))
@@ -265,6 +350,23 @@ def _pair(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
             f"y_true and y_pred must have the same shape, got {y_true.shape} and {y_pred.shape}"
         )
     return y_true, y_pred
+
+
+def _class_pair(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
+    """Targets as rows, of labels too, and probabilities."""
+    y_true = to_numpy(y_true) if is_foreign(y_true) else y_true
+    if sparse.issparse(y_true) or np.ndim(y_true) != 1:
+        return _pair(y_true, y_pred)
+    labels, y_pred = np.asarray(y_true), _rows(y_pred, "y_pred")
+    n, k = y_pred.shape
+    if len(labels) != n:
+        raise ValueError(f"y_true has {len(labels)} labels for the {n} rows of y_pred")
+    if not np.issubdtype(labels.dtype, np.integer) or np.any((labels < 0) | (labels >= k)):
+        raise ValueError(
+            f"y_true must hold class labels, integers from 0 to {k - 1} for the {k} columns of "
+            "y_pred; np.searchsorted(model.classes_, y) makes them of a classifier's labels"
+        )
+    return np.eye(k)[labels], y_pred
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ._array import Array
+from ._validation import check_sparse
 
 __all__ = ["label_proportions"]
 
@@ -42,6 +43,7 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     if hasattr(Y, "iloc"):
         proportions = label_proportions(Y.to_numpy(), empty=empty)
         return type(Y)(proportions, index=Y.index, columns=Y.columns)
+    check_sparse(Y, "Y")
     is_sparse = sparse.issparse(Y)
     Y = sparse.csr_array(Y) if is_sparse else np.asarray(Y)
     if Y.ndim != 2:
@@ -54,7 +56,7 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     dtype = np.float32 if Y.dtype == np.float32 else np.float64
     divisor = np.where(totals == 0, 1.0, totals)
     if is_sparse:
-        proportions = Y.astype(dtype)  # a copy, that of the indices included
+        proportions = Y.astype(dtype)  # a copy, of the indices too
         proportions.data /= np.repeat(divisor, np.diff(Y.indptr))
         return proportions
     return (Y / divisor[:, None]).astype(dtype, copy=False)

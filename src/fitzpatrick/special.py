@@ -96,7 +96,10 @@ def softplus(x: Array) -> Array:
     """
     x = as_real(x, "x")
     xp = namespace(x)
-    return xp.where(x > 0, x, xp.zeros_like(x)) + xp.log1p(xp.exp(-xp.abs(x)))
+    # two branches instead of |x|, whose derivative at 0 is none of theirs
+    is_positive = x >= 0
+    exponential = xp.exp(xp.where(is_positive, -x, x))
+    return xp.where(is_positive, x, xp.zeros_like(x)) + xp.log1p(exponential)
 
 
 @quiet
@@ -110,8 +113,9 @@ def sigmoid(x: Array) -> Array:
     """
     x = as_real(x, "x")
     xp = namespace(x)
-    exponential = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, xp.ones_like(x), exponential) / (1 + exponential)
+    is_positive = x >= 0
+    exponential = xp.exp(xp.where(is_positive, -x, x))
+    return xp.where(is_positive, xp.ones_like(x), exponential) / (1 + exponential)
 
 
 @quiet

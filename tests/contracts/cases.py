@@ -18,10 +18,9 @@ from fitzpatrick.regularizers import (
     Regularizer,
     SquaredNorm,
     Tsallis,
-    TwiceDifferentiable,
 )
 from fitzpatrick.sets import Box, ConvexSet, L1Ball, L2Ball, Orthant, Simplex
-from tests.helpers import TEST_ALL, Library
+from tests.helpers import TEST_ALL, Library, seeded
 
 # The Fenchel-Young loss, the Fitzpatrick loss, two between them and one beyond.
 TIGHTNESSES = (0.0, 0.25, 0.5, 1.0, 2.0)
@@ -73,25 +72,8 @@ class Corner(ConvexSet):
 
 
 def _quadratic(xp: Library, k: int) -> Quadratic:
-    factor = np.random.default_rng(5).normal(size=(k, k)) / np.sqrt(k)
+    factor = seeded(5).normal(size=(k, k)) / np.sqrt(k)
     return Quadratic(xp.asarray(factor @ factor.T + np.eye(k), "float64"))
-
-
-def _cosh(xp: Library, k: int) -> TwiceDifferentiable:
-    del xp, k
-
-    def function(y):
-        ns = array_api_compat.array_namespace(y)
-        return ns.sum(ns.cosh(y) + y * y / 2, axis=-1)
-
-    def gradient(y):
-        return array_api_compat.array_namespace(y).sinh(y) + y
-
-    def hessian(y):
-        ns = array_api_compat.array_namespace(y)
-        return (ns.cosh(y) + 1)[..., None] * ns.eye(y.shape[-1], dtype=y.dtype)
-
-    return TwiceDifferentiable(function, gradient, hessian)
 
 
 def _constant(omega: Regularizer) -> Callable[[Library, int], Regularizer]:

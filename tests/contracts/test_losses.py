@@ -342,38 +342,3 @@ def test_a_common_shift_changes_nothing_on_the_simplex(case: Case, xp: Library, 
             assert_close(there.hessian_product(v), product, rtol=0, atol=terms)
 
     check_all(case, xp, dtype, check, scales=(1.0,))
-
-
-@every_label_case
-def test_hard_labels_are_one_hot_targets(case: Case, xp: Library, dtype: str) -> None:
-    """Integer labels give what their one-hot rows give, at the edge and behind it."""
-
-    def check(batch: Batch) -> None:
-        labels = batch.rng.integers(batch.k, size=ROWS)
-        y, theta = batch.array(np.eye(batch.k)[labels]), batch.array(batch.draw_scores())
-        v, labels = batch.array(batch.draw_direction()), xp.asarray(labels)
-        unit = 4 * batch.slack(np.zeros((ROWS, 1)))  # two ways to the same number
-        # products cancel: the accuracy of y* holds for each of their terms
-        terms = unit * batch.k * largest(v)[:, None]
-        for loss in batch.losses:
-            by_label, by_row = loss.solve_labels(labels, theta), batch.solve(loss, y, theta)
-            value, gradient = to_numpy(by_row.value()), to_numpy(by_row.gradient())
-            found = by_label.value()
-            assert_same_kind(found, theta)
-            assert_close(found, value, rtol=0, atol=batch.slack(value))
-            found = by_label.gradient()
-            assert_same_kind(found, theta)
-            assert_close(found, gradient, rtol=0, atol=unit)
-            assert_close(by_label.y_star, by_row.y_star, rtol=0, atol=unit)
-            rows = at_same_ends(by_label.y_star, by_row.y_star)
-            product = to_numpy(by_row.hessian_product(v))[rows]
-            found = to_numpy(by_label.hessian_product(v))[rows]
-            assert_close(found, product, rtol=0, atol=terms[rows])
-            public = loss.value_and_gradient(labels, theta)
-            assert_close(public[0], value, rtol=0, atol=batch.slack(value))
-            assert_close(public[1], gradient, rtol=0, atol=unit)
-            public = to_numpy(loss.hessian_product(labels, theta, v))[rows]
-            assert_close(public, product, rtol=0, atol=terms[rows])
-
-    with np.errstate(all="ignore"):  # behind the edge nobody else turns NumPy's warnings off
-        check_all(case, xp, dtype, check)

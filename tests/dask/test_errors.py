@@ -151,9 +151,9 @@ def test_searches() -> None:
         FitzpatrickClassifierCV().fit(*data)
     with pytest.raises(ValueError, match="cv is not used on Dask"):
         FitzpatrickClassifierCV(cv=3).fit(*data, dev=data)
-    with pytest.raises(ValueError, match="scoring='r2' is no mean over samples"):
-        ProportionRegressorCV(scoring="r2").fit(
-            chunked(X), chunked(Y), dev=(chunked(X), chunked(Y))
-        )
+    shares = chunked(X), chunked(Y)
+    for scoring in ("r2", "calibration_error"):
+        with pytest.raises(ValueError, match=f"scoring='{scoring}' is no mean over samples"):
+            ProportionRegressorCV(scoring=scoring).fit(*shares, dev=shares)
     with pytest.raises(ChunkError, match=r"dev: chunk \d: y holds classes that are not in"):
         FitzpatrickClassifierCV(alphas=[100.0]).fit(*data, dev=(chunked(X), chunked(LABELS + 9)))

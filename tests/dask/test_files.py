@@ -61,3 +61,21 @@ def test_a_parquet_folder(tmp_path: Path, persist: bool) -> None:
     assert model.classes_.tolist() == ["ash", "elm", "oak"]
     assert model.feature_names_in_.tolist() == COLUMNS
     np.testing.assert_array_equal(model.predict(frame[COLUMNS]).compute(), expected.predict(X))
+
+
+@both
+def test_columns_of_a_parquet_folder_by_values(tmp_path: Path, persist: bool) -> None:
+    """Dask reads few columns of several files as one chunk, and does not know the sizes."""
+    pytest.importorskip("pyarrow", reason="pyarrow reads parquet")
+    labels = Y.argmax(axis=1)
+    table = pd.DataFrame(X, columns=COLUMNS).assign(y=labels)
+    for part, start in enumerate(range(0, len(table), CHUNK)):
+        table[start : start + CHUNK].to_parquet(tmp_path / f"{part}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    rows, y = frame[COLUMNS].values, frame["y"].values
+    assert rows.npartitions != y.npartitions
+    expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, labels)
+    model = FitzpatrickClassifier("logistic", 10.0, persist=persist)
+    for given in (rows, frame[COLUMNS]):
+        assert_same_model(model.fit(given, y), expected)
+        assert model.score(given, y) == pytest.approx(expected.score(X, labels), rel=1e-12)

@@ -11,14 +11,14 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick import dask as on_dask
 from fitzpatrick import linear_model
-from fitzpatrick.dask._rows import ChunkedRows
-from tests.helpers import TEST_ALL
+from fitzpatrick.dask._data import ChunkedSums
+from tests.helpers import TEST_ALL, seeded
 from tests.linear_model.data import features, real_problem, targets
 
 from .data import assert_same_model, chunked
 
 X = features()
-WEIGHTS = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)
 LABELS = targets("fitzpatrick_logistic", X).argmax(axis=1)
 # A strong penalty needs few iterations, each of which is several rounds.
 OPTIONS: dict[str, Any] = {"alpha": 10.0, "standardize": True, "tol": 1e-10}
@@ -96,13 +96,13 @@ def test_designs(form, persist, intercept, standardize) -> None:
 def test_solvers(solver, persist, monkeypatch) -> None:
     """On targets whose kinks make steps short, which workers are told of then."""
     steps = []
-    curvature = ChunkedRows.curvature
+    linearize = ChunkedSums.linearize
 
-    def recorded(rows, parameters, step=None):
+    def recorded(sums, parameters, step=None):
         steps.append(step)
-        return curvature(rows, parameters, step)
+        linearize(sums, parameters, step)
 
-    monkeypatch.setattr(ChunkedRows, "curvature", recorded)
+    monkeypatch.setattr(ChunkedSums, "linearize", recorded)
     y = targets("sparse_sigmoid", X)
     found, expected = pair(
         "ProportionRegressor", "sparse_sigmoid", solver=solver, persist=persist, **OPTIONS
@@ -157,7 +157,7 @@ def test_single_precision() -> None:
 def test_losses_whose_hessian_has_no_entries(k) -> None:
     """C column by column, or from random signs, which are those of the whole data."""
     loss = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
-    y = 0.05 * np.random.default_rng(0).normal(size=(len(X), k))
+    y = 0.05 * seeded(0).normal(size=(len(X), k))
     found, expected = pair("ProportionRegressor", loss, 3.0, tol=1e-10)
     assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
 
@@ -202,12 +202,10 @@ def test_local_schedulers(scheduler) -> None:
     np.testing.assert_array_equal(prediction, expected.predict(X))
 
 
-@pytest.mark.by_turns("name", "form")
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["yeast", "scene"])
+@pytest.mark.parametrize(("name", "form"), [*zip(["yeast", "scene"], FORMS, strict=True)])
 def test_real_data(name, form) -> None:
     X, y = real_problem(name)
-    weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    weights = seeded(0).integers(1, 4, len(X)).astype(float)
     options = {"standardize": True, "tol": 1e-10}
     found, expected = pair("ProportionRegressor", "fitzpatrick_logistic", 100.0, **options)
     found.fit(chunked(form(X), 700), chunked(y, 700), chunked(weights, 700))
@@ -240,9 +238,10 @@ def test_a_path_may_be_stopped_and_resumed() -> None:
     np.testing.assert_array_equal(second.coefs[0], whole.coefs[1])
 
 
-@pytest.mark.by_turns("cls", "scoring")
-@pytest.mark.parametrize("scoring", [None, "jensen_shannon"])
-@pytest.mark.parametrize("cls", ["FitzpatrickClassifierCV", "ProportionRegressorCV"])
+@pytest.mark.parametrize(
+    ("cls", "scoring"),
+    [("FitzpatrickClassifierCV", None), ("ProportionRegressorCV", "jensen_shannon")],
+)
 def test_the_choice_on_a_dev_set(cls, scoring) -> None:
     y = LABELS if cls.startswith("F") else targets("fitzpatrick_logistic", X)
     dev = (X[:31], y[:31], WEIGHTS[:31])

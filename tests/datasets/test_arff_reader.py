@@ -1,9 +1,19 @@
 """ARFF as Mulan and MEKA write it, and what is wrong with it when it is not."""
 
+import contextlib
+import time
+
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, ReadOptions, read_arff, read_inputs, read_table
+from fitzpatrick.datasets import (
+    DataError,
+    ReadOptions,
+    read_arff,
+    read_cells,
+    read_inputs,
+    read_table,
+)
 
 HEADER = """% a comment
 @RELATION demo
@@ -65,7 +75,7 @@ def test_no_targets_at_all(tmp_path):
         (("1.5,blue,4,1,0", "1.5,blue,4,1"), 10, "4 values, expected 5"),
         (("1.5,blue", "x,blue"), 10, "'width' is 'x'"),
         (("1.5,blue", "inf,blue"), 10, "'width' is 'inf'"),
-        (("1.5,blue,4,1,0", "1.5,blue,4,1,?"), 10, "'sad' is missing, which is a label"),
+        (("1.5,blue,4,1,0", "1.5,blue,4,1,?"), 10, "target column 'sad': no value; --missing drop"),
         (("{1,2,4}", "{1,2,4,2}"), 5, "'zone' declares the value '2' twice"),
         (("{1,2,4}", "{1,2,4"), 5, "the list of values has no closing brace"),
         (("1.5,blue", "1.5,green"), 10, "'sky colour' is 'green', which was not declared"),
@@ -240,7 +250,7 @@ def test_missing_values(tmp_path):
     assert dropped.Y.tolist() == [[1, 0], [1, 1]]
     assert dropped.lines.tolist() == [8, 10]
     assert dropped.notes[0] == "left out: 1 of 3 rows, with missing values"
-    with pytest.raises(DataError, match=r"'x' is missing; --missing drop .* impute") as caught:
+    with pytest.raises(DataError, match=r"'x': no value; --missing drop .* impute") as caught:
         read_arff(path, ["a", "b"], options=ReadOptions(missing="error"))
     assert caught.value.line == 9
 
@@ -284,3 +294,51 @@ def test_spaces_around_fields_mean_nothing(tmp_path):
     assert table.target_names == ("blue", "red")
     assert np.asarray(table.X).tolist() == [[1.0], [2.0]]
     assert np.asarray(table.Y).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DENSE.replace("demo", ":" * 200_000),
+        DENSE.replace("demo", ":-C " + "-C " * 60_000),
+        DENSE.replace("'light, grey',1", "'light, grey'" + " " * 200_000 + "x,1"),
+        DENSE.replace("width numeric", "width string").replace("1.5", "1" + " " * 200_000 + "5"),
+        DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"),
+    ],
+    ids=["colons", "options", "spaces", "string", "values"],
+)
+def test_long_lines_take_no_longer_than_many(tmp_path, text):
+    """Some 0.1 s; with a pattern that goes back and forth, several minutes."""
+    path = write(tmp_path, text)
+    start = time.process_time()
+    with contextlib.suppress(DataError):
+        read_arff(path, ["happy", "sad"] if "-C" not in text else None)
+    assert time.process_time() - start < 10
+
+
+def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
+    """A nominal attribute with as many values as rows, such as ``protein`` in Mulan's genbase."""
+    rows = [(f"p{i}", i * i, "uv"[i % 2]) for i in range(30)]
+    text = f"@relation r\n@attribute protein {{{','.join(row[0] for row in rows)},p99}}\n"
+    text += "@attribute x numeric\n@attribute y {u,v}\n@data\n"
+    text += "".join(f"{name},{x},{y}\n" for name, x, y in rows)
+    table = read_arff(write(tmp_path, text), ["y"])
+    (tmp_path / "a.csv").write_text(
+        "protein,x,y\n" + "".join(f"{name},{x},{y}\n" for name, x, y in rows)
+    )
+    assert table.feature_names == ("x",)
+    assert table.notes[0] == "left out: protein (a different text in every row, so probably a name)"
+    assert read_table(tmp_path / "a.csv", ["y"]).notes == table.notes
+    asked = read_arff(
+        tmp_path / "demo.arff", ["y"], options=ReadOptions(kinds={"protein": "category"})
+    )
+    assert asked.X.shape == (30, 32)
+
+
+def test_paths_may_be_strings(tmp_path):
+    path = write(tmp_path, DENSE)
+    table = read_table(path, ["happy", "sad"])
+    np.testing.assert_array_equal(read_table(str(path), ["happy", "sad"]).X, table.X)
+    np.testing.assert_array_equal(read_arff(str(path), ["happy", "sad"]).X, table.X)
+    np.testing.assert_array_equal(read_inputs(str(path), table.columns).X, table.X)
+    assert read_cells(str(path), ["zone"]) == {"zone": ["4", "1"]}

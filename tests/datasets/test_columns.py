@@ -16,10 +16,11 @@ from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, r
 from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
 from fitzpatrick.linear_model import ProportionRegressor
 from fitzpatrick.preprocessing import label_proportions
+from tests.helpers import seeded
 
 
 def survey(n, seed, *, colours=("red", "green", "blue"), tags=("rock", "jazz", "folk")):
-    generator = np.random.default_rng(seed)
+    generator = seeded(seed)
     table = pd.DataFrame(
         {
             "width": generator.normal(size=n),
@@ -250,3 +251,19 @@ def test_libsvm_recipes(tmp_path):
     assert read_inputs(tmp_path / "b.csv", columns).X.tolist() == [[4, 5, 6]]
     table = read_inputs(path, columns)
     assert (table.kind, table.Y.shape, table.X.shape) == ("none", (2, 0), (2, 3))
+
+
+@pytest.mark.parametrize(("cells", "is_refused"), [("1.234;2.500", True), ("1.5;2.5", False)])
+def test_whole_numbers_of_a_file_with_decimal_commas(tmp_path, cells, is_refused):
+    """They do not say what 1.234 is: ``predict`` refuses what ``fit`` refuses."""
+    path = tmp_path / "a.csv"
+    path.write_text("n;x;y\n" + "1000;1,5;u\n2000;2,5;v\n" * 3)
+    columns = read_table(path, ["y"]).columns
+    path.write_text("n;x\n" + "".join(f"{cell};3\n" for cell in cells.split(";")))
+    if is_refused:
+        with pytest.raises(
+            DataError, match=r"column 'n': the '\.' in its numbers may be a decimal"
+        ):
+            read_inputs(path, columns)
+    else:
+        assert read_inputs(path, columns).X[:, 0].tolist() == [1.5, 2.5]

@@ -1,11 +1,20 @@
 """CSV files with targets of every kind."""
 
+import contextlib
 import csv
+import time
 
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, ReadOptions, read_csv, read_inputs, read_table
+from fitzpatrick.datasets import (
+    DataError,
+    ReadOptions,
+    frame_features,
+    read_csv,
+    read_inputs,
+    read_table,
+)
 
 INDICATORS = "a,b,red,blue\n1,2,1,0\n3,4,1,1\n5,6,0,0\n"
 
@@ -173,8 +182,8 @@ def test_ignored_columns_are_not_read(tmp_path):
 
 def test_read_table_finds_the_format(tmp_path):
     assert read_table(write(tmp_path, INDICATORS), ["red", "blue"]).kind == "indicators"
-    other = write(tmp_path, INDICATORS, "data.txt")
-    with pytest.raises(DataError, match=r"the format of a \.txt file is not known"):
+    other = write(tmp_path, INDICATORS, "data.dta")
+    with pytest.raises(DataError, match=r"the format of a \.dta file is not known"):
         read_table(other, ["red", "blue"])
     table = read_table(other, ["red", "blue"], format="csv")
     np.testing.assert_array_equal(table.Y.sum(axis=1), [1, 2, 0])
@@ -259,3 +268,86 @@ def test_spaces_around_class_names_mean_nothing(tmp_path):
     table = read_csv(path, ["genre"])
     assert table.target_names == ("jazz", "rock")
     assert np.asarray(table.Y).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n1" + " " * 120_000 + "5,u\n2,v\n",
+        'x,y\n"$' + " " * 120_000 + '5",u\n$2,v\n',
+        "x,y\n" + "1" * 120_000 + "x,u\n2x,v\n",
+        ",".join(["a"] * 50_000) + ",y\n" + "1," * 50_000 + "u\n",
+    ],
+    ids=["spaces", "unit", "digits", "names"],
+)
+def test_long_cells_take_no_longer_than_many(tmp_path, text):
+    """At most 1 s or so; with a pattern that goes back and forth, several minutes."""
+    path = write(tmp_path, text)
+    start = time.process_time()
+    with contextlib.suppress(DataError):
+        read_table(path, ["y"])
+    assert time.process_time() - start < 10
+
+
+def test_a_file_without_names_is_noted(tmp_path):
+    path = write(tmp_path, "5.1,3.5,1.4,setosa\n4.9,3,1.4,setosa\n6.2,2.9,4.3,other\n")
+    note = "the first line is taken for the names of the columns, though it has 3 numbers (5.1, "
+    assert read_table(path, ["setosa"]).notes[0].startswith(note)
+    counted = write(tmp_path, "0,1,2\n4.9,3,a\n6.2,2.9,b\n")  # as pandas writes without names
+    assert read_table(counted, ["2"]).notes == ()
+
+
+def test_a_typeset_minus_is_a_minus(tmp_path):
+    path = write(tmp_path, "x,z,y\n−1.5,−2 %,u\n2,3 %,v\n")
+    assert read_table(path, ["y"]).X.tolist() == [[-1.5, -0.02], [2, 0.03]]
+    columns = read_table(path, ["y"]).columns
+    assert frame_features({"x": ["−7"], "z": [1]}, columns).tolist() == [[-7, 1]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        (
+            [1.5, -999, 3.5, -999] * 10,
+            "x: -999 in 20 of 40 rows is taken as a number; if it stands",
+        ),
+        ([-500, -999, 3.5, 7] * 10, None),
+        (range(1, 41), "x: numbers the rows, 1 to 40; if that is no feature, --ignore x leaves"),
+        (range(1, 11), None),
+    ],
+)
+def test_numbers_that_may_be_none_are_a_note(tmp_path, cells, note):
+    text = "x,w,y\n" + "".join(f"{x},{i % 3},{'uv'[i * i % 7 % 2]}\n" for i, x in enumerate(cells))
+    notes = read_table(write(tmp_path, text), ["y"]).notes
+    assert [one[: len(note or "")] for one in notes] == ([note] if note else [])
+
+
+def test_columns_that_tell_the_targets_are_a_note(tmp_path):
+    rows = "".join(f"{i % 7},{'pq'[i % 2]},{i % 2},{'uv'[i % 2]}\n" for i in range(60))
+    notes = read_table(write(tmp_path, "x,z,n,y\n" + rows), ["y"]).notes
+    told = [note.split()[0] for note in notes if "alone tells the targets of every row" in note]
+    assert told == ["z", "n"]
+
+
+def test_rows_are_divided_by_their_sums_when_asked_for(tmp_path):
+    path = write(tmp_path, "x,a,b\n1,3,1\n2,0,0\n3,10,30\n")
+    with pytest.raises(
+        DataError, match=r"line 2: the targets sum to 4; .* --normalize divides each"
+    ):
+        read_table(path, ["a", "b"])
+    table = read_table(path, ["a", "b"], options=ReadOptions(normalize=True))
+    assert (table.kind, table.Y.tolist()) == ("proportions", [[0.75, 0.25], [0, 0], [0.25, 0.75]])
+    assert table.notes == ("each row of targets is divided by its sum (0 to 40)",)
+    with pytest.raises(DataError, match="line 3: target column 'b': -1 is negative"):
+        read_table(
+            write(tmp_path, "x,a,b\n1,3,1\n2,5,-1\n"),
+            ["a", "b"],
+            options=ReadOptions(normalize=True),
+        )
+
+
+def test_a_single_name_above_decimal_commas_is_refused(tmp_path):
+    """Not read as row names and a column, which gave wrong numbers without a word."""
+    (tmp_path / "t.csv").write_text("a\n2,12\n8,50\n")
+    with pytest.raises(DataError, match=r"names one column.*separate fields by ';'"):
+        read_table(tmp_path / "t.csv", targets=["a"])

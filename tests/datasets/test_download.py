@@ -13,12 +13,13 @@ import requests
 from fitzpatrick.datasets import (
     DATASETS,
     DataError,
+    DatasetMismatchWarning,
     Transfer,
     UnavailableError,
     _load,
     load_dataset,
 )
-from fitzpatrick.datasets._download import fetch
+from fitzpatrick.datasets._download import fetch, record
 from fitzpatrick.datasets._registry import DatasetInfo, Remote, Statistics
 
 CONTENT = bytes(range(256)) * 2000
@@ -106,8 +107,10 @@ def test_success_with_a_known_checksum(server, tmp_path):
     assert len(server.requests) == 1  # the second time it is in the cache
 
 
-def test_first_checksum_is_recorded_and_enforced(server, tmp_path):
+def test_recorded_checksums_are_enforced(server, tmp_path):
     path = fetch(Remote(server.url), "a.bin", tmp_path, FAST)
+    assert names(tmp_path) == ["a.bin"]  # nothing is recorded until the file has been read
+    record([path])
     assert json.loads((tmp_path / "checksums.json").read_text()) == {"a.bin": DIGEST}
     path.write_bytes(b"something else")
     with pytest.raises(UnavailableError, match="delete the file to have it downloaded again"):
@@ -160,7 +163,7 @@ def test_another_part_than_was_asked_for(server, tmp_path):
     server.faults = ["truncated", "other part"]
     assert fetch(Remote(server.url), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
     assert server.requests[2] is None  # it began anew
-    assert names(tmp_path) == ["a.bin", "checksums.json"]
+    assert names(tmp_path) == ["a.bin"]
 
 
 def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
@@ -257,7 +260,9 @@ def test_damaged_list_of_checksums(server, tmp_path):
         fetch(Remote(server.url), "a.bin", tmp_path, FAST)
 
 
-def test_load_dataset_downloads_into_the_cache(server, tmp_path, monkeypatch):
+@pytest.fixture
+def demo(server, tmp_path, monkeypatch):
+    """A data set of the server, and an empty cache."""
     server.content = b"0,1 1:1 2:2\n 1:3\n1 2:1\n"
     info = DatasetInfo(
         name="demo",
@@ -272,13 +277,34 @@ def test_load_dataset_downloads_into_the_cache(server, tmp_path, monkeypatch):
     monkeypatch.setitem(DATASETS, "demo", info)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path))
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
+    return server
+
+
+def test_load_dataset_downloads_into_the_cache(demo, tmp_path):
     data = load_dataset("demo", transfer=FAST)
     assert data.train.labelled().Y.tolist() == [[1, 1], [0, 1]]
     assert data.source == "downloaded from a server"
     assert _load.where()["demo"] == "cache"
+    assert len(json.loads((tmp_path / "checksums.json").read_text())) == 2
     load_dataset("demo", transfer=FAST)
-    assert len(server.requests) == 2  # train and test, once
+    assert len(demo.requests) == 2  # train and test, once
     (tmp_path / "demo_test.svm.bz2").write_bytes(b"0 x\n")
-    (tmp_path / "checksums.json").unlink()
-    with pytest.raises(DataError, match=r"to download it again, delete it and \S+checksums\.json"):
+    with pytest.raises(UnavailableError, match="delete the file to have it downloaded again"):
         load_dataset("demo", transfer=FAST)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>moved</html>", b"0,1 1:1 2:", b"0 9:1\n"])
+def test_a_body_that_cannot_be_read_is_not_kept(demo, tmp_path, content):
+    demo.content, good = content, demo.content
+    with pytest.raises((DataError, UnavailableError)):
+        load_dataset("demo", transfer=FAST)
+    assert names(tmp_path) == []
+    demo.content = good
+    assert load_dataset("demo", transfer=FAST).train.X.shape == (3, 2)
+
+
+def test_a_body_of_another_size_is_not_recorded(demo, tmp_path):
+    demo.content += b"1 1:1\n"
+    with pytest.warns(DatasetMismatchWarning, match="3 t(raining|est) samples"):
+        load_dataset("demo", transfer=FAST)
+    assert "checksums.json" not in names(tmp_path)

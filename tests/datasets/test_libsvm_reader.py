@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from fitzpatrick.datasets import DataError, read_libsvm
+from tests.helpers import seeded
 
 
 def write(tmp_path, text, name="data.svm"):
@@ -17,7 +18,7 @@ def write(tmp_path, text, name="data.svm"):
 
 
 def random_file(tmp_path, n=60, d=40, k=7, density=0.2, seed=0):
-    generator = np.random.default_rng(seed)
+    generator = seeded(seed)
     lines = []
     for _ in range(n):
         labels = np.flatnonzero(generator.random(k) < 0.3)

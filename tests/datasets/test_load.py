@@ -21,6 +21,7 @@ from fitzpatrick.datasets import (
 )
 from fitzpatrick.datasets._registry import DatasetInfo, Statistics
 from fitzpatrick.datasets.embedded import yeast
+from tests.helpers import seeded
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +76,7 @@ def test_data_are_shown_in_a_line(tmp_path):
 
 
 def test_packing_loses_nothing():
-    generator = np.random.default_rng(0)
+    generator = seeded(0)
     X = np.round(generator.normal(size=(20, 5)), 6)
     Y = generator.random((20, yeast.CLASSES)) < 0.3
     names = [f"c{i}" for i in range(5 + yeast.CLASSES)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fitzpatrick.datasets import DataError, ReadOptions, read_table
+from tests.helpers import seeded
 
 
 def write(tmp_path, rows, head="x,a,b,c"):
@@ -13,13 +14,11 @@ def write(tmp_path, rows, head="x,a,b,c"):
 
 
 def indicators(n=100):
-    return [[i, *np.random.default_rng(i).integers(0, 2, 3).tolist()] for i in range(n)]
+    return [[i, *seeded(i).integers(0, 2, 3).tolist()] for i in range(n)]
 
 
 def proportions(n=100, total=1.0):
-    return [
-        [i, *np.round(np.random.default_rng(i).dirichlet([1, 1, 1]) * total, 3)] for i in range(n)
-    ]
+    return [[i, *np.round(seeded(i).dirichlet([1, 1, 1]) * total, 3)] for i in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_the_first_of_the_missing_targets_is_named(tmp_path):
         read_table(write(tmp_path, rows), ["a", "b", "c"])
     table = read_table(write(tmp_path, rows), ["a", "b", "c"], options=ReadOptions(missing="drop"))
     assert table.X.shape == (98, 1)
-    assert table.notes == ("left out: 2 of 100 rows, with missing values",)
+    assert table.notes[0] == "left out: 2 of 100 rows, with missing values"
 
 
 def test_percentages(tmp_path):
@@ -120,3 +119,15 @@ def test_labels_in_one_column_as_told(tmp_path):
 def test_classes_that_look_like_gaps(tmp_path, names):
     rows = [[i, names[i % 2]] for i in range(6)]
     assert read_table(write(tmp_path, rows, "x,y"), ["y"]).target_names == tuple(sorted(names))
+
+
+def test_counts_are_divided_by_their_sums_on_the_command_line(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, [[i % 5, 1 + i % 3, 4, 2] for i in range(30)])
+    fitting = ("fit", "a.csv", "--targets", "a,b,c", "--alpha", 1, "-o", "m.safetensors")
+    code, _, err = run(*fitting)
+    assert code == 2
+    assert "--normalize divides each row by its sum" in err
+    code, out, _ = run(*fitting, "--normalize")
+    assert code == 0
+    assert "30 samples, 1 feature, 3 targets (proportions)" in out

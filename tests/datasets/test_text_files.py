@@ -1,6 +1,7 @@
 """Whatever a file holds, reading it ends in lines or in one sentence."""
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import zipfile
@@ -10,6 +11,7 @@ import pytest
 
 from fitzpatrick.datasets import DataError, _text, read_libsvm
 from fitzpatrick.datasets._text import plain_suffix, read_lines
+from tests.helpers import seeded
 
 TEXT = "erste Zeile äöü\nzweite\r\ndritte".encode()
 LINES = [(1, "erste Zeile äöü"), (2, "zweite"), (3, "dritte")]
@@ -74,7 +76,7 @@ def test_encodings_that_nobody_can_guess(tmp_path, content, line, problem):
         ("ä\n".encode() + b"\xe4\n", 2, "byte 0xe4 is not UTF-8, as a line above is"),
         (b"7z\xbc\xaf\x27\x1c junk", None, "a 7z archive; unpack it"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "an Excel workbook; save the sheet as CSV"),
-        (b"PAR1 junk", None, "a Parquet file; write it as CSV"),
+        (b"PAR1 junk", None, "a Parquet file; call it .parquet"),
         (gzip.compress(TEXT * 50, mtime=0)[:-20], None, "damaged or cut short"),
         (bz2.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
         (b"PK\x03\x04 broken", None, "the ZIP archive cannot be read"),
@@ -91,7 +93,7 @@ def test_unreadable_content(tmp_path, content, line, problem):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
 def test_damage_is_said_where_the_text_ends(tmp_path, pack):
-    text = np.random.default_rng(0).bytes(300_000).hex("\n", 40).encode()
+    text = seeded(0).bytes(300_000).hex("\n", 40).encode()
     packed = pack(text, 1)
     with pytest.raises(DataError, match="damaged or cut short") as caught:
         next(read_lines(write(tmp_path, packed[: len(packed) // 2])))
@@ -100,7 +102,7 @@ def test_damage_is_said_where_the_text_ends(tmp_path, pack):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_binary_junk_is_one_sentence(tmp_path, seed):
-    junk = np.random.default_rng(seed).bytes(5000)
+    junk = seeded(seed).bytes(5000)
     with pytest.raises(DataError) as caught:
         read_libsvm(write(tmp_path, junk, "junk.svm"))
     assert "\n" not in str(caught.value)
@@ -117,13 +119,13 @@ def test_missing_file_and_folder(tmp_path):
 def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
     """With the bounds as they are: refused before a line is handed out."""
     path = write(tmp_path, pack(b"1 1:1\n" * 10_000_000))  # 60 MB
-    monkeypatch.setattr(_text, "_decoded", lambda *_: pytest.fail("a line was read"))
+    monkeypatch.setattr(_text, "_from_windows", lambda *_: pytest.fail("a line was read"))
     with pytest.raises(DataError, match=r"more than (16|17|41|42) MiB: .* it is not read"):
         next(read_lines(path))
 
 
 def test_large_files_are_no_bombs(tmp_path):
-    digits = np.random.default_rng(0).bytes(9 << 20).hex()
+    digits = seeded(0).bytes(9 << 20).hex()
     text = "\n".join(digits[i : i + 1000] for i in range(0, len(digits), 1000)).encode()
     assert len(text) > _text.RATIO_FROM
     path = write(tmp_path, gzip.compress(text, 1))
@@ -133,7 +135,7 @@ def test_large_files_are_no_bombs(tmp_path):
 def test_wide_tables_of_zeros_and_ones_are_no_bombs(tmp_path):
     """A dense CSV of 1500 columns, 1% of them 1, shrinks nearly eighty times."""
     cells = np.full((6000, 3000), ord(","), dtype=np.uint8)
-    cells[:, ::2] = ord("0") + (np.random.default_rng(0).random((6000, 1500)) < 0.01)
+    cells[:, ::2] = ord("0") + (seeded(0).random((6000, 1500)) < 0.01)
     cells[:, -1] = ord("\n")
     packed = gzip.compress(cells.tobytes(), 6)
     assert cells.size > _text.RATIO_FROM
@@ -166,8 +168,8 @@ def test_zip_bomb_is_refused_by_what_it_claims(tmp_path):
         ({"/etc/a.svm": b"0 1:1"}, "leaves its folder"),
         ({"a": b"1", "b": b"2"}, "must hold one file, it holds 2"),
         ({}, "must hold one file, it holds 0"),
-        ({"[Content_Types].xml": b"", "xl/workbook.xml": b""}, "a spreadsheet; save the sheet as"),
-        ({"mimetype": b"", "content.xml": b""}, "a spreadsheet; save the sheet as CSV"),
+        ({"[Content_Types].xml": b"", "xl/workbook.xml": b""}, "a spreadsheet; call it .xlsx, or"),
+        ({"mimetype": b"", "content.xml": b""}, "a spreadsheet; call it .xlsx, or save the"),
     ],
 )
 def test_archive_members_are_checked(tmp_path, members, problem):
@@ -178,3 +180,15 @@ def test_archive_members_are_checked(tmp_path, members, problem):
 def test_plain_suffix_looks_below_the_compression(tmp_path):
     assert plain_suffix(tmp_path / "a.b.SVM.gz") == ".svm"
     assert plain_suffix(tmp_path / "a") == ""
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_archives_are_one_sentence(tmp_path, seed):
+    """Whatever the fields of an archive lead to: OSError, UnicodeDecodeError, IndexError …"""
+    generator = seeded(seed)
+    content = bytearray(zipped(tmp_path, {"ä.csv": b"x,y\n1,u\n2,v\n" * 20}).read_bytes())
+    directory = content.rindex(b"PK\x01\x02")
+    for at in generator.integers(directory, len(content), 1 + seed % 3):
+        content[at] = generator.integers(256)
+    with contextlib.suppress(DataError):
+        list(read_lines(write(tmp_path, content, "a.csv")))

@@ -55,7 +55,7 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
 
 
 def test_models_hold_them(run, tmp_path, monkeypatch, train):
-    """The same rows, declared in another order, are predicted the same."""
+    """Rows that are declared in another order are predicted alike."""
     monkeypatch.chdir(tmp_path)
     arff(tmp_path / "test.arff", "blue,green,red", "no,yes", is_sparse=True)
     fitting = ("--targets", "kind", "--alpha", 0.1, "-o", "m.npz")

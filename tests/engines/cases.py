@@ -8,6 +8,7 @@ from scipy import sparse
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Regularizer, Tsallis
+from tests.helpers import seeded
 
 # by the name of the Fenchel-Young loss; the last has a number for a name
 REGULARIZERS: dict[str, Regularizer] = {
@@ -22,6 +23,11 @@ RELATIVE = {"float64": 1e-13, "float32": 1e-5}
 def make_loss(name: str, tightness: float = 1.0) -> fp.losses.Loss:
     """The loss of a regularizer at a tightness."""
     return fp.FitzpatrickLoss(REGULARIZERS[name], tightness)
+
+
+def bind_loss(loss: fp.losses.Loss, y: Any, k: int, *args: Any, **options: Any) -> Any:
+    """The regularizer and the tightness of a loss, bound to targets."""
+    return fp.engines.bind(loss.regularizer, loss.tightness, y, k, *args, **options)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def proportions(
 
 def cases(name: str, n: int, k: int, seed: int) -> list[Case]:
     """All forms that the targets of a loss can have."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     domain = REGULARIZERS[name].domain
     if not domain.has_labels:
         y = domain.project(rng.normal(size=(n, k)) * 2)
@@ -78,7 +84,7 @@ def cases(name: str, n: int, k: int, seed: int) -> list[Case]:
 
 def scores(n: int, k: int, scale: float, dtype: str, seed: int) -> np.ndarray[Any, Any]:
     """Gaussian scores; scale 0 makes them all equal."""
-    theta = np.random.default_rng(seed).normal(size=(n, k)) * scale
+    theta = seeded(seed).normal(size=(n, k)) * scale
     return theta.astype(dtype)
 
 

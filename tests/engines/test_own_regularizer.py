@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import RowBlocks
-from fitzpatrick.engines._row_kernel import CoreKernel
-from fitzpatrick.engines._targets import SparseTargets
+from fitzpatrick.engines.rows import CoreKernel
+from fitzpatrick.engines.targets import SparseTargets
 from fitzpatrick.regularizers import Elementwise, Negentropy, SeparableRegularizer, SquaredNorm
 from fitzpatrick.sets import ConvexSet, Simplex
 
@@ -72,12 +71,12 @@ def test_rows_labels_and_sparse_targets(form: str) -> None:
     y = {"labels": labels, "csr": sparse.csr_array(soft), "dense": soft}[form]
     theta, v = scores(n, k, 2.0, "float64", 0), scores(n, k, 1.0, "float64", 1)
     for tightness in TIGHTNESSES:
-        bound = engines.bind(fp.FitzpatrickLoss(SquaredNormTwice(), tightness), y, k, n_threads=2)
+        bound = engines.bind(SquaredNormTwice(), tightness, y, k, n_threads=2)
         assert isinstance(bound, RowBlocks)
         assert isinstance(bound.kernel, CoreKernel)
         if form == "csr":
             assert isinstance(bound.kernel.targets, SparseTargets)
-        half = engines.bind(fp.FitzpatrickLoss(SquaredNorm(Simplex()), tightness), y, k)
+        half = engines.bind(SquaredNorm(Simplex()), tightness, y, k)
         value, gradient = bound.value_and_gradient(theta)
         expected, expected_gradient = half.value_and_gradient(theta / 2)
         np.testing.assert_allclose(value, 2 * expected, rtol=1e-12, atol=1e-14)

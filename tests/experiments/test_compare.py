@@ -8,6 +8,7 @@ import pytest
 
 from fitzpatrick.experiments import compare
 from fitzpatrick.experiments.protocol import LossChoice
+from fitzpatrick.experiments.report import comparison_table, interval_text
 from fitzpatrick.experiments.summary import (
     BASELINE,
     Difference,
@@ -15,7 +16,6 @@ from fitzpatrick.experiments.summary import (
     LossSummary,
     resampled_means,
 )
-from fitzpatrick.experiments.tables import comparison_table, interval_text
 
 GRID = (100.0, 10.0, 1.0, 0.1)
 

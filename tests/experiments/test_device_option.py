@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from fitzpatrick import cli
+from fitzpatrick.experiments import runner
 
 
 @pytest.fixture
@@ -37,10 +38,12 @@ def test_the_table_is_that_of_numpy(reproduce, tmp_path):
 def test_a_device_is_started_in_one_process_alone(reproduce, monkeypatch):
     pytest.importorskip("torch")
 
-    def no_pool(*_):
-        raise AssertionError("another process was started")
+    class OneProcess(runner.Parallel):
+        def __init__(self, n_jobs, **options):
+            assert n_jobs == 1
+            super().__init__(n_jobs, **options)
 
-    monkeypatch.setattr("fitzpatrick.experiments.runner.ProcessPoolExecutor", no_pool)
+    monkeypatch.setattr(runner, "Parallel", OneProcess)
     options = ("--seeds", "2", "--losses", "logistic", "--alphas", "1e3", "--device", "cpu")
     assert reproduce(*options)[0] == 0
 

@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
+from fitzpatrick import get_loss
 from fitzpatrick.datasets import DataError, ReadOptions, read_inputs, read_table, split_table
 from fitzpatrick.experiments import compare, load_model, model_files, models
 from fitzpatrick.experiments.runner import RunOptions
@@ -110,7 +111,8 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
         code, out, _ = run("predict", "m.npz", name)
         assert code == 0
         found, classes = predictions(out)
-        expected = pipeline.predict(data)
+        scores = pipeline[-1].predict_scores(pipeline[:-1].transform(data))
+        expected = get_loss("fitzpatrick_logistic").probabilities(scores)
         # nine digits are written; the solver ends at a relative gradient norm of 1e-8 or less
         np.testing.assert_allclose(found, expected, atol=1e-7)
         assert classes == [["ant", "bee", "cat"][i] for i in expected.argmax(axis=1)]
@@ -208,7 +210,7 @@ def test_compare_repeats_the_options(run, folder):
     _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
     assert words[:-4] == ["fit", "train.csv", *given, "--loss", "logistic"]
     assert run(*words)[0] == 0
-    columns = model_files.load(folder / "model.npz").columns
+    columns = model_files.load(folder / "model.safetensors").columns
     assert columns.missing_values == ("k. A.", "none")
     kinds = {column.name: column.kind for column in columns.items}
     assert kinds == {

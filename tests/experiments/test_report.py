@@ -91,7 +91,7 @@ def test_labels_cannot_break_out_of_a_plot(plot):
         "interval": lambda: svg.interval_plot(label, [svg.Interval(label, 2, 1, 3, 2)], label),
         "bar": lambda: svg.bar_plot(label, [(label, 1.0)], label, label),
         "line": lambda: svg.line_plot(
-            label, [1.0, 0.1], [svg.Series(label, np.ones(2), 0, False)], (label, label)
+            label, [1.0, 0.1], [svg.Series(label, [1.0, 0.1], np.ones(2), 0, False)], (label, label)
         ),
     }[plot]()
     checker = Checker()
@@ -148,9 +148,8 @@ def test_six_losses_can_be_distinguished():
 def test_dev_curve_shows_its_minimum():
     """Values far above the least are cut off, and a ring marks where the least is."""
     values = np.asarray([0.7, 0.05, 0.06])
-    drawn = svg.line_plot(
-        "t", [1.0, 0.1, 0.01], [svg.Series("a", values, 0, False)], ("α", "error")
-    )
+    x = [1.0, 0.1, 0.01]
+    drawn = svg.line_plot("t", x, [svg.Series("a", x, values, 0, False)], ("α", "error"))
     (points,) = re.findall(r'<polyline [^>]*points="([^"]*)"', drawn)
     places = np.asarray([point.split(",") for point in points.split()], dtype=float)
     ring = re.search(r'class="ring" cx="(\S+)" cy="(\S+)"', drawn).groups()
@@ -159,5 +158,5 @@ def test_dev_curve_shows_its_minimum():
     assert places[1, 1] - places[2, 1] > 30  # a fifth more is seen
     assert "cut off above" in drawn
     for seen in (values[1:], np.asarray([0.101, 0.05])):  # all of it is in the picture
-        line = svg.Series("a", seen, 0, False)
+        line = svg.Series("a", x[:2], seen, 0, False)
         assert "cut off" not in svg.line_plot("t", [1.0, 0.1], [line], ("α", "error"))

@@ -16,8 +16,8 @@ from fitzpatrick.experiments.protocol import (
     at_tightnesses,
     paths,
 )
-from fitzpatrick.experiments.records import Store, all_records, choose
-from fitzpatrick.experiments.results import FitLine, fit_lines, to_csv
+from fitzpatrick.experiments.records import Store, choose
+from fitzpatrick.experiments.report import FitLine, fit_lines, to_csv
 from fitzpatrick.experiments.runner import run
 
 from .conftest import make_experiment
@@ -52,18 +52,21 @@ def runs(tmp_path_factory):
         Y_test=shifted.Y_test / shifted.Y_test.sum(axis=1, keepdims=True),
     )
     for intercept in (False, True):
-        store = Store.of(tmp_path, shifted, Protocol(alphas=(10.0, 1.0), intercept=intercept))
-        run(shifted, store, paths(PAIR, 4, refit=True), 1, lambda _: None)
+        protocol = Protocol(alphas=(10.0, 1.0), intercept=intercept)
+        store = Store.of(tmp_path, shifted, protocol)
+        run(shifted, protocol, store, paths(PAIR, 4, refit=True))
     return load_runs(tmp_path)
 
 
+def fit(folder, experiment, protocol, wanted):
+    return run(experiment, protocol, Store.of(folder, experiment, protocol), wanted)
+
+
 def test_records_are_found_again(tmp_path, experiment):
-    store = Store.of(tmp_path, experiment, Protocol(alphas=(10.0, 1.0)))
     wanted = paths(PAIR, 2, refit=True)
-    run(experiment, store, wanted, 1, lambda _: None)
-    other = Store.of(tmp_path, experiment, Protocol(alphas=(10.0, 1.0, 0.1)))  # put together
-    run(experiment, other, wanted[:1], 1, lambda _: None)
-    (store.folder / "sparsemax-seed0").mkdir()  # a path that has no finished fit yet
+    first = fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0)), wanted)
+    # put together
+    fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0, 0.1)), wanted[:1])
     ((about, found),) = load_runs(tmp_path).items()
     grids = found.grids
     assert about == ("demo", "standardize", False)
@@ -71,8 +74,8 @@ def test_records_are_found_again(tmp_path, experiment):
     assert "device" not in found.settings
     assert set(grids) == set(wanted)
     assert [record.alpha for record in grids[wanted[0]]] == [10.0, 1.0, 0.1]
-    for path, records in all_records(store, wanted[1:]).items():
-        assert [r.to_json() for r in grids[path]] == [r.to_json() for r in records]
+    for path in wanted[1:]:
+        assert [r.to_row() for r in grids[path]] == [r.to_row() for r in first[path]]
 
 
 @pytest.mark.parametrize(
@@ -90,14 +93,16 @@ def test_stores_that_do_not_agree_are_not_put_together(tmp_path, name, protocol,
     second = Store.of(tmp_path / "b", make_experiment(seed=seed), protocol)
     with pytest.raises(DataError, match=f"'{name}' is ") as caught:
         load_runs(tmp_path / "a", tmp_path / "b")
-    assert str(first.folder) in str(caught.value)
-    assert str(second.folder) in str(caught.value)
+    assert f"{first.run} of {first.file}" in str(caught.value)
+    assert second.run in str(caught.value)
 
 
 def test_stores_of_other_alphas_and_devices_are_put_together(tmp_path, experiment):
-    Store.of(tmp_path, experiment, Protocol(alphas=(1.0,)))
-    Store.of(tmp_path, experiment, Protocol(alphas=(2.0,), device="cuda"))
-    assert len(list(tmp_path.rglob("settings.json"))) == 2
+    one, other = (
+        Store.of(tmp_path, experiment, protocol)
+        for protocol in (Protocol(alphas=(1.0,)), Protocol(alphas=(2.0,), device="cuda"))
+    )
+    assert one.run != other.run
     assert set(load_runs(tmp_path)) == {("demo", "standardize", False)}
 
 
@@ -219,11 +224,10 @@ def test_the_promised_cells_are_within_a_hundredth_of_the_paper():
 @pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_logistic"])
 def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, loss):
     experiment = Experiment.of_dataset(load_dataset("yeast"))
-    protocol = Protocol(alphas=(1e4, 1e3, 1e2))
-    store = Store.of(tmp_path, experiment, protocol)
-    run(experiment, store, [FitPath(LossChoice(loss), 3)], 1, lambda _: None)
+    path = FitPath(LossChoice(loss), 3)
+    found = fit(tmp_path, experiment, Protocol(alphas=(1e4, 1e3, 1e2)), [path])[path]
     lines = page.Results.read().grid(("yeast", "standardize"), False, loss, 3)[:3]
-    for line, record in zip(lines, store.finished(FitPath(LossChoice(loss), 3)), strict=True):
+    for line, record in zip(lines, found, strict=True):
         assert line.alpha == record.alpha
         assert line.dev_error == pytest.approx(record.dev_error, rel=1e-4)
         assert line.test_error == pytest.approx(record.test_error, rel=1e-4)

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 from fitzpatrick.experiments import summary
-from fitzpatrick.experiments.dataset_tables import dataset_details, datasets_table
 from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import PathRecords, Record, choose
+from fitzpatrick.experiments.report import (
+    dataset_details,
+    datasets_table,
+    heading,
+    number,
+    results_table,
+    signed,
+)
 from fitzpatrick.experiments.summary import bootstrap_interval, difference, evaluate
-from fitzpatrick.experiments.tables import heading, results_table
-from fitzpatrick.experiments.text import number, signed
 
 
 def record(alpha, dev, test, converged=True):

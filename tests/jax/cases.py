@@ -13,7 +13,7 @@ import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.sets import ConvexSet
-from tests.helpers import TEST_ALL, scores, targets
+from tests.helpers import TEST_ALL, scores, seeded, targets
 
 # before JAX 0.8 it was an experiment
 enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
@@ -104,7 +104,7 @@ def draw(
     name: str, dtype: str = "float64", scale: float = 10.0, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Targets on and off the boundary, and scores of many sizes, as NumPy arrays."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     y = targets(domain(name), rng, N, K, dtype).astype(dtype)
     return y, scores(domain(name), rng, N, K, dtype, scale).astype(dtype)
 

@@ -12,7 +12,7 @@ import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
-from tests.helpers import assert_close
+from tests.helpers import assert_close, seeded
 
 from .cases import CASES, IN_TURN, TEST_ALL, K, N, draw, function, on_labels, second_order
 from .differences import SCORES, STEPS, along, assert_is_slope, here, slope_of, target_rows
@@ -103,7 +103,7 @@ def test_third_order(name, tightness):
 def test_the_transforms_agree():
     y, theta = draw("fitzpatrick_squared", scale=2.0)
     theta = jnp.asarray(theta)
-    v = jnp.asarray(np.random.default_rng(1).normal(size=(N, K)))
+    v = jnp.asarray(seeded(1).normal(size=(N, K)))
 
     def loss(theta):
         return fj.fitzpatrick_squared_loss(theta, y, tightness=0.5)

@@ -4,13 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.test_util import check_grads
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
-from tests.helpers import assert_close
+from fitzpatrick.regularizers.norm import normmax_link
+from fitzpatrick.sets.budget import project_to_budget
+from tests.helpers import assert_close, seeded
 
 ORDERS = np.asarray([[1.0], [1.2], [1.5], [2.0]])
-SCORES = np.random.default_rng(0).normal(size=(4, 5))
+SCORES = seeded(0).normal(size=(4, 5))
 
 
 def test_values_are_those_of_the_core():
@@ -94,3 +97,39 @@ def test_orders_of_losses_are_static():
         jax.jit(fj.entmax_loss)(SCORES, np.full((4, 5), 0.2), 1.5)
     with pytest.raises(ValueError, match="alpha must be between 1 and 2"):
         fj.entmax_loss(SCORES, np.full((4, 5), 0.2), 0.5)
+
+
+PARAMETERS = {"normmax": np.asarray([[1.2], [1.5], [2.0], [7.0]]), "budget": ORDERS + 1}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_normmax_and_budget(name):
+    """Values against the core; derivatives in scores and parameter; a class that is left out."""
+    link, numbers = getattr(fj, name), PARAMETERS[name]
+    core = {"normmax": normmax_link, "budget": project_to_budget}[name]
+    kept = np.asarray([True, True, False, True, True])
+    found = jax.jit(link)(SCORES, numbers)
+    assert_close(found, core(SCORES, numbers), rtol=1e-13, atol=1e-14)
+    masked = np.asarray(link(SCORES.T, numbers.T, axis=0, where=kept[:, None]).T)
+    assert_close(masked[:, kept], core(SCORES[:, kept], numbers), rtol=1e-13, atol=1e-14)
+    assert np.all(masked[:, 2] == 0)
+    check_grads(link, (SCORES, numbers), order=2, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="must be between"):
+        link(SCORES, -1.0)
+
+
+def test_losses_at_other_ends():
+    targets, labels = np.full((4, 5), 0.2), np.asarray([0, 4, 2, 2])
+    at_labels = fj.fitzpatrick_entmax_loss_with_integer_labels(SCORES, labels)
+    expected = fj.fitzpatrick_entmax15_loss_with_integer_labels(SCORES, labels)
+    assert_close(at_labels, expected, rtol=1e-13, atol=0)
+    found = fj.fitzpatrick_entmax_loss(
+        SCORES, targets, jnp.asarray(1.5), tightness=jnp.asarray(0.5)
+    )
+    expected = fj.fitzpatrick_entmax15_loss(SCORES, targets, tightness=0.5)
+    assert_close(found, expected, rtol=1e-13, atol=0)
+    slope = jax.grad(lambda s: fj.normmax_loss_with_integer_labels(s, labels, 1.5).sum())(SCORES)
+    assert_close(slope, fj.normmax(SCORES, 1.5) - np.eye(5)[labels], rtol=1e-13, atol=1e-15)
+    one_hot = fj.normmax_loss(SCORES, np.eye(5)[labels], 1.5)
+    at_labels = fj.normmax_loss_with_integer_labels(SCORES, labels, 1.5)
+    assert_close(at_labels, one_hot, rtol=1e-13, atol=0)

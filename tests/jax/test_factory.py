@@ -7,7 +7,7 @@ import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
-from tests.helpers import assert_close
+from tests.helpers import assert_close, seeded
 
 from .cases import TEST_ALL
 from .differences import SCORES, STEPS, along, assert_is_slope, here, target_rows
@@ -54,10 +54,10 @@ def test_your_own_at_weight_one_is_sparsemax():
 
 @pytest.mark.parametrize("tightness", [0.0, 2.0])
 def test_a_matrix(tightness):
-    factor = np.random.default_rng(0).normal(size=(4, 4))
+    factor = seeded(0).normal(size=(4, 4))
     matrix = factor @ factor.T + np.eye(4)
     core = fp.FitzpatrickLoss(fp.regularizers.Quadratic(matrix), tightness)
-    y, theta = np.random.default_rng(1).normal(size=(2, 3, 4))
+    y, theta = seeded(1).normal(size=(2, 3, 4))
     omega = fp.regularizers.Quadratic(jnp.asarray(matrix))
     loss = fj.make_fitzpatrick_loss(omega, tightness)
 

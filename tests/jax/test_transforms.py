@@ -85,6 +85,15 @@ split = jax.jit(jax.value_and_grad(sharded))(theta, y)
 mapped = jax.pmap(loss)(theta.reshape(2, 3, 9), y.reshape(2, 3, 9))
 for a, b in (*zip(whole, split), (jax.jit(loss)(theta, y).reshape(2, 3), mapped)):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+if hasattr(jax, "set_mesh"):  # scores are sharded and labels are replicated, as optax allows
+    from jax.sharding import AxisType
+    from fitzpatrick.jax import fitzpatrick_entmax15_loss_with_integer_labels as at_labels
+
+    with jax.set_mesh(jax.make_mesh((2,), ("batch",), axis_types=(AxisType.Explicit,))):
+        rows = jax.device_put(theta, P("batch", None))
+        gradient = jax.jit(jax.grad(lambda t: at_labels(t, jnp.arange(6)).sum()))(rows)
+        assert gradient.sharding.spec == P("batch", None)
+        jax.jit(jax.grad(lambda t: loss(t, np.asarray(y)).sum()))(rows)
 print("sharded")
 """
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import fitzpatrick as fp
 from fitzpatrick.datasets import load_dataset
 from fitzpatrick.preprocessing import label_proportions
+from tests.helpers import seeded
 
 
 def real_problem(name: str) -> tuple[Any, Any]:
@@ -24,13 +25,13 @@ def real_problem(name: str) -> tuple[Any, Any]:
 
 def features(n: int = 60, d: int = 5, seed: int = 0) -> Any:
     """Correlated features with means away from zero."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     return rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + rng.uniform(-2, 2, d)
 
 
 def targets(loss: str, X: Any, k: int = 4, seed: int = 1) -> Any:
     """Targets in the domain of a loss, near what a linear model predicts; no class is rare."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     theta = 0.5 * X @ rng.standard_normal((X.shape[1], k)) + rng.standard_normal((len(X), k))
     theta = 1.5 * (theta - theta.mean(axis=0)) / theta.std(axis=0)
     link = fp.get_loss(loss).link(theta)

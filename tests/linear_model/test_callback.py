@@ -15,6 +15,7 @@ from fitzpatrick.linear_model import (
     ProportionRegressorCV,
 )
 from fitzpatrick.linear_model.solvers import Status
+from tests.helpers import seeded
 
 from .data import features, targets
 
@@ -48,14 +49,15 @@ def test_every_iteration_of_a_fit(cls, y, solver: str) -> None:
 )
 def test_every_fit_of_a_search(cls, y) -> None:
     seen: list[Iteration] = []
-    model = cls(alphas=[0.1, 1.0], cv=3, callback=seen.append).fit(X, y)
+    model = cls(alphas=[0.1, 1.0], refine=1, cv=3, callback=seen.append).fit(X, y)
     starts = [now.alpha for now in seen if now.iteration == 0]
-    assert starts == [1.0, 0.1] * 3 + [model.alpha_]  # each fold from strong to weak
+    middle = 10.0**-0.5
+    assert starts == pytest.approx([1.0, 0.1] * 3 + [middle] * 3 + [model.alpha_])  # by folds
     assert seen[-1].iteration == model.n_iter_
 
 
 def test_iterations_count_on_where_another_solver_takes_over() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     x = rng.standard_normal((200, 60))
     y = np.eye(8)[(x @ rng.standard_normal((60, 8))).argmax(axis=1)]
     seen: list[Iteration] = []

@@ -2,7 +2,6 @@
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,10 +25,12 @@ from fitzpatrick.linear_model import (
     ProportionRegressorCV,
     _cv,
 )
+from tests.helpers import seeded
 
 from .data import features, targets
 
 ALPHAS = [0.01, 1.0, 100.0]
+GRID = {"alphas": ALPHAS, "refine": 0}
 
 
 def problem(n: int = 60):
@@ -66,7 +67,7 @@ def negative_error(Y, prediction) -> float:
 def test_scores_are_those_of_single_fits() -> None:
     X, Y = problem()
     folds = KFold(3, shuffle=True, random_state=0)
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=folds, standardize=True).fit(X, Y)
+    model = ProportionRegressorCV(**GRID, cv=folds, standardize=True).fit(X, Y)
     expected = single_scores(X, Y, folds.split(X), negative_error, standardize=True)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
     best = ALPHAS[expected.mean(axis=0).argmax()]
@@ -78,14 +79,14 @@ def test_scores_are_those_of_single_fits() -> None:
 
 def test_default_alphas_are_the_papers() -> None:
     X, Y = problem(30)
-    model = ProportionRegressorCV(cv=2, tol=1e-5).fit(X, Y)
+    model = ProportionRegressorCV(cv=2, tol=1e-5, refine=0).fit(X, Y)
     np.testing.assert_allclose(model.alphas_, 10.0 ** np.arange(-4, 5))
     assert model.scores_.shape == (2, 9)
 
 
 def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
     X, Y = problem()
-    model = ProportionRegressorCV(alphas=ALPHAS).fit(X[:40], Y[:40], dev=(X[40:], Y[40:]))
+    model = ProportionRegressorCV(**GRID).fit(X[:40], Y[:40], dev=(X[40:], Y[40:]))
     assert model.scores_.shape == (1, 3)
     errors = [
         metrics.squared_error(
@@ -125,7 +126,7 @@ def test_a_dev_set_may_have_weights_and_be_a_list() -> None:
 def test_a_dev_set_is_checked(change, message: str) -> None:
     X, Y = problem()
     with pytest.raises(ValueError, match=message):
-        ProportionRegressorCV(alphas=ALPHAS).fit(X[:40], Y[:40], dev=change(X[40:], Y[40:]))
+        ProportionRegressorCV(**GRID).fit(X[:40], Y[:40], dev=change(X[40:], Y[40:]))
 
 
 def test_labels_of_a_dev_set_are_those_of_the_fit() -> None:
@@ -149,16 +150,16 @@ def test_labels_of_a_dev_set_are_those_of_the_fit() -> None:
 )
 def test_any_splitter(cv) -> None:
     X, Y = problem()
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=cv).fit(X, Y)
+    model = ProportionRegressorCV(**GRID, cv=cv).fit(X, Y)
     expected = single_scores(X, Y, check_cv(cv).split(X), negative_error)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
 
 
 def test_groups_reach_the_splitter() -> None:
     X, Y = problem()
-    groups = np.random.default_rng(0).integers(0, 6, len(X))
+    groups = seeded(0).integers(0, 6, len(X))
     folds = list(GroupKFold(3).split(X, groups=groups))
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=GroupKFold(3)).fit(X, Y, groups=groups)
+    model = ProportionRegressorCV(**GRID, cv=GroupKFold(3)).fit(X, Y, groups=groups)
     expected = single_scores(X, Y, folds, negative_error)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
 
@@ -169,22 +170,14 @@ def test_no_folds_are_an_error(cv) -> None:
         ProportionRegressorCV(cv=cv).fit(*problem())
 
 
-def test_jobs_change_nothing() -> None:
-    X, Y = problem()
-    one = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
-    with joblib.parallel_config(backend="threading"):
-        two = ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=2).fit(X, Y)
-    np.testing.assert_allclose(one.scores_, two.scores_, rtol=1e-10)
-
-
 @pytest.mark.parametrize(
     "form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix, sparse.bsr_array]
 )
 def test_sparse_data_change_nothing(form) -> None:
     X, Y = problem()
-    dense = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
+    dense = ProportionRegressorCV(**GRID, cv=2).fit(X, Y)
     for scoring in (None, "neg_mean_squared_error"):
-        model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=scoring).fit(form(X), form(Y))
+        model = ProportionRegressorCV(**GRID, cv=2, scoring=scoring).fit(form(X), form(Y))
         expected = dense.set_params(scoring=scoring).fit(X, Y).scores_
         np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
 
@@ -203,16 +196,8 @@ def test_jobs_are_joblibs(monkeypatch) -> None:
 
     monkeypatch.setattr(_cv, "Parallel", parallel)
     X, Y = problem()
-    ProportionRegressorCV(alphas=ALPHAS, cv=2, n_jobs=3).fit(X, Y)
+    ProportionRegressorCV(**GRID, cv=2, n_jobs=3).fit(X, Y)
     assert asked == [3]
-
-
-def test_single_precision_stays() -> None:
-    X, Y = problem()
-    double = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
-    single = ProportionRegressorCV(alphas=ALPHAS, cv=2, tol=1e-5).fit(X.astype(np.float32), Y)
-    assert single.coef_.dtype == np.float32
-    np.testing.assert_allclose(single.scores_, double.scores_, rtol=1e-3)
 
 
 def test_one_output() -> None:
@@ -248,15 +233,15 @@ def test_scorers_without_weights_score_without() -> None:
         return -metrics.squared_error(Y, model.predict(X), sample_weight=sample_weight)
 
     folds = KFold(2, shuffle=True, random_state=0)
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=score).fit(X, Y, weights)
+    model = ProportionRegressorCV(**GRID, cv=folds, scoring=score).fit(X, Y, weights)
     train, held_out = next(folds.split(X))
     single = ProportionRegressor(alpha=ALPHAS[0]).fit(X[train], Y[train], weights[train])
     assert model.scores_[0, 0] == pytest.approx(score(single, X[held_out], Y[held_out]), rel=1e-6)
     unweighted = make_scorer(lambda y, prediction: negative_error(y, prediction))
-    again = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=unweighted).fit(X, Y, weights)
+    again = ProportionRegressorCV(**GRID, cv=folds, scoring=unweighted).fit(X, Y, weights)
     np.testing.assert_array_equal(model.scores_, again.scores_)
-    by_name = ProportionRegressorCV(alphas=ALPHAS, cv=folds).fit(X, Y, weights)
-    own = ProportionRegressorCV(alphas=ALPHAS, cv=folds, scoring=weighted).fit(X, Y, weights)
+    by_name = ProportionRegressorCV(**GRID, cv=folds).fit(X, Y, weights)
+    own = ProportionRegressorCV(**GRID, cv=folds, scoring=weighted).fit(X, Y, weights)
     np.testing.assert_array_equal(by_name.scores_, own.scores_)
     assert (np.abs(by_name.scores_ - model.scores_) > 1e-6).all()
 
@@ -267,9 +252,9 @@ def test_folds_without_weight_are_named(zero: slice, part: str) -> None:
     weights = np.ones(60)
     weights[zero] = 0.0
     with pytest.raises(ValueError, match=f"in the {part} part of fold 0 has a positive weight"):
-        ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y, weights)
+        ProportionRegressorCV(**GRID, cv=2).fit(X, Y, weights)
     shuffled = KFold(2, shuffle=True, random_state=0)
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=shuffled).fit(X, Y, weights)
+    model = ProportionRegressorCV(**GRID, cv=shuffled).fit(X, Y, weights)
     assert np.isfinite(model.scores_).all()
 
 
@@ -299,7 +284,7 @@ def predictions() -> list:
 @pytest.mark.parametrize("name", metrics.metric_names())
 def test_metrics_go_by_name(name: str, predictions: list) -> None:
     X, Y = problem()
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=name).fit(X, Y)
+    model = ProportionRegressorCV(**GRID, cv=2, scoring=name).fit(X, Y)
     sign = 1 if name in ("cosine", "intersection", "sparsity") else -1
 
     def score(y, found) -> float:
@@ -317,7 +302,8 @@ def test_metrics_of_a_classifier_are_those_of_its_probabilities(name: str, class
     names = np.asarray(["a", "b", "c"])[y]
     folds = StratifiedKFold(2)
     loss = "fitzpatrick_sparsemax"
-    model = FitzpatrickClassifierCV(loss, [0.1, 1.0], cv=folds, scoring=name).fit(X, names)
+    model = FitzpatrickClassifierCV(loss, [0.1, 1.0], refine=0, cv=folds, scoring=name)
+    model.fit(X, names)
     for i, (train, held_out) in enumerate(folds.split(X, y)):
         for j, alpha in enumerate([0.1, 1.0]):
             single = FitzpatrickClassifier(loss, alpha).fit(X[train], names[train])
@@ -332,7 +318,7 @@ def test_metrics_of_a_classifier_are_those_of_its_probabilities(name: str, class
 
 def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:
     X, y = load_iris(return_X_y=True)
-    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+    weights = seeded(0).uniform(0.0, 2.0, len(X))
     by_class = np.asarray([1.0, 5.0, 0.2])
     folds = StratifiedKFold(2)
     model = FitzpatrickClassifierCV(
@@ -349,17 +335,9 @@ def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:
     np.testing.assert_allclose(model.coef_, final.coef_, atol=1e-6)
 
 
-def test_columns_constant_in_a_fold_only_are_no_error() -> None:
-    X, Y = problem()
-    X[:30, 0] = 1.0
-    folds = [(np.arange(30), np.arange(30, 60))]
-    model = ProportionRegressorCV(alphas=ALPHAS, cv=folds, standardize=True).fit(X, Y)
-    assert np.isfinite(model.scores_).all()
-
-
 def test_unfinished_fits_of_the_path_are_counted() -> None:
     X, Y = problem()
-    model = ProportionRegressorCV(alphas=[1e-3, 1e-4], cv=2, max_iter=1, solver="lbfgs")
+    model = ProportionRegressorCV(alphas=[1e-3, 1e-4], refine=0, cv=2, max_iter=1, solver="lbfgs")
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, Y)
     assert any("4 of 4 fits of the path did not converge" in str(w.message) for w in caught)
@@ -370,7 +348,7 @@ def test_unfinished_fits_of_the_path_are_counted() -> None:
 def test_scores_that_cannot_be_compared_are_an_error(score: float) -> None:
     X, Y = problem()
     with pytest.raises(ValueError, match=r"gave no finite score for alphas \[0.01, 1.0, 10"):
-        ProportionRegressorCV(alphas=ALPHAS, cv=2, scoring=lambda *_: score).fit(X, Y)
+        ProportionRegressorCV(**GRID, cv=2, scoring=lambda *_: score).fit(X, Y)
 
 
 def test_a_fit_without_tightnesses_forgets_those_of_the_one_before() -> None:
@@ -381,3 +359,65 @@ def test_a_fit_without_tightnesses_forgets_those_of_the_one_before() -> None:
     model.set_params(tightnesses=None).fit(X, Y)
     assert not hasattr(model, "tightnesses_")
     assert model.scores_.shape == (2, 1)
+
+
+def test_a_refined_alpha_leaves_no_trace_of_the_grid() -> None:
+    """The squared loss of tightness 2 is a third of that of tightness 0: α/3, equal models.
+
+    On powers of ten they meet their best alpha at different distances. Refined, each is within a
+    step of the best, so that their errors differ by no more than the curve rises within a step.
+    """
+    rng = seeded(0)
+    X = rng.standard_normal((60, 30))
+    Y = X @ rng.standard_normal((30, 2)) + 8 * rng.standard_normal((60, 2))
+    cv = KFold(3, shuffle=True, random_state=0)
+
+    def errors(tightness: float, **options) -> np.ndarray:
+        model = ProportionRegressorCV("fitzpatrick_squared", tightnesses=[tightness], cv=cv)
+        return -model.set_params(**options).fit(X, Y).scores_.mean(axis=(0, 2))
+
+    around = np.geomspace(1.0, 1e4, 81)  # three steps are 10^(3/20), a little above 10^(1/8)
+    curve = errors(0.0, alphas=around, refine=0)
+    best = int(curve.argmin())
+    flatness = max(curve[best - 3], curve[best + 3]) - curve[best]
+    coarse = [errors(tightness, refine=0).min() for tightness in (0.0, 2.0)]
+    assert abs(coarse[0] - coarse[1]) > 2 * flatness  # else nothing is shown
+    fine = [errors(tightness).min() for tightness in (0.0, 2.0)]
+    assert abs(fine[0] - fine[1]) <= flatness
+
+
+def test_refinements_halve_the_distance_to_both_neighbours() -> None:
+    X, Y = problem()
+    model = ProportionRegressorCV(alphas=[100.0, 0.01, 1.0], cv=2).fit(X, Y)
+    assert (np.diff(model.alphas_) > 0).all()
+    assert model.scores_.shape == (2, len(model.alphas_))
+    at = int(np.searchsorted(model.alphas_, model.alpha_))
+    steps = np.diff(np.log10(model.alphas_))[max(at - 1, 0) : at + 1]
+    np.testing.assert_allclose(steps, 2 / 2**3, rtol=1e-12)  # of two decades, thrice
+    folds = KFold(2)
+    for alpha, found in zip(model.alphas_, model.scores_.T, strict=True):
+        train, held_out = next(folds.split(X))
+        single = ProportionRegressor(alpha=alpha).fit(X[train], Y[train])
+        assert found[0] == pytest.approx(negative_error(Y[held_out], single.predict(X[held_out])))
+    np.testing.assert_allclose(
+        model.coef_, ProportionRegressor(alpha=model.alpha_).fit(X, Y).coef_, atol=1e-6
+    )
+
+
+def test_every_tightness_is_refined_around_its_own_best() -> None:
+    X, Y = problem()
+    options = {"loss": "fitzpatrick_logistic", "alphas": [0.1, 1.0, 10.0, 100.0], "cv": 2}
+    both = ProportionRegressorCV(tightnesses=[0.0, 8.0], **options).fit(X, Y)
+    assert both.scores_.shape == (2, len(both.alphas_), 2)
+    assert np.isfinite(both.scores_).all()
+    for j, tightness in enumerate((0.0, 8.0)):
+        alone = ProportionRegressorCV(tightnesses=[tightness], **options).fit(X, Y)
+        assert set(alone.alphas_) <= set(both.alphas_)
+        at = np.searchsorted(both.alphas_, alone.alphas_)
+        np.testing.assert_allclose(both.scores_[:, at, j], alone.scores_[:, :, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("alphas", [[2.0], [0.0, 1.0], [1.0, 1.2, 1.4]])
+def test_where_there_is_nothing_between_alphas_there_is_nothing_to_refine(alphas: list) -> None:
+    model = ProportionRegressorCV(alphas=alphas, cv=2).fit(*problem())
+    np.testing.assert_array_equal(model.alphas_, alphas)

@@ -4,6 +4,7 @@ These are PyTorch on the CPU and on CUDA, and the strict implementation of the a
 """
 
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,19 +18,21 @@ from sklearn.linear_model import LogisticRegression
 import fitzpatrick as fp
 from fitzpatrick import metrics
 from fitzpatrick._array import to_numpy
-from fitzpatrick.experiments.devices import describe_device, find_device, on_device
+from fitzpatrick.experiments.runner import find_device, on_device
 from fitzpatrick.linear_model import (
     FitzpatrickClassifier,
     FitzpatrickClassifierCV,
     ProportionRegressor,
     ProportionRegressorCV,
-    _blocks,
-    _rows,
+    _preconditioner,
+    _sums,
     fit_path,
 )
-from fitzpatrick.linear_model._base import Data
-from fitzpatrick.linear_model._settings import FitSettings
+from fitzpatrick.linear_model._checks import FitSettings
+from fitzpatrick.linear_model._path import PenaltyPath
+from fitzpatrick.linear_model._sums import Data
 from fitzpatrick.losses import get_loss
+from tests.helpers import seeded
 
 from .data import features, targets
 
@@ -69,7 +72,7 @@ LOSSES = (
 X = features()
 Y = targets("fitzpatrick_logistic", X)
 LABELS = Y.argmax(axis=1)
-WEIGHTS = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)
 
 
 @pytest.fixture(autouse=True)
@@ -201,8 +204,7 @@ def test_designs_are_numpys(n, d, weights, constant) -> None:
         Data(form(x), y, 3, weights, binary=False).design(settings)
         for form in (np.asarray, torch.asarray)
     ]
-    np.testing.assert_allclose(designs[1].scaling.shift, designs[0].scaling.shift, rtol=1e-13)
-    np.testing.assert_allclose(designs[1].scaling.scale, designs[0].scaling.scale, rtol=1e-13)
+    np.testing.assert_allclose(designs[1].scaling, designs[0].scaling, rtol=1e-13)
     np.testing.assert_allclose(designs[1].spectrum, designs[0].spectrum, rtol=1e-9, atol=1e-12)
 
 
@@ -289,7 +291,7 @@ def test_paths_in_another_precision() -> None:
 
 
 def torch_problem(loss, *, intercept=True, tol=1e-10):
-    generator = np.random.default_rng(5)
+    generator = seeded(5)
     x = generator.normal(size=(70, 6)) @ generator.normal(size=(6, 6))
     y = generator.dirichlet(np.full(5, 0.4), size=70)
     y[y < 0.1] = 0
@@ -300,13 +302,13 @@ def torch_problem(loss, *, intercept=True, tol=1e-10):
     problems = []
     for form in (np.asarray, torch.asarray):
         data = Data(form(x), y, 5, None, binary=False)
-        problems.append(data.problem(settings))
+        problems.append(PenaltyPath(data.sums(settings), settings))
     return problems
 
 
 def set_block_cost(monkeypatch, cost):
     monkeypatch.setattr(
-        _rows,
+        _sums,
         "block_cost",
         lambda matrix, n_scores: cost if torch.is_tensor(matrix) else math.inf,
     )
@@ -319,11 +321,11 @@ def cheap_blocks(monkeypatch):
 
     def counted(matrix, curvature, ridge):
         made.append(curvature.shape)
-        return _blocks.block_inverse(matrix, curvature, ridge)
+        return _preconditioner.block_inverse(matrix, curvature, ridge)
 
     set_block_cost(monkeypatch, 0.0)
-    monkeypatch.setattr(_rows, "block_inverse", counted)
-    monkeypatch.setattr(_blocks, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
+    monkeypatch.setattr(_sums, "block_inverse", counted)
+    monkeypatch.setattr(_preconditioner, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
 
 
@@ -341,14 +343,14 @@ def test_blocks_lead_to_the_same_optimum(loss, intercept, cheap_blocks) -> None:
 def block_preconditioner(name, alpha):
     """Hessian products and the inverse of the blocks at some point, on NumPy arrays."""
     problem = torch_problem((name,))[1]
-    place = problem.rows.space.place
-    objective = problem.objective.with_alpha(alpha)
-    point = objective.evaluate(place(np.random.default_rng(3).normal(size=(7, 5))))
+    place = problem.sums.space.place
+    objective = replace(problem.objective, alpha=alpha)
+    point = objective.evaluate(place(seeded(3).normal(size=(7, 5))))
     product, _ = objective.curvature(point)
     product(point.gradient)  # which is worth the price of the blocks
     product, inverse = objective.curvature(point)
-    objective._memory = objective._empty_memory()
-    inverse = objective._inverse()
+    objective.preconditioner._pairs.clear()
+    inverse = objective.preconditioner.inverse(alpha)
     return lambda v: to_numpy(product(place(v))), lambda r: to_numpy(inverse(place(r)))
 
 
@@ -365,7 +367,7 @@ def test_inverses_of_blocks_whose_rows_are_partly_without_curvature(ridge, dtype
     curvature = torch.where(chosen, curvature.abs(), 0.0)
     residual = torch.randn((p, k), generator=generator, dtype=torch.float64)
     diagonal = torch.full((p,), ridge, dtype=torch.float64)
-    found = _blocks.block_inverse(x, curvature, diagonal)(residual)
+    found = _preconditioner.block_inverse(x, curvature, diagonal)(residual)
     blocks = torch.einsum("ic,ia,ib->cab", curvature, x, x) + torch.diag(diagonal)
     # blocks times the solution, which differ by eps of the dtype times their condition, and
     # by a factor of the size for the sums
@@ -381,15 +383,15 @@ def test_blocks_without_an_inverse_are_none() -> None:
     x = torch.cat([x, torch.zeros((3, 1), dtype=torch.float64)], dim=1)  # nothing to learn from
     curvature = torch.ones((3, 4), dtype=torch.float64)
     ridge = torch.asarray([1.0, 1.0, 0.0], dtype=torch.float64)
-    assert _blocks.block_inverse(x, curvature, ridge) is None
-    assert _blocks.block_inverse(x, curvature, ridge + 1) is not None
+    assert _preconditioner.block_inverse(x, curvature, ridge) is None
+    assert _preconditioner.block_inverse(x, curvature, ridge + 1) is not None
     twice = x[:, [0, 0, 1]]  # a singular matrix whose diagonal is not zero
-    assert _blocks.block_inverse(twice, curvature, 0 * ridge) is None
+    assert _preconditioner.block_inverse(twice, curvature, 0 * ridge) is None
 
 
 def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> None:
     product, inverse = block_preconditioner("sigmoid", 0.1)
-    v = np.random.default_rng(1).normal(size=(7, 5))
+    v = seeded(1).normal(size=(7, 5))
     np.testing.assert_allclose(inverse(product(v)), v, rtol=1e-5, atol=1e-5)
     assert cheap_blocks
 
@@ -398,7 +400,7 @@ def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> N
 def test_blocks_of_coupled_classes(name, cheap_blocks) -> None:
     product, inverse = block_preconditioner(name, 0.1)
     assert cheap_blocks
-    a, b = np.random.default_rng(1).normal(size=(2, 7, 5))
+    a, b = seeded(1).normal(size=(2, 7, 5))
     # inverses may be in float32, times as much as sums over 7 features and 5 classes can cancel
     slack = 64 * np.finfo(np.float32).eps * np.linalg.norm(inverse(a)) * np.linalg.norm(b)
     assert np.vdot(a, inverse(b)) == pytest.approx(np.vdot(inverse(a), b), abs=slack)
@@ -411,7 +413,7 @@ def test_blocks_of_coupled_classes(name, cheap_blocks) -> None:
 
 def test_blocks_save_products(monkeypatch) -> None:
     """Features of a weak penalty whose curvature differs from class to class."""
-    generator = np.random.default_rng(0)
+    generator = seeded(0)
     x = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
     y = np.eye(6)[np.argmax(x @ generator.normal(size=(20, 6)), axis=1)]
     settings = FitSettings(get_loss("logistic"), fit_intercept=False, n_threads=1)
@@ -419,9 +421,9 @@ def test_blocks_save_products(monkeypatch) -> None:
     products = []
     for cost in (math.inf, 0.0):
         set_block_cost(monkeypatch, cost)
-        problem = data.problem(settings)
+        problem = PenaltyPath(data.sums(settings), settings)
         products.append(0)
-        design = problem.rows.samples.design
+        design = problem.sums.design
         scores = design.scores
 
         def counted(parameters, out, scores=scores):
@@ -434,9 +436,9 @@ def test_blocks_save_products(monkeypatch) -> None:
 
 
 def test_blocks_cost_nothing_that_numpy_could_pay() -> None:
-    assert _blocks.block_cost(X, 4) == math.inf
-    assert _blocks.block_cost(torch.asarray(X), 4) < 20
-    assert _blocks.block_cost(torch.empty((1, 30000), device="meta"), 4) == math.inf
+    assert _preconditioner.block_cost(X, 4) == math.inf
+    assert _preconditioner.block_cost(torch.asarray(X), 4) < 20
+    assert _preconditioner.block_cost(torch.empty((1, 30000), device="meta"), 4) == math.inf
 
 
 # The command line's --device
@@ -451,9 +453,9 @@ def test_device_that_cannot_be_used(name) -> None:
 
 
 def test_devices_in_words_and_features_on_them() -> None:
-    assert describe_device(None) == "NumPy"
-    assert describe_device("cpu") == "PyTorch cpu"
-    assert on_device(X, None) is X
+    placed, words = on_device(X, None)
+    assert (placed is X, words) == (True, "NumPy")
     for form in (np.asarray, sparse.csr_array):
-        placed = on_device(form(X), "cpu")
+        placed, words = on_device(form(X), "cpu")
+        assert words == "PyTorch cpu"
         np.testing.assert_array_equal(placed.numpy(), X)

@@ -23,7 +23,8 @@ from fitzpatrick.linear_model import (
     ProportionRegressorCV,
     _objective,
 )
-from fitzpatrick.linear_model._base import LinearModel
+from fitzpatrick.linear_model._estimators import LinearModel
+from tests.helpers import seeded
 
 from .data import features, targets
 
@@ -97,9 +98,9 @@ def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
         seen.append({pool["num_threads"] for pool in blas})
         return evaluate(self, parameters)
 
-    def spied_bind(loss, y, n_classes, like, n_threads):
+    def spied_bind(omega, tightness, y, n_classes, like, n_threads):
         seen.append(n_threads)
-        return bind(loss, y, n_classes, like, n_threads)
+        return bind(omega, tightness, y, n_classes, like, n_threads)
 
     monkeypatch.setattr(_objective.Objective, "evaluate", spied_evaluate)
     monkeypatch.setattr(engines, "bind_like", spied_bind)
@@ -183,7 +184,7 @@ def test_feature_names_pass_through_a_pipeline() -> None:
 
 def test_sparse_features_are_never_densified() -> None:
     n, d = 400, 20000
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     wide = sparse.csr_array(
         (rng.random(n * 5), rng.integers(0, d, n * 5), np.arange(0, n * 5 + 1, 5)), shape=(n, d)
     )

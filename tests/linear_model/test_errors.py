@@ -180,11 +180,6 @@ def test_class_weights(cls, class_weight, message: str) -> None:
         cls(class_weight=class_weight).fit(X, LABELS)
 
 
-def test_a_dev_set_that_is_no_pair() -> None:
-    with pytest.raises(ValueError, match=r"dev must be a pair .* got ndarray"):
-        ProportionRegressorCV().fit(X, Y, dev=X)
-
-
 def test_predictions_before_a_fit() -> None:
     with pytest.raises(NotFittedError):
         ProportionRegressor().predict(X)

@@ -11,8 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 import fitzpatrick as fp
 from fitzpatrick.linear_model import FitzpatrickClassifier, ProportionRegressor, Status, _design
-from fitzpatrick.linear_model._base import Data
-from fitzpatrick.linear_model._settings import FitSettings
+from fitzpatrick.linear_model._checks import FitSettings
+from fitzpatrick.linear_model._path import PenaltyPath
+from fitzpatrick.linear_model._sums import Data
+from tests.helpers import seeded
 
 from .data import features, real_problem, targets
 
@@ -76,7 +78,7 @@ def test_poisson_loss_gives_poisson_regression() -> None:
 def test_both_solvers_reach_the_same_stationary_point(loss: str) -> None:
     X = features()
     Y = targets(loss, X)
-    weights = np.random.default_rng(2).uniform(0.5, 2.0, len(X))
+    weights = seeded(2).uniform(0.5, 2.0, len(X))
     models = [
         ProportionRegressor(loss, 0.5, solver=solver, tol=1e-7).fit(X, Y, weights)
         for solver in ("newton-cg", "lbfgs")
@@ -104,7 +106,7 @@ def test_objective_is_the_papers(loss: str) -> None:
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("as_sparse", [None, sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
 def test_standardize_is_a_standard_scaler_in_front(as_sparse, fit_intercept: bool) -> None:
-    X = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    X = np.where(seeded(3).random((60, 5)) < 0.5, 0.0, features())
     Y = targets("fitzpatrick_logistic", X)
     scaler = StandardScaler().fit(X)
     outside = ProportionRegressor(fit_intercept=fit_intercept, tol=1e-9)
@@ -120,22 +122,22 @@ def test_standardize_is_a_standard_scaler_in_front(as_sparse, fit_intercept: boo
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_means_and_deviations_of_long_columns(dtype, weighted: bool) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = (1000 + rng.standard_normal((50000, 2))).astype(dtype)
     weights = rng.uniform(0.0, 2.0, len(X)) if weighted else None
-    scaling = _design.measure(X, weights, center=True, standardize=True)
+    shift, scale = _design.measure(X, weights, center=True, standardize=True)
     exact = X.astype(np.longdouble)
     mean = np.average(exact, axis=0, weights=weights)
     deviation = np.sqrt(np.average((exact - mean) ** 2, axis=0, weights=weights))
-    np.testing.assert_allclose(scaling.shift, mean.astype(float), rtol=1e-15)
-    np.testing.assert_allclose(scaling.scale, deviation.astype(float), rtol=1e-12)
+    np.testing.assert_allclose(shift, mean.astype(float), rtol=1e-15)
+    np.testing.assert_allclose(scale, deviation.astype(float), rtol=1e-12)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_sparse_features_and_targets_give_the_dense_model(standardize: bool) -> None:
-    X = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    X = np.where(seeded(3).random((60, 5)) < 0.5, 0.0, features())
     Y = targets("fitzpatrick_sparsemax", X)
-    weights = np.random.default_rng(4).uniform(0.0, 2.0, 60)
+    weights = seeded(4).uniform(0.0, 2.0, 60)
     model = ProportionRegressor("fitzpatrick_sparsemax", standardize=standardize, tol=1e-9)
     dense = model.fit(X, Y, weights).coef_
     for form in (sparse.csr_array, sparse.csc_array):
@@ -149,7 +151,7 @@ def test_sparse_features_and_targets_give_the_dense_model(standardize: bool) -> 
 def test_rotation_changes_nothing_but_the_work(monkeypatch, shape, fit_intercept: bool) -> None:
     X = features(*shape)
     Y = targets("fitzpatrick_logistic", X)
-    weights = np.random.default_rng(4).uniform(0.5, 2.0, len(X))
+    weights = seeded(4).uniform(0.5, 2.0, len(X))
     coefs = []
     for pays in (True, False):
         monkeypatch.setattr(_design, "rotation_pays", lambda *_, pays=pays: pays)
@@ -161,7 +163,7 @@ def test_rotation_changes_nothing_but_the_work(monkeypatch, shape, fit_intercept
 def test_weights_are_repetitions_and_zero_removes() -> None:
     X = features()
     Y = targets("fitzpatrick_logistic", X)
-    weights = np.random.default_rng(5).integers(0, 4, len(X))
+    weights = seeded(5).integers(0, 4, len(X))
     repeated = np.repeat(np.arange(len(X)), weights)
     for standardize in (True, False):
         model = ProportionRegressor(standardize=standardize, tol=1e-10)
@@ -187,7 +189,7 @@ def test_class_weights_are_sample_weights() -> None:
 def test_class_weights_and_sample_weights_multiply() -> None:
     X, y = load_iris(return_X_y=True)
     by_class = np.asarray([1.0, 2.0, 0.5])
-    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+    weights = seeded(0).uniform(0.0, 2.0, len(X))
     one = FitzpatrickClassifier(class_weight=dict(enumerate(by_class)), tol=1e-9)
     other = FitzpatrickClassifier(tol=1e-9).fit(X, y, by_class[y] * weights)
     np.testing.assert_allclose(one.fit(X, y, weights).coef_, other.coef_, atol=1e-7)
@@ -195,7 +197,7 @@ def test_class_weights_and_sample_weights_multiply() -> None:
 
 def test_balanced_weights_count_each_sample_by_its_weight() -> None:
     X, y = load_iris(return_X_y=True)
-    weights = np.random.default_rng(0).integers(0, 4, len(X))
+    weights = seeded(0).integers(0, 4, len(X))
     repeated = np.repeat(np.arange(len(X)), weights)
     model = FitzpatrickClassifier("logistic", class_weight="balanced", tol=1e-10)
     coef = model.fit(X, y, weights).coef_
@@ -233,11 +235,11 @@ def test_rounded_targets_are_proportions(loss: str, dtype, form) -> None:
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
 def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted: bool) -> None:
     X = features() + offset
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
+    weights = seeded(0).uniform(0.5, 2.0, len(X)) if weighted else None
     design = _design.make_design(
         sparse.csr_array(X), weights, fit_intercept=center, standardize=False, n_scores=3
     )
-    expected = np.average(np.square(X - design.scaling.shift), axis=0, weights=weights)
+    expected = np.average(np.square(X - design.scaling[0]), axis=0, weights=weights)
     np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
@@ -260,8 +262,9 @@ def test_a_fit_knows_what_sparse_features_far_from_zero_cancel() -> None:
     X = features()
     Y = targets("fitzpatrick_logistic", X)
     data = Data(sparse.csr_array(X + 1e3), Y, Y.shape[1], None, binary=False)
-    problem = data.problem(FitSettings(fp.get_loss("fitzpatrick_logistic")))
-    assert problem.stopping.cancellation == problem.rows.space.cancellation > 100
+    settings = FitSettings(fp.get_loss("fitzpatrick_logistic"))
+    problem = PenaltyPath(data.sums(settings), settings)
+    assert problem._stopping.cancellation == problem.sums.space.cancellation > 100
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -293,7 +296,7 @@ def test_only_products_that_are_centered_afterwards_cancel() -> None:
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
 def test_sparse_features_in_any_state(form, standardize: bool) -> None:
-    dense = np.where(np.random.default_rng(3).random((60, 5)) < 0.5, 0.0, features())
+    dense = np.where(seeded(3).random((60, 5)) < 0.5, 0.0, features())
     Y = targets("fitzpatrick_logistic", dense)
     half = sparse.coo_array(dense)
     half.data /= 2
@@ -321,7 +324,7 @@ def test_two_classes_of_proportions_are_the_classifier_at_half_the_penalty() -> 
     X = StandardScaler().fit_transform(X)
     one = ProportionRegressor(alpha=2.0, tol=1e-10).fit(X, np.eye(2)[y])
     other = FitzpatrickClassifier(alpha=1.0, tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(one.predict(X), other.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(one.predict(X), other.predict_link(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "sparsemax"])

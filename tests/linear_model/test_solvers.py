@@ -1,6 +1,7 @@
 """The solvers by themselves: what they report, and how they behave at kinks and boundaries."""
 
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,16 +9,14 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick import FitzpatrickLoss, engines, get_loss
+from fitzpatrick import engines, get_loss
 from fitzpatrick.datasets import load_dataset
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _problem
-from fitzpatrick.linear_model._base import Data
-from fitzpatrick.linear_model._binary import BinaryLoss, with_zero_score
-from fitzpatrick.linear_model._continuation import Extrapolation
+from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _path
+from fitzpatrick.linear_model._checks import FitSettings
 from fitzpatrick.linear_model._objective import Point
-from fitzpatrick.linear_model._preconditioner import Map, Memory
-from fitzpatrick.linear_model._problem import Problem
-from fitzpatrick.linear_model._settings import FitSettings
+from fitzpatrick.linear_model._path import PenaltyPath
+from fitzpatrick.linear_model._preconditioner import Map, updated_inverse
+from fitzpatrick.linear_model._sums import BinaryLoss, Data, with_zero_score
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
@@ -25,6 +24,7 @@ from fitzpatrick.linear_model.solvers._status import Stopping
 from fitzpatrick.preprocessing import label_proportions
 from fitzpatrick.regularizers import Negentropy, SquaredNorm
 from fitzpatrick.sets import Simplex
+from tests.helpers import seeded
 
 from .data import features, targets
 
@@ -62,7 +62,7 @@ def test_stronger_penalties_lead_around_kinks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SquaredNorm, "has_mean_slope", False)  # as on sets that are not row-wise
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = rng.standard_normal((150, 60))
     Y = np.eye(5)[rng.integers(0, 5, 150)]
     model = ProportionRegressor("sparsemax", 0.05, solver="newton-cg", verbose=1).fit(X, Y)
@@ -74,7 +74,7 @@ def test_stronger_penalties_lead_around_kinks(
 
 def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_newton_cg, "MIN_STEP", 1.0)  # no step may be shortened
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = rng.standard_normal((150, 60))
     Y = np.eye(5)[rng.integers(0, 5, 150)]
     model = ProportionRegressor("sparsemax", 0.05).fit(X, Y)
@@ -87,8 +87,8 @@ def test_newton_hands_over_to_lbfgs_and_says_so(monkeypatch: pytest.MonkeyPatch)
 
 def test_newton_goes_on_while_the_objective_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rare features without an intercept: the gradient grows for a while on the way down."""
-    monkeypatch.setattr(_problem, "PATIENCE", 2)
-    rng = np.random.default_rng(4)
+    monkeypatch.setattr(_path, "PATIENCE", 2)
+    rng = seeded(4)
     X = (rng.random((1000, 30)) < np.geomspace(0.002, 0.3, 30)).astype(float)
     X = X[:, np.ptp(X, axis=0) > 0]
     Y = np.eye(5)[rng.choice(5, 1000, p=[0.7, 0.075, 0.075, 0.075, 0.075])]
@@ -136,7 +136,7 @@ def test_kinks_of_real_data_are_no_reason_to_warn() -> None:
 
 
 def test_steihaug_minimises_within_the_region() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     root = rng.standard_normal((6, 6))
     hessian = root @ root.T + np.eye(6)
     gradient = rng.standard_normal((6, 1))
@@ -196,7 +196,7 @@ def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
     [("sparsemax", 1e-4), ("fitzpatrick_sparsemax", 1e-2), ("entmax15", 1e-2), ("logistic", 1e-4)],
 )
 def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = rng.standard_normal((60, 200))
     labels = rng.integers(0, 4, 60)
     Y = np.eye(4)[labels]
@@ -205,20 +205,20 @@ def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> 
     alphas = 10.0 ** np.arange(3, np.log10(alpha) - 0.5, -1)
     for strength in alphas:
         warm.set_params(alpha=strength).fit(X, Y)
-    path = problem(loss, X, labels, 4).path(alphas)[-1]
+    *_, path = problem(loss, X, labels, 4).models(alphas)
     assert cold.status_.converged
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
     assert path.objective == pytest.approx(cold.objective_, rel=2e-5)
     np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3)
 
 
-def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> Problem:
+def problem(loss: str, X: np.ndarray, labels: np.ndarray, k: int) -> PenaltyPath:
     return make_problem(Data(X, labels, k, None, binary=False), loss, fit_intercept=False)
 
 
-def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> Problem:
+def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> PenaltyPath:
     settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
-    return data.problem(settings)
+    return PenaltyPath(data.sums(settings), settings)
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
@@ -234,7 +234,7 @@ def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
 
 
 def test_steps_that_overflow_are_shortened_in_silence() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     X = rng.standard_normal((200, 5))
     y = rng.poisson(np.exp(X.sum(axis=1) + 5)).astype(float)
     model = ProportionRegressor("poisson").fit(X, y)  # warnings are errors here
@@ -306,7 +306,7 @@ def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
 
 
 def test_memory_makes_m_agree_with_the_hessian() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     p, k, n_penalized = 5, 3, 4
     root = rng.standard_normal((p * k, p * k))
     hessian = root @ root.T + np.eye(p * k)
@@ -315,31 +315,24 @@ def test_memory_makes_m_agree_with_the_hessian() -> None:
     def product(v: np.ndarray, alpha: float) -> np.ndarray:
         return ((hessian + alpha * np.diag(penalized)) @ v.reshape(-1)).reshape(v.shape)
 
-    memory = Memory(2, n_penalized)
-    directions = rng.standard_normal((3, p, k))
-    for direction, alpha in zip(directions, (0.0, 3.0, 0.5), strict=True):
-        memory.add(direction, product(direction, alpha), alpha)
-    inverse = memory.inverse(lambda r: r / 2, alpha=0.7)
+    directions = rng.standard_normal((2, p, k))
+    pairs = [(s, product(s, alpha), alpha) for s, alpha in zip(directions, (3.0, 0.5), strict=True)]
+    inverse = updated_inverse(lambda r: r / 2, pairs, 0.7, n_penalized, np.asarray)
     latest = directions[-1]
     np.testing.assert_allclose(inverse(product(latest, 0.7)), latest, rtol=1e-9)
     residuals = rng.standard_normal((2, p, k))
     images = [inverse(r) for r in residuals]
     assert np.vdot(residuals[0], images[1]) == pytest.approx(np.vdot(images[0], residuals[1]))
-    oldest = directions[0]
-    assert np.abs(inverse(product(oldest, 0.7)) - oldest).max() > 1e-3
 
 
 def test_memory_leaves_directions_without_curvature_out() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     direction, flat, residual = rng.standard_normal((3, 4, 2))
-    for pairs in ([], [(direction, 2 * direction)]):
-        alone, beside = Memory(3, 0), Memory(3, 0)
-        for pair in pairs:
-            alone.add(*pair, 0.0)
-            beside.add(*pair, 0.0)
-        beside.add(flat, 0 * flat, 0.0)
-        expected = alone.inverse(lambda r: r / 2, alpha=0.0)(residual)
-        found = beside.inverse(lambda r: r / 2, alpha=0.0)(residual)
+    for pairs in ([], [(direction, 2 * direction, 0.0)]):
+        expected, found = (
+            updated_inverse(lambda r: r / 2, given, 0.0, 0, np.asarray)(residual)
+            for given in (pairs, [*pairs, (flat, 0 * flat, 0.0)])
+        )
         # sums of eight products, in another order
         np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(float).eps)
 
@@ -349,24 +342,25 @@ def test_memory_leaves_directions_without_curvature_out() -> None:
 def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:
     X = features()
     Y = targets(loss, X)
-    weights = np.random.default_rng(2).uniform(0.5, 2.0, len(X)) if weighted else None
+    weights = seeded(2).uniform(0.5, 2.0, len(X)) if weighted else None
     data = Data(X, Y, Y.shape[1], weights, binary=False)
     objective = make_problem(data, loss, fit_intercept=True).objective
-    parameters = np.random.default_rng(3).standard_normal(objective.zero().shape)
-    samples = objective.rows.samples
-    hessian = objective.rows.curvature(parameters).hessian
-    by_products = samples._curvature_by_products(hessian, samples.empty_scores())
-    np.testing.assert_allclose(samples._curvature_by_entries(hessian), by_products, atol=1e-12)
-    diagonal = samples._sum(samples.diagonal(hessian))
+    parameters = seeded(3).standard_normal(objective.zero().shape)
+    sums = objective.sums
+    sums.linearize(parameters)
+    hessian = sums._hessian
+    by_products = sums._curvature_by_products(hessian, sums.empty_scores())
+    np.testing.assert_allclose(sums._curvature_by_entries(hessian), by_products, atol=1e-12)
+    diagonal = sums._sum(sums._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
 
 
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("omega", [Negentropy(), SquaredNorm(Simplex())])
 def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     score, v = rng.standard_normal((2, 30, 1))
-    pair = engines.bind(FitzpatrickLoss(omega, tightness), rng.integers(0, 2, 30), 2)
+    pair = engines.bind(omega, tightness, rng.integers(0, 2, 30), 2)
     hessian = BinaryLoss(pair).hessian_operator(score)
     expected = pair.hessian_operator(with_zero_score(score))(with_zero_score(v))[:, 1:]
     np.testing.assert_allclose(hessian(v), expected, atol=1e-14)
@@ -377,9 +371,9 @@ def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     X = features()
     Y = targets("logistic", X)
     free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
-    parameters = np.random.default_rng(3).standard_normal(free.zero().shape)
-    moved = free.with_alpha(0.3).move(free.with_alpha(2.0).evaluate(parameters))
-    expected = free.with_alpha(0.3).evaluate(parameters)
+    parameters = seeded(3).standard_normal(free.zero().shape)
+    moved = replace(free, alpha=0.3).move(replace(free, alpha=2.0).evaluate(parameters))
+    expected = replace(free, alpha=0.3).evaluate(parameters)
     assert moved.value == pytest.approx(expected.value, rel=1e-13)
     assert moved.alpha == expected.alpha
     np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
@@ -387,32 +381,32 @@ def test_a_point_moves_to_another_alpha_without_the_data() -> None:
 
 def test_a_path_starts_from_the_extrapolation_that_came_nearer() -> None:
     X = features()
-    labels = np.random.default_rng(0).integers(0, 3, len(X))
-    objective = problem("logistic", X, labels, 3).objective
-    extrapolation = Extrapolation(objective)
-    zero = objective.zero()
+    labels = seeded(0).integers(0, 3, len(X))
+    path = problem("logistic", X, labels, 3)
+    zero = path.objective.zero()
 
     def point(value: float, alpha: float) -> Point:
         return Point(zero + value, 1.0, zero, alpha)
 
-    assert extrapolation.predict(objective.with_alpha(1.0), point(0.0, 1.0)) is None
+    def expected(value: float, alpha: float) -> np.ndarray | None:
+        return path._expected(replace(path.objective, alpha=alpha), point(value, alpha))
+
+    assert expected(0.0, 1.0) is None
     for alpha, value in ((1000.0, 1.0), (100.0, 2.0)):
-        extrapolation.learn(point(value, alpha))
+        path._learn(point(value, alpha))
     # the first guess is M's, which has no gradient to follow here
-    start = extrapolation.predict(objective.with_alpha(10.0), point(2.0, 10.0))
-    np.testing.assert_allclose(start, 2.0)
-    extrapolation.learn(point(3.0, 10.0))
-    start = extrapolation.predict(objective.with_alpha(1.0), point(3.0, 1.0))
-    np.testing.assert_allclose(start, 4.0)  # the line in log alpha was right, and is taken
+    np.testing.assert_allclose(expected(2.0, 10.0), 2.0)
+    path._learn(point(3.0, 10.0))
+    np.testing.assert_allclose(expected(3.0, 1.0), 4.0)  # the line was right, and is taken
 
 
 def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))
     labels = (X @ rng.standard_normal((10, 3)) + rng.standard_normal((200, 3))).argmax(axis=1)
     one = problem("fitzpatrick_logistic", X, labels, 3)
     alphas = 10.0 ** np.arange(3, -4, -1)
-    path = one.path(alphas)
+    path = list(one.models(alphas))
     singles = [one.fit(alpha) for alpha in alphas]
     assert sum(f.n_iter for f in path) < 0.7 * sum(f.n_iter for f in singles)
     for together, alone in zip(path, singles, strict=True):
@@ -425,7 +419,7 @@ def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
     [("logistic", True), ("sparsemax", False), ("fitzpatrick_sparsemax", True)],
 )
 def test_features_of_very_different_scales_end_in_a_model(name: str, fit_intercept: bool) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     X = rng.standard_normal((60, 6)) * 10.0 ** np.array([-6, -3, 0, 2, 5, 7])
     Y = rng.dirichlet(np.ones(3), 60)
     zero = ProportionRegressor(name, alpha=1e12, fit_intercept=fit_intercept).fit(X, Y)
@@ -435,7 +429,7 @@ def test_features_of_very_different_scales_end_in_a_model(name: str, fit_interce
 
 
 def test_single_precision_ends_at_its_rounding_errors() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X, Y = rng.standard_normal((120, 8)), rng.dirichlet(np.ones(4), 120)
     for alpha in (1e8, 1e-4):
         single = ProportionRegressor("logistic", alpha).fit(X.astype(np.float32), Y)
@@ -446,7 +440,7 @@ def test_single_precision_ends_at_its_rounding_errors() -> None:
 
 
 def test_a_warm_start_worse_than_zero_is_not_used() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = rng.standard_normal((120, 8))
     Y = rng.poisson(1.0, size=(120, 2)).astype(float)
     model = ProportionRegressor("poisson", warm_start=True).fit(X, Y).fit(1e4 * X, Y)
@@ -468,19 +462,19 @@ def test_where_values_cancel_the_decrease_is_that_of_the_slopes() -> None:
 
 @pytest.mark.parametrize("name", ["fitzpatrick_sparsemax", "fitzpatrick_logistic"])
 def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> None:
-    generator = np.random.default_rng(0)
+    generator = seeded(0)
     X = generator.normal(size=(60, 8))
     labels = np.argmax(X @ generator.normal(size=(8, 5)), axis=1)
     settings = FitSettings(get_loss(name), fit_intercept=False, n_threads=1)
-    problem = Data(X, labels, 5, None, binary=False).problem(settings)
+    problem = PenaltyPath(Data(X, labels, 5, None, binary=False).sums(settings), settings)
     asked: list[tuple[np.ndarray, np.ndarray | None]] = []
-    rows, curvature = problem.rows, problem.rows.curvature
+    linearize = problem.sums.linearize
 
     def recorded(parameters, step=None):
         asked.append((parameters.copy(), None if step is None else step.copy()))
-        return curvature(parameters, step)
+        linearize(parameters, step)
 
-    rows.curvature = recorded
+    problem.sums.linearize = recorded
     assert problem.fit(1e-2).status.converged
     steps = [(now - before, step) for (before, _), (now, step) in pairwise(asked)]
     given = [(change, step) for change, step in steps if step is not None]

@@ -138,7 +138,7 @@ def test_cross_validation_is_the_grid_by_brute_force(loss: str) -> None:
     X = features()
     Y = targets(loss, X)
     folds = KFold(3, shuffle=True, random_state=0)
-    model = ProportionRegressorCV(loss, ALPHAS, tightnesses=TIGHTNESSES, cv=folds)
+    model = ProportionRegressorCV(loss, ALPHAS, tightnesses=TIGHTNESSES, cv=folds, refine=0)
     model.set_params(standardize=True, tol=1e-9).fit(X, Y)
     expected = np.empty((3, len(ALPHAS), len(TIGHTNESSES)))
     for i, (train, held_out) in enumerate(folds.split(X)):
@@ -161,8 +161,8 @@ def test_cross_validation_is_the_grid_by_brute_force(loss: str) -> None:
 def test_shapes_without_tightnesses_are_those_of_alphas_alone() -> None:
     X = features()
     Y = targets("logistic", X)
-    plain = ProportionRegressorCV(alphas=ALPHAS, cv=2).fit(X, Y)
-    one = ProportionRegressorCV(alphas=ALPHAS, tightnesses=[1.0], cv=2).fit(X, Y)
+    plain = ProportionRegressorCV(alphas=ALPHAS, refine=0, cv=2).fit(X, Y)
+    one = ProportionRegressorCV(alphas=ALPHAS, refine=0, tightnesses=[1.0], cv=2).fit(X, Y)
     assert plain.scores_.shape == (2, 3)
     assert one.scores_.shape == (2, 3, 1)
     np.testing.assert_array_equal(plain.scores_, one.scores_[:, :, 0])
@@ -174,7 +174,7 @@ def test_classifier_chooses_alpha_and_tightness_on_a_dev_set() -> None:
     X, y = load_iris(return_X_y=True)
     train, dev = np.arange(0, 150, 2), np.arange(1, 150, 2)
     model = FitzpatrickClassifierCV(
-        alphas=[0.1, 1.0], tightnesses=TIGHTNESSES, scoring="kullback_leibler"
+        alphas=[0.1, 1.0], tightnesses=TIGHTNESSES, scoring="kullback_leibler", refine=0
     ).fit(X[train], y[train], dev=(X[dev], y[dev]))
     assert model.scores_.shape == (1, 2, 4)
     j, m = np.unravel_index(model.scores_[0].argmax(), (2, 4))
@@ -234,7 +234,8 @@ def test_a_resumable_path_is_resumed_bit_by_bit() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"solver": "sag"}, "solver must be 'auto', 'newton-cg' or 'lbfgs', got 'sag'"),
+        ({"solver": "sag"}, "'solver' parameter of fit_path must be a str among .*Got 'sag'"),
+        ({"tol": 0.0}, "'tol' parameter of fit_path"),
         ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature"),
         ({"alphas": [1.0, 1.0]}, "alphas must differ"),
         ({"tightness": -1.0}, "tightness"),

@@ -53,16 +53,21 @@ class Points(NamedTuple):
     y_star: np.ndarray
 
 
-def data_path(case: str, dtype: str) -> Path:
-    """The file that holds a case: one for tightness 0 and 1, one for the others."""
-    part = "" if case in END_CASES else ".others"
+def data_path(case: str, dtype: str, *, is_few: bool = False) -> Path:
+    """The file that holds a case: one for tightness 0 and 1, one for the others, one for many."""
+    part = ".few" if is_few else "" if case in END_CASES else ".others"
     return Path(__file__).parent / "data" / f"{regularizer_of(case).name}{part}.{dtype}.npz"
 
 
-def load(case: str, dtype: str | np.dtype | type = "float64") -> tuple[Points, ...]:
-    """The stored points of a case, one ``Points`` for each size k, by increasing k."""
+def load(
+    case: str, dtype: str | np.dtype | type = "float64", *, is_few: bool = False
+) -> tuple[Points, ...]:
+    """The stored points of a case, one ``Points`` for each size k, by increasing k.
+
+    ``is_few`` reads the few rows that are stored for the tightnesses of ``recipe.MANY``.
+    """
     dtype = np.dtype(dtype).name
-    with np.load(data_path(case, dtype)) as stored:
+    with np.load(data_path(case, dtype, is_few=is_few)) as stored:
         sizes = stored["k"].astype(int)
         flat = [stored[name] for name in ("y", "theta", f"{case}.y_star")]
         value = stored[f"{case}.value"]

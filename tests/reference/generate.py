@@ -1,8 +1,9 @@
 """Writes the reference data: ``python -m tests.reference.generate [regularizer ...]``.
 
-Each regularizer and each input dtype gives two files in ``data/``, one with all rows for
-tightness 0 and 1, and one with a third of the rows of every kind for the other tightnesses
-(none for perceptrons, whose loss does not depend on it). The rows are sorted by their size k and
+Each regularizer and each input dtype gives three files in ``data/``: one with all rows for
+tightness 0 and 1, one with a third of the rows of every kind for the other tightnesses, and one
+with a few rows of every kind, and odd ones, for many tightnesses (the last two not for
+perceptrons, whose loss does not depend on it). The rows are sorted by their size k and
 concatenated: ``k`` (n,), ``y`` and ``theta`` (Σk,), and for every case ``<case>.value`` (n,)
 and ``<case>.y_star`` (Σk,), the doubles nearest to the exact results. All cases of a file share
 their inputs.
@@ -17,11 +18,13 @@ import zlib
 import numpy as np
 
 from . import DTYPES, data_path
-from .points import Example, sample
-from .recipe import ENDS, OTHERS, REGULARIZERS, Regularizer, rounded
+from .points import Example, sample, sample_more
+from .recipe import ENDS, MANY, OTHERS, REGULARIZERS, Regularizer, rounded
 
 # Of the rows of each kind, one of this many is stored for the tightnesses other than 0 and 1.
 THINNING = 3
+# And one of this many for many tightnesses.
+FEW = 15
 
 
 def draw(regularizer: Regularizer, dtype: str) -> list[list[Example]]:
@@ -30,11 +33,18 @@ def draw(regularizer: Regularizer, dtype: str) -> list[list[Example]]:
     return list(sample(regularizer, np.dtype(dtype), seed))
 
 
-def thinned(kind: list[Example]) -> list[Example]:
-    """One row of THINNING, and the one with the tiniest target."""
+def thinned(kind: list[Example], thinning: int = THINNING) -> list[Example]:
+    """One row of ``thinning``, and the one with the tiniest target."""
     sizes = [np.abs(y[y != 0]).min(initial=np.inf) for y, _ in kind]
     tiniest = int(np.argmin(sizes))
-    return [example for row, example in enumerate(kind) if row % THINNING == 0 or row == tiniest]
+    return [example for row, example in enumerate(kind) if row % thinning == 0 or row == tiniest]
+
+
+def few(regularizer: Regularizer, kinds: list[list[Example]], dtype: str) -> list[list[Example]]:
+    """A few rows of every kind but the large ones, and odd rows."""
+    seed = zlib.crc32(f"{regularizer.name}/{dtype}/more".encode())
+    odd = sample_more(regularizer, np.dtype(dtype), seed)
+    return [*(thinned(kind, FEW) for kind in kinds[:-1]), odd]
 
 
 def generate(
@@ -54,11 +64,13 @@ def generate(
     return arrays
 
 
-def write(cases: tuple[str, ...], kinds: list[list[Example]], dtype: str) -> None:
+def write(
+    cases: tuple[str, ...], kinds: list[list[Example]], dtype: str, *, is_few: bool = False
+) -> None:
     """Writes one file and says so."""
     start = time.perf_counter()
     arrays = generate(cases, kinds, dtype)
-    path = data_path(cases[0], dtype)
+    path = data_path(cases[0], dtype, is_few=is_few)
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, **arrays)
     seconds, size = time.perf_counter() - start, path.stat().st_size / 1024
@@ -75,6 +87,8 @@ def main(names: list[str]) -> None:
             write(regularizer.cases(ENDS), kinds, dtype)
             if not regularizer.is_perceptron:
                 write(regularizer.cases(OTHERS), [thinned(kind) for kind in kinds], dtype)
+                rows = few(regularizer, kinds, dtype)
+                write(regularizer.cases(MANY), rows, dtype, is_few=True)
 
 
 if __name__ == "__main__":

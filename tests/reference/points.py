@@ -187,6 +187,18 @@ def simplex_well_classified(s: Sampler, k: int) -> Example:
     return y, np.where(y > 0, gap, others) + s.choice(0.0, 0.0, 1.0, -3.0)
 
 
+def simplex_huge(s: Sampler, k: int) -> Example:
+    """Ties at scores so large that adding a target to them changes nothing."""
+    y = s.one_hot(k) if s.rng.random() < 0.3 else s.close_sum(s.sparse_proportions(k))
+    return y, s.choice(1e8, 1e30) * s.rng.integers(-1, 2, k)
+
+
+def simplex_subnormal(s: Sampler, k: int) -> Example:
+    y = s.proportions(k)
+    y[s.rng.integers(k)] = np.finfo(s.dtype).smallest_subnormal * s.choice(1, 1000)
+    return s.close_sum(y), s.scores(k)
+
+
 # The cube.
 
 
@@ -442,6 +454,10 @@ KINDS: dict[str, dict[Kind, int]] = {
 }
 
 
+# Kinds that are stored for many tightnesses alone.
+MORE_SIMPLEX_KINDS: dict[Kind, int] = {simplex_huge: 6, simplex_subnormal: 4}
+
+
 def sample(regularizer: Regularizer, dtype: np.dtype, seed: int) -> Iterator[list[Example]]:
     """All inputs of a regularizer: the rows of each kind in turn, then a large row of each."""
     sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), regularizer)
@@ -450,6 +466,18 @@ def sample(regularizer: Regularizer, dtype: np.dtype, seed: int) -> Iterator[lis
         sizes = sampler.rng.choice(SIZES, count, p=SIZE_WEIGHTS)
         yield [_rounded(sampler, kind(sampler, int(k))) for k in sizes]
     yield [_rounded(sampler, kind(sampler, LARGE_SIZE)) for kind in kinds]
+
+
+def sample_more(regularizer: Regularizer, dtype: np.dtype, seed: int) -> list[Example]:
+    """Odd scores and targets, and a single class."""
+    sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), regularizer)
+    if regularizer.domain != "simplex":
+        kinds = list(KINDS[regularizer.domain])[:2]
+        return [_rounded(sampler, kind(sampler, 1)) for kind in kinds]
+    rows = [(np.ones(1), sampler.scores(1)) for _ in range(2)]
+    for kind, count in MORE_SIMPLEX_KINDS.items():
+        rows += [kind(sampler, int(k)) for k in sampler.rng.choice(SIZES[1:], count)]
+    return [_rounded(sampler, row) for row in rows]
 
 
 def _rounded(sampler: Sampler, example: Example) -> Example:

@@ -59,6 +59,8 @@ DIGITS = 50
 # The tightnesses that are stored for all rows, and those that are stored for some of them.
 ENDS = (0.0, 1.0)
 OTHERS = (0.25, 0.5, 2.0)
+# Those of the few rows that are stored for many tightnesses, near 0 and far beyond 1.
+MANY = (0.0, 0.001, 0.5, 1.0, 1.5, 3.0, 10.0, 100.0)
 
 Loss = SmoothLoss | QuadraticLoss | QuadraticBallLoss | PerceptronLoss | PerceptronBallLoss
 

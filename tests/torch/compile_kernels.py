@@ -62,7 +62,7 @@ def source_of(given):
 
 
 def source_of_plan(plan, dtype, types, is_even):
-    """The same for tensors of a dtype, but for those whose types are given."""
+    """The types of arguments for tensors of a dtype, but for those that are given."""
     kernel, kind = plan.kernel, KINDS[dtype]
     working = "*fp64" if dtype == torch.float64 else "*fp32"
     names = ("theta", "gradient", "out", "p", "upstream", "target", "weight", "pos_weight")

@@ -1,6 +1,7 @@
 """Inputs for the PyTorch tests; kernels run in Triton's interpreter where there is no GPU."""
 
 import atexit
+import functools
 import os
 import shutil
 import tempfile
@@ -23,7 +24,7 @@ if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
 if os.environ.get("FITZPATRICK_TEST_ALL") != "1":
     os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
-from interpreter import speed_up_interpreter
+from tests.interpreter import speed_up_interpreter
 
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.losses import regularizers_by_name
@@ -45,6 +46,26 @@ SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entm
 # of n entries that cancel is n units off.
 EPS = torch.finfo(torch.float64).eps
 ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
+
+
+@functools.cache
+def can_multiply(dtype: torch.dtype) -> bool:
+    """True if PyTorch itself multiplies matrices of a dtype; on some virtual machines it cannot."""
+    x = torch.ones(16, 8, dtype=dtype)
+    try:
+        torch.nn.functional.linear(x, x)
+    except RuntimeError as error:
+        if "could not create a primitive" not in str(error):
+            raise
+        return False
+    return True
+
+
+def skip_unless_multiplied(*dtypes: torch.dtype) -> None:
+    """Skip a test that needs products of matrices which PyTorch cannot compute on this CPU."""
+    for dtype in dtypes:
+        if not can_multiply(dtype):
+            pytest.skip(f"PyTorch's own linear raises for {dtype} on this CPU")
 
 
 def module_name(name: str) -> str:

@@ -14,12 +14,12 @@ import sys
 from dataclasses import dataclass
 
 import torch
-from interpreter import speed_up_interpreter
+from tests.interpreter import speed_up_interpreter
 
 from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
-from fitzpatrick.engines.triton.targets import smooth
+from fitzpatrick.torch._targets import smooth
 
 PAGE = mmap.PAGESIZE
 kept = []
@@ -91,12 +91,13 @@ def check_losses(guard, omega):
                 targets.append((target._replace(base=guard(target.base)), weights))
             half = (turn // 2 + guard.at_end) % STRIDE
             for target, scale in targets[half::STRIDE]:
-                assert_finite(*engine.value_and_gradient(x, target, scale, omega, tightness, -100))
+                assert_finite(*engine.launch_loss(x, target, scale, omega, tightness, -100))
             engine.scale_rows_(x, weights)
             if path == "in registers" and k < 100:
                 images = guard.normal(2, k, 19, dtype=dtype)
                 pixels = guard(torch.randint(0, k, (38,), generator=guard.generator))
-                assert_finite(engine.value(images, pixels, None, omega, tightness, -100))
+                given = images, pixels, None, omega, tightness, -100
+                assert_finite(engine.launch_loss(*given, True, False)[0])
 
 
 def check_links(guard):

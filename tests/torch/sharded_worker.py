@@ -15,6 +15,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+if __name__ == "__main__":
+    # what they compare with is the core: Numba would take longer to compile than all cases
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+
 import torch
 import torch._dynamo  # here, so that each process does not import it anew
 import torch.distributed as distributed
@@ -26,8 +30,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.regularizers import SeparableRegularizer
-from fitzpatrick.torch import _compiled
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch._sharded import ClassShard
 
 TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
 # What the package promises: sharded losses and gradients are those of one process.
@@ -166,7 +170,7 @@ class Flat(SeparableRegularizer):
 
 
 class Nameless(Flat):
-    """The same, with a text that holds its address, which differs between processes."""
+    """A regularizer whose text holds its address, which differs between processes."""
 
     __repr__ = object.__repr__
 
@@ -307,6 +311,20 @@ class Cases:
         scores[2] = -torch.inf
         found = self.compare(F.fitzpatrick_entmax15_loss, scores, LABELS, reduction="none")
         assert found.isnan().nonzero().tolist() == [[0], [2]]
+
+    @case
+    def maxima(self):
+        """A NaN of any rank makes the largest of all ranks infinite, on all of them."""
+        shard = ClassShard(self.group, self.rank, 0, N_CLASSES)
+        numbers = torch.arange(4.0)[:, None].repeat(1, 2)
+        for place in range(self.world_size):
+            own = numbers + self.rank
+            if self.rank == place:
+                own[place % 2] = torch.nan
+            found = shard.max(own)
+            expected = numbers + self.world_size - 1
+            expected[place % 2] = torch.inf
+            assert torch.equal(found, expected)
 
     @case
     def wide_rows(self):
@@ -681,8 +699,6 @@ GROUPS = {"2": (2, run, 2), "4": (4, run, 4), "lost": (2, lose_one)}
 
 
 if __name__ == "__main__":
-    # what they compare with is the core: Numba would take longer to compile than all cases
-    _compiled.MIN_COMPILED_SIZE = sys.maxsize
     codes = []
     for name, (n, function, *arguments) in GROUPS.items():
         folder = Path(sys.argv[1], name)

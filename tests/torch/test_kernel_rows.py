@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.helpers import seeded
 
 from fitzpatrick import FitzpatrickLoss
 from fitzpatrick.engines import CoreLoss
@@ -30,7 +31,7 @@ def test_entmax15_has_a_kernel():
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_compute_what_the_core_does(name, k, tightness):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    generator = np.random.default_rng(k)
+    generator = seeded(k)
     Y = generator.dirichlet(np.full(k, 0.2), size=20)
     Y[Y < 0.1] = 0
     Y /= Y.sum(axis=1, keepdims=True)
@@ -40,7 +41,10 @@ def test_kernels_compute_what_the_core_does(name, k, tightness):
     )
     loss = FitzpatrickLoss(regularizers_by_name()[name], tightness)
     results = []
-    for one in (KernelLoss(loss, y, KERNELS[name]), CoreLoss(loss, y)):
+    for one in (
+        KernelLoss(loss.regularizer, loss.tightness, y, KERNELS[name]),
+        CoreLoss(loss.regularizer, loss.tightness, y),
+    ):
         out = torch.empty(20, dtype=torch.float64, device=device), torch.empty_like(theta)
         hessian = one.hessian_operator(theta)
         results.append((*one.value_and_gradient(theta, out), one.y_star(theta), hessian(v)))
@@ -51,13 +55,15 @@ def test_kernels_compute_what_the_core_does(name, k, tightness):
 @pytest.mark.parametrize("tightness", [0.0, 1.0])
 def test_kernels_see_the_kinks_around(tightness):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    generator = np.random.default_rng(0)
+    generator = seeded(0)
     Y, scores = generator.dirichlet(np.ones(7), size=20), generator.normal(size=(20, 7))
     y, theta = torch.as_tensor(Y, device=device), torch.as_tensor(scores, device=device)
     reach = torch.linspace(0, 2, 20, dtype=torch.float64, device=device)
     loss = FitzpatrickLoss(regularizers_by_name()["sparsemax"], tightness)
-    found = KernelLoss(loss, y, "sparsemax").hessian_operator(theta, reach)
-    expected = CoreLoss(loss, y).hessian_operator(theta, reach)
+    found = KernelLoss(loss.regularizer, loss.tightness, y, "sparsemax").hessian_operator(
+        theta, reach
+    )
+    expected = CoreLoss(loss.regularizer, loss.tightness, y).hessian_operator(theta, reach)
     torch.testing.assert_close(found.d, expected.d, rtol=1e-11, atol=1e-11)
     torch.testing.assert_close(found.total, expected.total, rtol=1e-11, atol=1e-11)
 
@@ -66,7 +72,7 @@ def test_scores_that_were_written_to_are_solved_anew():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     y = torch.eye(3, dtype=torch.float64, device=device)
     theta = torch.zeros_like(y)
-    loss = KernelLoss(FitzpatrickLoss(regularizers_by_name()["logistic"]), y, "logistic")
+    loss = KernelLoss(regularizers_by_name()["logistic"], 1.0, y, "logistic")
     before = loss.hessian_operator(theta).d
     theta += y
     assert not torch.equal(loss.hessian_operator(theta).d, before)

@@ -78,7 +78,7 @@ def test_the_page_says_what_travels():
 
 def test_a_process_that_ends_does_not_leave_the_other_waiting(folder):
     message = json.loads((folder / "lost" / "0.json").read_text())
-    assert "the processes of process_group lost one another: one of them has ended" in message
+    assert "a collective of process_group failed: another rank exited" in message
 
 
 def test_a_group_needs_torch_distributed():

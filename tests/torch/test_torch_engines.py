@@ -1,14 +1,18 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import pytest
 import torch
-from conftest import CLASS_LOSSES, ROUNDING
+from conftest import ROUNDING
 
 import fitzpatrick as fp
+from fitzpatrick.engines import table
 from fitzpatrick.losses import ends
-from fitzpatrick.torch import _engine
+from fitzpatrick.regularizers import SeparableRegularizer
+from fitzpatrick.regularizers._base import Elementwise
+from fitzpatrick.torch import _engines
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 pytestmark = [
@@ -54,14 +58,14 @@ def test_the_choice_on_a_gpu_compiles_into_one_graph(scores, monkeypatch):
         device = "cuda"
 
     def choose(x):
-        engine = _engine.choose_engine(None, Scores, "sparsemax")
+        engine = _engines.choose_engine(None, Scores, "sparsemax")
         return x + (engine == "triton")
 
     compiled = torch.compile(choose, fullgraph=True, backend="eager")
     assert torch.equal(compiled(scores), scores + 1)
-    assert _engine.choose_engine(None, Scores, "perceptron") == "reference"
-    monkeypatch.setattr(_engine, "_HAS_TRITON", False)
-    assert _engine.choose_engine(None, Scores, "sparsemax") == "reference"
+    assert _engines.choose_engine(None, Scores, "perceptron") == "reference"
+    monkeypatch.setattr(_engines, "_HAS_TRITON", False)
+    assert _engines.choose_engine(None, Scores, "sparsemax") == "reference"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -109,55 +113,76 @@ def test_each_row_of_no_reduction_has_its_own_upstream(name, engine, scores):
     torch.testing.assert_close(gradient, plain * factors[:, None], **ROUNDING)
 
 
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_the_cpu_engine_agrees_with_the_core_on_bad_rows(name, scores):
-    """Blocks of NumPy rows and the core on whole tensors, where nothing was checked."""
-    x = scores.clone()
-    x[0] = -torch.inf
-    x[1, 2] = torch.nan
-    x[2, 1] = torch.inf
-    labels = torch.tensor([0, 1, 2, 4, -1])
-    y = torch.full((5, 4), 0.25, dtype=torch.float64)
-    y[3] = 0  # not a distribution
-    loss = getattr(F, f"{name}_loss")
-    for target, good in ((labels, []), (y, [4])):
-        value, gradient = value_and_gradient(loss, x, target, reduction="none", validate=False)
-        core = fp.get_loss(name)
-        if target is y:
-            expected = core.solve(y, x)
-            torch.testing.assert_close(value[good], expected.value()[good])
-            torch.testing.assert_close(gradient[good], (expected.y_star - y)[good])
-        else:
-            assert value[3:].isnan().all()
-            assert gradient[3:].isnan().all()
+NEGENTROPY = fp.regularizers.Negentropy()
+
+
+@dataclass(frozen=True, eq=False)
+class HalfScores(Elementwise):
+    """Formulas of the negentropy at θ/2."""
+
+    of_half: Elementwise
+
+    def point(self, s):
+        p, d = self.of_half.point(s / 2)
+        return p, d / 2
+
+    def terms(self, s):
+        return 2 * self.of_half.terms(s / 2)
+
+    def start(self, theta):
+        return 2 * self.of_half.start(theta / 2)
+
+
+@dataclass(frozen=True)
+class Doubled(SeparableRegularizer):
+    """Twice the negentropy: its link is the soft argmax of θ/2, which is no α-entmax of θ."""
+
+    domain = fp.sets.Simplex()
+
+    def potential(self, y):
+        return 2 * NEGENTROPY.potential(y)
+
+    def potential_gradient(self, z):
+        return 2 * NEGENTROPY.potential_gradient(z)
+
+    def potential_curvature(self, z, v):
+        return 2 * NEGENTROPY.potential_curvature(z, v)
+
+    def kernel(self, y, tightness):
+        return HalfScores(NEGENTROPY.kernel(y, tightness))
+
+    def slope(self, p, y, tightness):
+        return NEGENTROPY.slope(p, y, tightness) / 2
+
+
+def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
+    """What the table of kernels says of Ω says nothing of its link."""
+    entry = table.Entry(Doubled, fp.sets.Simplex, "logistic")
+    monkeypatch.setitem(table.KERNELS, "triton", [entry, *table.KERNELS["triton"]])
+    link = F.link_function(fp.FenchelYoungLoss(Doubled()))
+    x = scores.clone().requires_grad_()
+    p = link(x)
+    torch.testing.assert_close(p, torch.softmax(x / 2, -1), **ROUNDING)
+    upstream = scores.flip(0)
+    (actual,) = torch.autograd.grad(p, x, upstream, retain_graph=True)
+    (expected,) = torch.autograd.grad(torch.softmax(x / 2, -1), x, upstream)
+    torch.testing.assert_close(actual, expected, **ROUNDING)
 
 
 def test_asking_for_what_is_not_there_raises(monkeypatch):
     x, labels = torch.zeros(2, 3), torch.tensor([0, 1])
-    monkeypatch.setattr(_engine, "_HAS_TRITON", True)
+    monkeypatch.setattr(_engines, "_HAS_TRITON", True)
     with pytest.raises(ValueError, match=r"no Triton kernel for the losses of Indicator\("):
         F.perceptron_loss(x, labels, engine="triton")
     tsallis = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))
     with pytest.raises(ValueError, match=r"of Tsallis\(alpha=1.3\) at proportions; there is one"):
         F.loss_function(tsallis)(x, torch.full((2, 3), 1 / 3), engine="triton")
-    monkeypatch.setattr(_engine, "_IS_INTERPRETED", False)
+    monkeypatch.setattr(_engines, "_IS_INTERPRETED", False)
     with pytest.raises(ValueError, match="needs scores on a CUDA device, got cpu"):
         F.logistic_loss(x, labels, engine="triton")
-    monkeypatch.setattr(_engine, "_HAS_TRITON", False)
+    monkeypatch.setattr(_engines, "_HAS_TRITON", False)
     with pytest.raises(ImportError, match="needs the package triton"):
         F.logistic_loss(x, labels, engine="triton")
-
-
-@needs_triton
-def test_the_engines_agree_at_every_tightness(scores):
-    x = scores.to(DEVICE)
-    for name in ("logistic", "sparsemax", "entmax15"):
-        loss = getattr(F, f"fitzpatrick_{name}_loss")
-        for tightness in (0.3, 2.0):
-            options = {"tightness": tightness, "reduction": "none"}
-            actual = value_and_gradient(loss, x, LABELS, engine="triton", **options)
-            expected = value_and_gradient(loss, x, LABELS, engine="reference", **options)
-            torch.testing.assert_close(actual, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

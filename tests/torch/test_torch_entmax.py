@@ -1,12 +1,17 @@
-"""α-entmax: values, derivatives in scores and in α, masks, modules; interpreted kernels, too."""
+"""α-entmax, normmax, budget: values, derivatives, masks, modules; interpreted kernels, too."""
 
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
 import numpy as np
 import pytest
 import torch
+from torch.autograd import gradcheck, gradgradcheck
 
 from fitzpatrick import FitzpatrickLoss
 from fitzpatrick.regularizers import Tsallis
-from fitzpatrick.torch import Budget, Entmax, Entmax15, Sparsemax
+from fitzpatrick.torch import Budget, Entmax, Entmax15, EntmaxLoss, Normmax, NormmaxLoss, Sparsemax
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # NumPy computes what a kernel computes on both sides of a choice
@@ -46,17 +51,10 @@ def test_each_row_has_its_own_alpha(engine):
         torch.testing.assert_close(rows, F.entmax(scores, float(a)), rtol=1e-11, atol=1e-13)
 
 
-@triton
-def test_derivatives_in_scores_and_alpha(engine):
+def test_derivatives_of_kernels():
     x = draw((3, 4)).requires_grad_()
     alpha = torch.tensor([[1.2], [1.5], [1.9]], dtype=torch.float64, requires_grad=True)
-
-    def function(x, alpha):
-        return F.entmax(x, alpha, engine=engine)
-
-    assert torch.autograd.gradcheck(function, (x, alpha))
-    if engine == "reference":  # double backward takes the same formula in both
-        assert torch.autograd.gradgradcheck(function, (x, alpha))
+    assert gradcheck(lambda x, alpha: F.entmax(x, alpha, engine="triton"), (x, alpha))
 
 
 @triton
@@ -107,26 +105,175 @@ def test_rows_of_nothing_but_minus_infinity_are_nan_without_a_mask():
     assert F.sparsemax(torch.full((1, 3), -torch.inf)).isnan().all()
 
 
-def test_transforms():
+LINKS = {"entmax": F.entmax, "normmax": F.normmax, "budget": F.budget}
+links = pytest.mark.parametrize(
+    ("name", "number"), [("entmax", 1.3), ("normmax", 1.7), ("budget", 2.4)]
+)
+
+
+@links
+def test_transforms(name, number):
     x = draw((4, 5))
-    jacobian = torch.func.vmap(torch.func.jacrev(lambda r: F.entmax(r, 1.3)))(x)
-    forward = torch.func.vmap(torch.func.jacfwd(lambda r: F.entmax(r, 1.3)))(x)
+    link = LINKS[name]
+    jacobian = torch.func.vmap(torch.func.jacrev(lambda r: link(r, number)))(x)
+    forward = torch.func.vmap(torch.func.jacfwd(lambda r: link(r, number)))(x)
     torch.testing.assert_close(jacobian, forward)
-    # rows of the Jacobian sum to zero, as the entries sum to one: 5 of them, each below 1
-    assert jacobian.sum(1).abs().max() < 50 * torch.finfo(x.dtype).eps
+    # rows of the Jacobian sum to zero, as the entries have one sum: 5 of them, each below 2
+    assert jacobian.sum(1).abs().max() < 100 * torch.finfo(x.dtype).eps
 
 
-def test_compiled_graphs_are_whole():
-    x, alpha = draw((3, 5)).requires_grad_(), torch.full((3, 1), 1.4, dtype=torch.float64)
-    alpha.requires_grad_()
+@links
+def test_compiled_graphs_are_whole(name, number):
+    x, parameter = draw((3, 5)).requires_grad_(), torch.full((3, 1), number, dtype=torch.float64)
+    parameter.requires_grad_()
+    link = LINKS[name]
 
-    def function(x, alpha):
-        return (F.entmax(x, alpha) * F.sparsemax(x)).sum()
+    def function(x, parameter):
+        return (link(x, parameter) * F.sparsemax(x) + link(x, number) ** 2).sum()
 
     compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
-    found = torch.autograd.grad(compiled(x, alpha), (x, alpha))
-    expected = torch.autograd.grad(function(x, alpha), (x, alpha))
+    found = torch.autograd.grad(compiled(x, parameter), (x, parameter))
+    expected = torch.autograd.grad(function(x, parameter), (x, parameter))
     torch.testing.assert_close(found, expected)
+
+
+@links
+def test_two_derivatives_in_scores_and_parameter(name, number):
+    x = draw((3, 4)).requires_grad_()
+    parameter = torch.tensor([[1.2], [number], [1.9]], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(LINKS[name], (x, parameter))
+    assert gradgradcheck(LINKS[name], (x, parameter))
+
+
+def exact_budget(x, budget):
+    """The projection in rational numbers, by a look at every piece of the sum."""
+    x = [Fraction(float(score)) for score in x]
+    bends = sorted({*x, *(score - 1 for score in x)})
+
+    def total(tau):
+        return sum(min(max(score - tau, 0), 1) for score in x)
+
+    for low, high in pairwise(bends):
+        above, below = total(low), total(high)
+        if above >= budget >= below and above > below:
+            tau = low + (above - budget) * (high - low) / (above - below)
+            return [float(min(max(score - tau, 0), 1)) for score in x]
+    return [1.0] * len(x)  # nothing but a budget of all of them is left
+
+
+def exact_normmax(x, alpha):
+    with mpmath.workdps(50):
+        x, q = (
+            [mpmath.mpf(float(score)) for score in x],
+            mpmath.mpf(alpha) / (mpmath.mpf(alpha) - 1),
+        )
+
+        def powers(tau, exponent):
+            return [max(score - tau, 0) ** exponent for score in x]
+
+        low, high = max(x) - 1, max(x)
+        for _ in range(160):
+            middle = (low + high) / 2
+            low, high = (middle, high) if sum(powers(middle, q)) >= 1 else (low, middle)
+        u = powers(low, q - 1)
+        return [float(entry / sum(u)) for entry in u]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4, 1e8])
+def test_scores_of_any_size_are_exact(scale, dtype):
+    x = (scale * draw((6, 7))).to(dtype)
+    x[0, 0] = x[0].max() + 1e6  # others keep their digits beside it
+    x[1:3, 2] = -torch.inf
+    eps = torch.finfo(dtype).eps
+    for number in (0.5, 2.0, 6.0):
+        expected = [exact_budget(row[row > -torch.inf], Fraction(number)) for row in x]
+        for row, kept, p in zip(x, F.budget(x, number), expected, strict=True):
+            # differences of scores, the sum of 7 entries and τ are rounded
+            np.testing.assert_allclose(kept[row > -torch.inf], p, rtol=0, atol=20 * eps)
+            assert (kept[row == -torch.inf] == 0).all()
+    for number in (1.2, 2.0, 7.0):
+        found = F.normmax(x, number)
+        for row, p in zip(x, found, strict=True):
+            kept = row > -torch.inf
+            # powers up to α/(α − 1) = 6 of numbers with some rounding errors, and 7 that are summed
+            bound = {"rtol": 200 * eps, "atol": 200 * eps}
+            np.testing.assert_allclose(p[kept], exact_normmax(row[kept], number), **bound)
+            assert (p[~kept] == 0).all()
+
+
+@pytest.mark.parametrize("link", [F.budget, F.normmax], ids=["budget", "normmax"])
+def test_masks_of_links_with_a_parameter(link):
+    x, mask = draw((3, 2, 5)).requires_grad_(), torch.tensor([True, True, False, True, True])
+    kept = link(x[..., mask], 1.5)
+    p = link(x, 1.5, mask=mask)
+    torch.testing.assert_close(p[..., mask], kept)
+    torch.testing.assert_close(link(x.movedim(-1, 1), 1.5, 1, mask=mask[:, None]).movedim(1, -1), p)
+    (slope,) = torch.autograd.grad((p * draw(p.shape, seed=5)).sum(), x)
+    assert slope.isfinite().all()
+    assert (slope[..., ~mask] == 0).all()
+    nothing = link(x, 1.5, mask=torch.zeros(5, dtype=torch.bool))
+    assert (nothing == 0).all()
+    (slope,) = torch.autograd.grad(nothing.sum(), x)
+    assert (slope == 0).all()
+
+
+def test_fewer_classes_than_the_budget_are_all_one():
+    x = torch.tensor([[-torch.inf, 0.3, -torch.inf, 1.0]])
+    assert F.budget(x, 3.0).tolist() == [[0.0, 1.0, 0.0, 1.0]]
+
+
+def test_a_gradient_penalty_counts():
+    x, labels = draw((3, 5)).requires_grad_(), torch.tensor([0, 2, 4])
+    assert gradgradcheck(lambda x: F.normmax_loss(x, labels, 1.7), (x,))
+    (slope,) = torch.autograd.grad(F.normmax(x)[:, 0].sum(), x, create_graph=True)
+    (penalty,) = torch.autograd.grad(slope.square().sum(), x)
+    assert penalty.abs().max() > 0.01
+    (slope,) = torch.autograd.grad(F.budget(x)[:, 0].sum(), x, create_graph=True)
+    assert slope.requires_grad
+
+
+def test_a_loss_has_derivatives_in_a_tensor_of_orders():
+    x, labels = draw((4, 5)).requires_grad_(), torch.tensor([0, 2, -100, 4])
+    alpha = torch.tensor([1.0, 1.2, 1.5, 2.0], dtype=torch.float64)
+    weight = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0]).double()
+    for options in ({}, {"weight": weight}, {"weight": weight, "label_smoothing": 0.1}):
+        rows = F.entmax_loss(x, labels, alpha, reduction="none", **options)
+        for i in range(4):
+            expected = F.entmax_loss(
+                x[i : i + 1], labels[i : i + 1], float(alpha[i]), reduction="none", **options
+            )
+            # sums of 5 terms of size one, which cancel
+            torch.testing.assert_close(rows[i : i + 1], expected, rtol=1e-13, atol=1e-14)
+        total = F.entmax_loss(x, labels, torch.full((4,), 1.5).double(), **options)
+        torch.testing.assert_close(total, F.entmax15_loss(x, labels, **options))
+    inside = alpha.clamp(1.1, 1.9).requires_grad_()
+    assert gradcheck(lambda x, a: F.entmax_loss(x, labels, a), (x, inside))
+    assert gradgradcheck(lambda x, a: F.entmax_loss(x, labels, a), (x, inside))
+    with pytest.raises(ValueError, match="a tensor alpha is for a loss of tightness 0"):
+        F.entmax_loss(x, labels, alpha, tightness=1.0)
+
+
+def test_options_of_losses_with_an_order():
+    x, labels = draw((4, 5)), torch.tensor([0, 2, -100, 4])
+    weight = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0]).double()
+    rows = F.normmax_loss(x, labels, reduction="none")
+    mean = F.normmax_loss(x, labels, weight=weight)
+    torch.testing.assert_close(
+        mean, (rows[[0, 1, 3]] * weight[[0, 2, 4]]).sum() / weight[[0, 2, 4]].sum()
+    )
+    even = torch.full_like(x, 0.2)
+    torch.testing.assert_close(
+        F.normmax_loss(x, even), F.normmax_loss(x, labels.clamp(0), label_smoothing=1.0)
+    )
+    for module, function in ((EntmaxLoss(1.3), F.entmax_loss), (NormmaxLoss(1.3), F.normmax_loss)):
+        module.ignore_index = 2
+        torch.testing.assert_close(
+            module(x, labels.clamp(0)), function(x, labels.clamp(0), 1.3, ignore_index=2)
+        )
+    assert repr(EntmaxLoss(1.3, tightness=0.5)) == "EntmaxLoss(alpha=1.3, tightness=0.5)"
+    assert F.normmax_loss(x.bfloat16(), labels).dtype == torch.bfloat16
+    assert F.normmax(x.half()).dtype == F.budget(x.half()).dtype == torch.float16
 
 
 def test_modules():
@@ -141,41 +288,10 @@ def test_modules():
     assert (layer.logit_alpha.grad != 0).all()
     assert repr(layer) == "Entmax(alpha=shape (4, 1), dim=-1, learnable=True)"
     assert repr(Sparsemax()) == "Sparsemax(dim=-1)"
+    torch.testing.assert_close(Normmax(1.7)(x), F.normmax(x, 1.7))
+    torch.testing.assert_close(Budget(2.5, dim=1)(x), F.budget(x, 2.5, 1))
     fixed = Entmax(torch.full((4, 1), 1.5))
     assert [name for name, _ in fixed.named_buffers()] == ["fixed_alpha"]
-
-
-def test_budget_is_a_projection():
-    x = draw((50, 7)).requires_grad_()
-    p = F.budget(3 * x, 2.5)
-    # the sum of 7 entries up to 1, each rounded
-    assert (p.sum(-1) - 2.5).abs().max() < 50 * torch.finfo(x.dtype).eps
-    assert ((p >= 0) & (p <= 1)).all()
-    # no other point is on the far side of the projection: entries strictly inside share θ − p
-    gap = 3 * x - p
-    inside = (p > 0) & (p < 1)
-    shared = torch.where(inside, gap, torch.nan).nanmean(-1, keepdim=True)
-    # some rounding errors of scores below 16
-    assert torch.where(inside, (gap - shared).abs(), 0).max() < 16 * 50 * torch.finfo(x.dtype).eps
-    assert torch.autograd.gradcheck(lambda x: F.budget(x, 2.5), (x[:5],))
-    torch.testing.assert_close(Budget(2.5)(x[:2]), F.budget(x[:2], 2.5))
-
-
-def test_normmax_maximizes():
-    x, alpha = 2 * draw((20, 6)), 1.7
-    p = F.normmax(x, alpha)
-    value = (p * x).sum(-1) - torch.linalg.vector_norm(p, alpha, dim=-1)
-    others = torch.softmax(draw((200, 1, 6), seed=9) + torch.log(p + 1e-3), -1)
-    rivals = (others * x).sum(-1) - torch.linalg.vector_norm(others, alpha, dim=-1)
-    assert (value >= rivals - 1e-12).all()
-    labels = torch.arange(20) % 6
-    loss = F.normmax_loss(x, labels, alpha, reduction="none")
-    # 1 is the norm of a vertex
-    torch.testing.assert_close(loss, value + 1 - x.gather(1, labels[:, None])[:, 0])
-    x.requires_grad_()
-    (slope,) = torch.autograd.grad(F.normmax_loss(x, labels, alpha, "sum"), x)
-    torch.testing.assert_close(slope, p - torch.nn.functional.one_hot(labels, 6))
-    assert torch.autograd.gradcheck(lambda x: F.normmax(x, alpha), (x[:3],))
 
 
 def test_everything_of_entmax_is_here():
@@ -198,7 +314,6 @@ def test_everything_of_entmax_is_here():
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.by_turns("alpha", "tightness")
 @triton
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [1.02, 1.3, 1.8])
@@ -243,7 +358,9 @@ def test_bad_input():
         Entmax(2.0, learnable=True)
     with pytest.raises(ValueError, match="budget must be between 0 and the number of classes, 4"):
         F.budget(x, 5.0)
-    with pytest.raises(ValueError, match="alpha must be above 1"):
-        F.normmax(x, 1.0)
+    with pytest.raises(ValueError, match="alpha must be above 1, and finite, got inf"):
+        F.normmax(x, torch.inf)
+    with pytest.raises(ValueError, match=r"budget must be between 0 and 4, got -1\.0"):
+        F.budget(x, torch.tensor([[2.0], [-1.0], [0.0]]))
     with pytest.raises(ValueError, match=r"no Triton kernel .* at proportions"):
         F.entmax_loss(x, torch.full((2, 3, 4), 1 / 3), 1.3, engine="triton")

@@ -2,12 +2,21 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, ENTRY_LOSSES, EPS, LINKS, ROUNDING, targets_like
+from conftest import (
+    CLASS_LOSSES,
+    ENTRY_LOSSES,
+    EPS,
+    LINKS,
+    ROUNDING,
+    skip_unless_multiplied,
+    targets_like,
+)
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -31,33 +40,6 @@ def loss_of(name):
 
 def assert_equal(actual, expected, rtol=ROUNDING["rtol"], atol=ROUNDING["atol"]):
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
-
-
-@pytest.mark.parametrize("name", fp.loss_names())
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_agrees_with_the_core(name, dtype, scores, generator):
-    # in float32 scores and targets are rounded, too: by half a unit in each of 20 entries
-    unit = torch.finfo(dtype).eps
-    tolerance = ROUNDING["rtol"] if dtype == torch.float64 else 60 * unit
-    y = targets_like(name, scores, generator)
-    value, gradient = value_and_gradient(loss_of(name), scores.to(dtype), y.to(dtype), None)
-    core = fp.get_loss(name)
-    rows = y.shape[0] if name in CLASS_LOSSES else y.numel()
-    expected = core.value(y.numpy(), scores.numpy()).sum() / rows
-    assert value.item() == pytest.approx(expected, rel=tolerance)
-    expected = torch.from_numpy(core.gradient(y.numpy(), scores.numpy())) / rows
-    assert_equal(gradient.double(), expected, rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_labels_are_one_hot_rows(name, scores):
-    labels = torch.tensor([0, 3, 1, 2, 2])
-    hard = value_and_gradient(loss_of(name), scores, labels, reduction="none")
-    soft = value_and_gradient(
-        loss_of(name), scores, nn.one_hot(labels, 4).double(), reduction="none"
-    )
-    assert_equal(hard[0], soft[0])
-    assert_equal(hard[1], soft[1])
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -262,21 +244,6 @@ def test_ignored_rows_count_for_nothing(name, smoothing, scores):
     assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_out_of_range_are_nan_where_nobody_looks(smoothing, weighted, scores):
-    """A device cannot raise; a wrong number would be worse."""
-    labels = torch.tensor([0, 4, -1, -100, 3])
-    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64) if weighted else None
-    options = {"weight": weight, "label_smoothing": smoothing, "validate": False}
-    scores.requires_grad_()
-    values = F.fitzpatrick_logistic_loss(scores, labels, reduction="none", **options)
-    assert values.isnan().tolist() == [False, True, True, False, False]
-    (gradient,) = torch.autograd.grad(values.sum(), scores)
-    assert gradient.isnan().all(-1).tolist() == [False, True, True, False, False]
-    assert F.fitzpatrick_logistic_loss(scores, labels, **options).isnan()
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -306,19 +273,6 @@ def test_empty_batches(name):
     assert loss(x, target, reduction="none").shape == (target.shape)
 
 
-@pytest.mark.parametrize("name", [n for n in CLASS_LOSSES if n != "perceptron"])
-def test_masked_classes(name, scores):
-    x = scores.clone()
-    x[:, 1] = -torch.inf
-    labels = torch.tensor([0, 3, 2, 2, 0])
-    value, gradient = value_and_gradient(loss_of(name), x, labels)
-    rest = torch.tensor([0, 2, 3])
-    expected = value_and_gradient(loss_of(name), scores[:, rest], torch.tensor([0, 2, 1, 1, 0]))
-    assert_equal(value, expected[0])
-    assert_equal(gradient[:, rest], expected[1])
-    assert torch.equal(gradient[:, 1], torch.zeros(5, dtype=torch.float64))
-
-
 @pytest.mark.parametrize("name", fp.loss_names())
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_float32_inside(name, dtype, scores, generator):
@@ -333,6 +287,7 @@ def test_half_precision_is_float32_inside(name, dtype, scores, generator):
 
 
 def test_autocast_gives_float32_losses_of_half_precision_scores(generator):
+    skip_unless_multiplied(torch.bfloat16)
     layer = torch.nn.Linear(3, 4)
     inputs, labels = torch.randn(5, 3, generator=generator), torch.tensor([0, 1, 2, 3, 0])
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -393,7 +348,7 @@ BAD = [
     (TypeError, "convert it with", torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)),
     (ValueError, "at 1 is out of range: input has 3 classes", torch.ones(2, 3), [0, 3]),
     (ValueError, r"class indices must have shape \(2,\)", torch.ones(2, 3), [0, 1, 2]),
-    (ValueError, "must have the shape of input", torch.ones(2, 3), [0.2, 0.8]),
+    (ValueError, "must have the shape of the scores", torch.ones(2, 3), [0.2, 0.8]),
     (ValueError, "it sums to 0.75", torch.ones(1, 3), [[0.25, 0.25, 0.25]]),
     (ValueError, "at least one axis", torch.tensor(1.0), 0),
     (ValueError, "at least one class", torch.ones(2, 0), [0, 0]),
@@ -423,11 +378,47 @@ def test_bad_input_raises(error, message, x, target):
         ({"weight": -torch.ones(3), "label_smoothing": 0.1}, "weight must not be negative"),
         ({"ignore_index": None}, "ignore_index must be a class index"),
         ({"validate": "yes"}, "validate must be True, False or None"),
+        ({"label_smoothing": "a"}, "label_smoothing must be a number"),
+        ({"label_smoothing": True}, "label_smoothing must be a number"),
+        ({"ignore_index": True}, "ignore_index must be a class index"),
+        ({"dim": 1.0}, "dim must be the number of an axis"),
     ],
 )
 def test_bad_options_raise(options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         F.sparsemax_loss(torch.ones(2, 3), torch.tensor([0, 1]), **options)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_bad_proportions_are_named_by_their_place_and_axis(dim):
+    x = torch.zeros(2, 3, 3, 4)
+    y = torch.full_like(x, 1 / 3)
+    y[1, 2, 1, 3] = 0.25  # a row along either axis
+    place = {1: "[1, :, 1, 3]", 2: "[1, 2, :, 3]"}[dim]
+    with pytest.raises(
+        ValueError, match=re.escape(f"at target{place} it sums to 0.9166")
+    ) as caught:
+        F.logistic_loss(x, y, dim=dim)
+    assert f".sum(axis={dim}, keepdims=True)" in str(caught.value)
+    assert "axis=-1" not in str(caught.value)
+    y[1, 2, 1, 3] = -1
+    entry = {1: 2, 2: 1}[dim]
+    with pytest.raises(ValueError, match=re.escape(f"at target{place} entry {entry} is -1, but")):
+        F.logistic_loss(x, y, dim=dim)
+
+
+@pytest.mark.parametrize("option", ["tightness", "label_smoothing"])
+def test_numbers_may_be_tensors_of_no_axes(option, scores):
+    loss, labels = F.fitzpatrick_logistic_loss, torch.tensor([0, 3, 1, 2, 2])
+    expected = loss(scores, labels, **{option: 0.25})
+    assert_equal(loss(scores, labels, **{option: torch.tensor(0.25)}), expected)
+    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor of shape"):
+        loss(scores, labels, **{option: torch.tensor([0.25])})
+    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor on meta"):
+        loss(scores, labels, **{option: torch.tensor(0.25, device="meta")})
+    with pytest.raises(TypeError, match=f"{option} must not require a gradient") as caught:
+        loss(scores, labels, **{option: torch.tensor(0.25, requires_grad=True)})
+    assert ("decreases" in str(caught.value)) == (option == "tightness")
 
 
 def test_proportions_have_no_class_to_ignore():
@@ -496,17 +487,6 @@ def test_entries_outside_of_the_domain_raise():
         F.squared_loss(torch.zeros(2), torch.zeros(2), pos_weight=torch.ones(2))
 
 
-def test_what_is_not_validated_is_nan_in_its_row_alone(scores):
-    labels = torch.tensor([0, 7, 1, 2, -3])
-    value, gradient = value_and_gradient(
-        F.entmax15_loss, scores, labels, reduction="none", validate=False
-    )
-    bad = torch.tensor([False, True, False, False, True])
-    assert torch.equal(value.isnan(), bad)
-    assert torch.equal(gradient.isnan().all(-1), bad)
-    assert torch.equal(gradient.isnan().any(-1), bad)
-
-
 # it says so of what it does not compile
 @pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace:UserWarning")
 def test_values_are_not_looked_at_while_a_transform_runs(scores):
@@ -522,27 +502,6 @@ def test_values_are_not_looked_at_while_a_transform_runs(scores):
     labels[1] = 4
     with pytest.raises(ValueError, match="target 4 at 1 is out of range"):  # not compiled
         torch.compile(loss, backend="eager")(scores)
-
-
-def test_a_single_nan_score_stays_in_its_row(scores):
-    x = scores.clone()
-    x[2, 1] = math.nan
-    value = F.fitzpatrick_entmax15_loss(x, torch.tensor([0, 3, 1, 2, 2]), reduction="none")
-    assert np.flatnonzero(value.isnan().numpy()).tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"label_smoothing": "a"}, "label_smoothing must be a number"),
-        ({"label_smoothing": True}, "label_smoothing must be a number"),
-        ({"ignore_index": True}, "ignore_index must be a class index"),
-        ({"dim": 1.0}, "dim must be the number of an axis"),
-    ],
-)
-def test_options_of_wrong_types(options, message):
-    with pytest.raises(TypeError, match=message):
-        F.logistic_loss(torch.zeros(2, 3), torch.tensor([0, 1]), **options)
 
 
 def test_one_hot_integers_and_sparse_scores_say_what_to_do():

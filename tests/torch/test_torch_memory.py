@@ -24,7 +24,8 @@ if os.environ.get("FITZPATRICK_TEST_ALL") == "1":
 
 def test_kernels_stay_inside_of_their_tensors():
     script = Path(__file__).with_name("guard_pages.py")
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    paths = [str(script.parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-W", "ignore", str(script), *LINES]
     run = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=MAX_SECONDS

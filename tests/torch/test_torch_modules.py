@@ -39,6 +39,7 @@ def test_all_names_exist():
         assert len(set(module.__all__)) == len(module.__all__)
         for name in module.__all__:
             assert hasattr(module, name)
+    assert dir(F) == sorted(F.__all__)
 
 
 @pytest.mark.parametrize("name", fp.loss_names())
@@ -62,8 +63,6 @@ def test_signatures_name_every_option(name):
     doc = getattr(F, elsewhere[1]).__doc__ if elsewhere else function.__doc__
     arguments = doc[doc.index("Args:") : doc.index("Returns:")]
     assert all(f"    {option.name}: " in arguments for option in options)
-    assert ">>>" in module.__doc__
-    assert ">>>" in function.__doc__
 
 
 def test_options_follow_cross_entropy(scores):
@@ -82,7 +81,7 @@ def test_options_follow_cross_entropy(scores):
 
 
 def test_unknown_options_raise():
-    with pytest.raises(TypeError, match=r"SigmoidLoss.*unexpected keyword .*'label_smoothing'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'label_smoothing'"):
         ft.SigmoidLoss(label_smoothing=0.1)
     with pytest.raises(TypeError, match=r"has no option 'pos_weight'; its options are weight"):
         ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(), pos_weight=torch.ones(1))

@@ -2,12 +2,14 @@
 
 import functools
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
 from conftest import CLASS_LOSSES, ROUNDING
 
-from fitzpatrick.torch import _autograd, _compiled, _losses
+from fitzpatrick.torch import _autograd, _losses, _reference
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 pytest.importorskip("numba")
@@ -20,8 +22,7 @@ CLOSE = {torch.float32: {"rtol": 1e-5, "atol": 1e-6}, torch.float64: ROUNDING}
 
 @pytest.fixture
 def few(monkeypatch):
-    """Compiled rows from the first call on; what the shortest way returned, call by call."""
-    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 0)
+    """What the shortest way returned, call by call."""
     returned = []
 
     def spy(*arguments):
@@ -98,15 +99,29 @@ def test_errors_are_those_of_the_general_way(options, error, message, few, score
         F.fitzpatrick_logistic_loss(scores, LABELS, **options)
 
 
-def test_compiled_rows_are_used_once_they_pay(monkeypatch, scores):
-    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 2 * scores.numel())
-    monkeypatch.setattr(_compiled, "_SCORES_SEEN", _compiled.Counter())
-    found = [_compiled._compiled_kernel("sparsemax", scores.numel()) for _ in range(3)]
-    assert [make is None for make in found] == [True, False, False]
-    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
-    assert _compiled._compiled_kernel("sparsemax", scores.numel()) is None
-    assert _compiled._compiled_kernel("sparsemax", 2 * scores.numel()) is not None
-    assert _compiled._compiled_kernel("perceptron", 2 * scores.numel()) is None
+HISTORY = """
+import torch
+from fitzpatrick.torch import functional as F
+torch.manual_seed(0)
+x, y = torch.randn(64, 10), torch.randint(10, (64,))
+rows = torch.softmax(torch.randn(64, 10), -1)
+def results():
+    z = x.clone().requires_grad_()
+    total = F.fitzpatrick_entmax15_loss(z, y, reduction="sum")
+    soft = F.fitzpatrick_entmax15_loss(z, rows, reduction="sum")
+    (slopes,) = torch.autograd.grad(total + soft, z)
+    return total.detach(), soft.detach(), slopes, F.entmax15(x)
+first = results()
+for _ in range(2):
+    large = torch.randn(500, 1000)
+    F.fitzpatrick_entmax15_loss(large, torch.zeros(500).long()), F.entmax15(large)
+assert all(torch.equal(*pair) for pair in zip(first, results()))
+"""
+
+
+def test_the_digits_of_a_call_do_not_depend_on_the_calls_before():
+    run = subprocess.run([sys.executable, "-c", HISTORY], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("name", ["logistic", "sparsemax", "entmax15"])
@@ -151,13 +166,9 @@ def test_compiled_jacobians_are_those_of_the_formulas(name, shape, dtype, few, g
         assert results[0][1].isnan().any()
 
 
-def test_links_are_compiled_once_they_pay(monkeypatch, scores):
-    """The Jacobian, too, and only for the dtypes that compiled rows have."""
-    monkeypatch.setattr(_compiled, "_SCORES_SEEN", _compiled.Counter())
+def test_jacobians_are_compiled_for_the_dtypes_that_compiled_rows_have(scores):
     p = F.sparsemax(scores)
-    assert _compiled.compute_link_product(p, scores, "sparsemax") is None
-    monkeypatch.setattr(_compiled, "MIN_COMPILED_SIZE", 0)
-    assert _compiled.compute_link_product(p, scores, "sparsemax") is not None
-    assert _compiled.compute_link_product(p.half(), scores.half(), "sparsemax") is None
-    assert _compiled.compute_link_product(p, scores.float(), "sparsemax") is None
-    assert _compiled.compute_link_product(p, scores, "perceptron") is None
+    assert _reference.compute_link_product(p, scores, "sparsemax") is not None
+    assert _reference.compute_link_product(p.half(), scores.half(), "sparsemax") is None
+    assert _reference.compute_link_product(p, scores.float(), "sparsemax") is None
+    assert _reference.compute_link_product(p, scores, "perceptron") is None

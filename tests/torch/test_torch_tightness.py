@@ -2,21 +2,18 @@
 
 import copy
 import inspect
-import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
 import torch
-from conftest import CLASS_LOSSES, ENTRY_LOSSES, ROUNDING, TEST_ALL, module_name, targets_like
+from conftest import ROUNDING, module_name
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, vmap
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
-from fitzpatrick.losses import ends
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
@@ -25,7 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWa
 FITZPATRICK = [n for n in fp.loss_names() if isinstance(fp.get_loss(n), fp.FitzpatrickLoss)]
 FENCHEL_YOUNG = [n for n in fp.loss_names() if n not in FITZPATRICK]
 LABELS = torch.tensor([0, 3, -100, 2, 1])
-TIGHTNESS = (0.0, 0.25, 1.0, 3.0)
 
 
 def loss_of(name):
@@ -39,80 +35,14 @@ def value_and_gradient(function, x, *args, **options):
     return value.detach(), x.grad
 
 
-@pytest.mark.parametrize("name", FITZPATRICK)
-def test_agrees_with_the_core(name, scores, generator):
-    y = targets_like(name, scores, generator)
-    for tightness in TIGHTNESS:
-        core = fp.get_loss(name, tightness=tightness)
-        actual = value_and_gradient(loss_of(name), scores, y, reduction="sum", tightness=tightness)
-        value, gradient = core.value_and_gradient(y.numpy(), scores.numpy())
-        assert actual[0].item() == pytest.approx(value.sum(), rel=ROUNDING["rtol"])
-        torch.testing.assert_close(actual[1], torch.from_numpy(gradient), **ROUNDING)
-
-
-@pytest.mark.parametrize("name", [n for n in FITZPATRICK if n in CLASS_LOSSES])
-def test_agrees_with_the_core_on_labels(name, scores):
-    labels = torch.tensor([0, 3, 1, 2, 1])
-    for tightness in TIGHTNESS:
-        core = fp.get_loss(name, tightness=tightness)
-        options = {"reduction": "none", "tightness": tightness}
-        actual = value_and_gradient(loss_of(name), scores, labels, **options)
-        expected = core.value_and_gradient(labels.numpy(), scores.numpy())
-        for one, other in zip(actual, expected, strict=True):
-            torch.testing.assert_close(one, torch.from_numpy(other), **ROUNDING)
-
-
-@pytest.mark.parametrize("name", FITZPATRICK)
-def test_the_ends_are_the_named_losses(name, scores, generator):
-    y = targets_like(name, scores, generator)
-    fenchel_young = loss_of(ends(name)[0])
-    assert torch.equal(loss_of(name)(scores, y, tightness=0), fenchel_young(scores, y))
-    assert torch.equal(loss_of(name)(scores, y, tightness=1), loss_of(name)(scores, y))
-
-
-@pytest.mark.parametrize("name", FITZPATRICK)
-def test_the_loss_decreases(name, scores, generator):
-    y = targets_like(name, scores, generator)
-    rows = [loss_of(name)(scores, y, reduction="none", tightness=c) for c in TIGHTNESS]
-    for looser, tighter in itertools.pairwise(rows):
-        assert (tighter < looser).all()
-        assert (tighter >= 0).all()
-
-
-@pytest.mark.parametrize("tightness", [0.25, 3.0])
-@pytest.mark.parametrize(
-    "name", FITZPATRICK if TEST_ALL else ["fitzpatrick_logistic", "fitzpatrick_poisson"]
-)
-def test_both_derivatives(name, tightness, scores, generator):
-    x = scores.requires_grad_()
-    for target in (targets_like(name, scores, generator), LABELS):
-        if target is LABELS and name in ENTRY_LOSSES:
-            continue
-
-        def loss(x, target=target):
-            return loss_of(name)(x, target, tightness=tightness)
-
-        assert gradcheck(loss, x, check_forward_ad=True, fast_mode=True)
-        assert gradgradcheck(loss, x, fast_mode=True)
-
-
-def test_half_precision_is_float32_inside(scores):
-    for dtype in (torch.float16, torch.bfloat16):
-        x = scores.to(dtype)
-        half = F.fitzpatrick_entmax15_loss(x, LABELS, tightness=0.3)
-        assert torch.equal(
-            half, F.fitzpatrick_entmax15_loss(x.float(), LABELS, tightness=0.3).to(dtype)
-        )
-
-
 BAD = [
-    (-0.5, ValueError, "tightness must be finite and not negative, got -0.5"),
-    (math.nan, ValueError, "tightness must be finite and not negative"),
-    (math.inf, ValueError, "tightness must be finite and not negative"),
+    (-0.5, ValueError, "tightness must be 0 or between 1e-12"),
+    (math.nan, ValueError, "tightness must be 0 or between 1e-12"),
+    (math.inf, ValueError, "tightness must be 0 or between 1e-12"),
     ("1", TypeError, "tightness must be a number, such as 0 "),
     (True, TypeError, "tightness must be a number"),
     (None, TypeError, "tightness must be a number"),
-    (torch.tensor(1.0), TypeError, "tightness must be a number"),
+    (torch.ones(1), TypeError, "tightness must be a number"),
 ]
 
 
@@ -135,7 +65,7 @@ def test_what_is_no_tightness_raises(tightness, error, message, scores):
 
 def test_numbers_of_numpy(scores):
     expected = F.fitzpatrick_logistic_loss(scores, LABELS, tightness=2.0)
-    for number in (2, np.int64(2), np.float32(2), np.float64(2)):
+    for number in (2, np.int64(2), np.float32(2), np.float64(2), torch.tensor(2)):
         assert torch.equal(F.fitzpatrick_logistic_loss(scores, LABELS, tightness=number), expected)
 
 
@@ -166,21 +96,6 @@ def test_an_attribute_of_modules(scores):
     criterion.tightness = 1
     assert repr(criterion) == "FitzpatrickLogisticLoss()"
     assert not criterion.state_dict()
-
-
-def test_any_loss_of_the_core(scores):
-    omega = fp.regularizers.Tsallis(1.3)
-    loss = fp.FitzpatrickLoss(omega, tightness=0.5)
-    expected = ft.FitzpatrickLoss(omega, tightness=0.5)(scores, LABELS)
-    assert torch.equal(ft.LossModule(loss)(scores, LABELS), expected)
-    assert torch.equal(F.loss_function(loss)(scores, LABELS), expected)
-    assert (
-        repr(ft.FitzpatrickLoss(omega, 0.5)) == "FitzpatrickLoss(Tsallis(alpha=1.3), tightness=0.5)"
-    )
-    named = fp.get_loss("fitzpatrick_sparsemax", tightness=0.5)
-    expected = F.fitzpatrick_sparsemax_loss(scores, LABELS, tightness=0.5)
-    assert torch.equal(F.loss_function(named)(scores, LABELS), expected)
-    assert torch.equal(ft.LossModule(named)(scores, LABELS), expected)
 
 
 def test_a_changed_number_does_not_compile_anew(scores):
@@ -231,7 +146,7 @@ def test_a_number_that_is_none_raises_in_a_compiled_function(scores):
         lambda x, c: F.fitzpatrick_logistic_loss(x, LABELS, tightness=c), backend="eager"
     )
     for bad in (-1.0, math.nan):
-        with pytest.raises(ValueError, match="tightness must be finite and not negative"):
+        with pytest.raises(ValueError, match="tightness must be 0 or between 1e-12"):
             compiled(scores, bad)
 
 

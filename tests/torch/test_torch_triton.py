@@ -1,4 +1,4 @@
-"""The Triton kernels against an independent reference in extended precision, at every tightness.
+"""The Triton kernels against the core, where their own limits and options matter.
 
 Without a GPU they run in Triton's interpreter, on sizes that cross the borders of blocks; limits
 are lowered so that narrow rows reach the kernels for wide ones.
@@ -13,15 +13,12 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
-from kernel_reference import loss_and_gradient
-
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
 from fitzpatrick.engines.triton.plan import Limits, Options, Problem
-from fitzpatrick.engines.triton.scale import working_dtype
 from fitzpatrick.engines.triton.specs import SPECS
-from fitzpatrick.engines.triton.targets import Smoothed, smooth
 from fitzpatrick.losses import FitzpatrickLoss, regularizers_by_name
+from fitzpatrick.torch._targets import Smoothed, smooth, working_dtype
 
 # the interpreter computes with NumPy, which warns of infinities and NaN that are meant
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -87,6 +84,13 @@ def draw(k, dtype, generator):
     return x.to(DEVICE), y.to(DEVICE), labels.to(DEVICE), scale.to(DEVICE)
 
 
+def solve(omega, tightness, y, x):
+    """Losses and gradients of the core, in float64."""
+    loss = FitzpatrickLoss(regularizers_by_name()[omega], tightness)
+    solution = loss.solve(y.double().cpu(), x.double().cpu())
+    return solution.value().to(x.device), solution.gradient().to(x.device)
+
+
 def expected_of(omega, tightness, x, target, scale):
     """Loss and gradient of the reference; rows off or with a label out of range as documented."""
     k = x.shape[1]
@@ -95,8 +99,7 @@ def expected_of(omega, tightness, x, target, scale):
     y = target.double()
     if target.ndim == 1:
         y = torch.nn.functional.one_hot(target.clamp(0, k - 1), k)
-    values, rows = loss_and_gradient(omega, tightness, y.cpu().numpy(), x.double().cpu().numpy())
-    values, rows = (torch.from_numpy(a.astype(float)).to(x.device) for a in (values, rows))
+    values, rows = solve(omega, tightness, y, x)
     off = scale == 0
     if target.ndim == 1:
         off = off | (target == -100)
@@ -112,9 +115,7 @@ def assert_parity(omega, tightness, x, target, scale=None):
     n = x.shape[0]
     scale = torch.ones(n, dtype=DOUBLE, device=x.device) if scale is None else scale
     working = working_dtype(x)
-    value, gradient = engine.value_and_gradient(
-        x, target, scale.to(working), omega, tightness, -100
-    )
+    value, gradient = engine.launch_loss(x, target, scale.to(working), omega, tightness, -100)
     expected, expected_rows = expected_of(omega, tightness, x, target, scale)
     assert value.dtype == working
     assert gradient.dtype == x.dtype
@@ -133,34 +134,8 @@ def assert_parity(omega, tightness, x, target, scale=None):
     return gradient
 
 
-@pytest.mark.parametrize("tightness", TIGHTNESSES)
-@pytest.mark.parametrize("omega", OMEGAS)
-def test_the_reference_agrees_with_the_core(omega, tightness, generator):
-    x, y, labels, _ = draw(12, DOUBLE, generator)
-    loss = FitzpatrickLoss(regularizers_by_name()[omega], tightness)
-    one_hot = torch.nn.functional.one_hot(labels, 12).double()
-    solutions = loss.solve(y.numpy(), x.numpy()), loss.solve_labels(labels.numpy(), x.numpy())
-    with np.errstate(all="ignore"):
-        for target, solution in zip((y, one_hot), solutions, strict=True):
-            value, rows = loss_and_gradient(omega, tightness, target.numpy(), x.numpy())
-            np.testing.assert_allclose(value.astype(float), solution.value(), 1e-12, 1e-15)
-            np.testing.assert_allclose(rows.astype(float), solution.gradient(), 1e-11, 1e-15)
-
-
-@pytest.mark.by_turns("omega", "tightness", "path")
-@pytest.mark.parametrize("tightness", TIGHTNESSES)
-@pytest.mark.parametrize("omega", OMEGAS)
-def test_parity(omega, tightness, path, generator):
-    rows = [0, 1, 3, 4] if path == "wide" else slice(None)
-    for k in (33, 2) if tightness == 0.5 else (33,):
-        x, y, labels, scale = (a[rows] for a in draw(k, DOUBLE, generator))
-        assert_parity(omega, tightness, x, labels, scale)
-        assert_parity(omega, tightness, x, y, scale)
-
-
-@pytest.mark.by_turns("omega", "dtype", "tightness")
-@modes(wide=(0.5, 1.0))
-@pytest.mark.parametrize("dtype", [SINGLE, BFLOAT, HALF], ids=str)
+@modes(wide=(0.5,))
+@pytest.mark.parametrize("dtype", [BFLOAT, HALF], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_parity_in_other_dtypes(omega, dtype, tightness, path, generator):
     k = 264 if path == "wide" else 65  # whole groups and several blocks, or not
@@ -191,21 +166,6 @@ def test_guesses_from_samples(tightness, dtype, generator, limit):
     assert_parity("logistic", tightness, x.to(dtype), y, scale)
 
 
-@pytest.mark.by_turns("omega", "dtype", "tightness")
-@modes()
-@pytest.mark.parametrize("omega", OMEGAS)
-@pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
-def test_scores_too_far_apart_for_an_exponential(dtype, omega, tightness, path, generator):
-    x, y, labels, scale = (a[:2] for a in draw(9, dtype, generator))
-    for size in (100.0, 1e30):
-        x = x.sign() * size + x
-        x[0, :4] = torch.tensor([size, -size, 0.0, 1.0])
-        y[0] = 0
-        y[0, :2] = 0.5
-        assert_parity(omega, tightness, x, y, scale)
-        assert_parity(omega, tightness, x, labels, scale)
-
-
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_rows_wider_than_a_tile(omega, generator):
     k = 8201  # a tile and a rest, and an offset that is no multiple of a vector
@@ -234,10 +194,12 @@ def test_value_and_gradient_alone_are_the_same(omega, tightness, path, generator
     x, y, labels, scale = (a[:2] for a in draw(9, DOUBLE, generator))
     for target in (labels, y):
         options = x, target, scale, omega, tightness, -100
-        value, gradient = engine.value_and_gradient(*options)
+        value, gradient = engine.launch_loss(*options)
         # three kernels, which a compiler may round in three ways
-        torch.testing.assert_close(engine.value(*options), value, rtol=1e-12, atol=1e-15)
-        torch.testing.assert_close(engine.gradient(*options), gradient, rtol=1e-12, atol=1e-15)
+        alone = engine.launch_loss(*options, True, False)[0]
+        torch.testing.assert_close(alone, value, rtol=1e-12, atol=1e-15)
+        alone = engine.launch_loss(*options, False)[1]
+        torch.testing.assert_close(alone, gradient, rtol=1e-12, atol=1e-15)
 
 
 @modes()
@@ -246,7 +208,7 @@ def test_one_class(omega, tightness, path):
     x = torch.tensor([[3.0], [-2.0]], dtype=DOUBLE, device=DEVICE)
     labels = torch.zeros(2, dtype=torch.long, device=DEVICE)
     for target in (labels, torch.ones(2, 1, dtype=DOUBLE, device=DEVICE)):
-        value, gradient = engine.value_and_gradient(x, target, 1, omega, tightness, -100)
+        value, gradient = engine.launch_loss(x, target, 1, omega, tightness, -100)
         torch.testing.assert_close(value, torch.zeros_like(value), rtol=0, atol=1e-15)
         torch.testing.assert_close(gradient, torch.zeros_like(gradient), rtol=0, atol=1e-15)
 
@@ -259,24 +221,15 @@ def test_ignored_bad_and_nan_rows(omega, tightness, path, generator):
     x[3, 7] = math.nan
     x[4, 9] = math.inf
     labels = torch.tensor([-100, 33, -1, 2, 2], device=DEVICE)
-    value, gradient = engine.value_and_gradient(x.to(DEVICE), labels, 1, omega, tightness, -100)
+    value, gradient = engine.launch_loss(x.to(DEVICE), labels, 1, omega, tightness, -100)
     assert value[0] == 0
     assert torch.equal(gradient[0], torch.zeros_like(gradient[0]))
     assert value[1:].isnan().all()
     assert gradient[1:].isnan().all()
     y = torch.full((2, 33), 1 / 33, dtype=DOUBLE, device=DEVICE)
-    value, gradient = engine.value_and_gradient(x[3:].to(DEVICE), y, 1, omega, tightness, -100)
+    value, gradient = engine.launch_loss(x[3:].to(DEVICE), y, 1, omega, tightness, -100)
     assert value.isnan().all()
     assert gradient.isnan().all()
-
-
-@pytest.mark.parametrize("omega", OMEGAS)
-def test_strided_rows(omega, path, generator):
-    x = torch.randn(4, 3, 40, dtype=DOUBLE, generator=generator).to(DEVICE)
-    labels = torch.tensor([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]], device=DEVICE)
-    scale = torch.rand(8, dtype=DOUBLE, generator=generator).to(DEVICE)[::2]
-    assert_parity(omega, 1.0, x[:, 1, 4:37], labels[:, 1], scale)
-    assert_parity(omega, 1.0, x[:, 1].T[:4], labels[:, 0] % 4, scale)
 
 
 @pytest.mark.parametrize("factors", [[1.0, 1.0, 1.0], [1.0, -2.0, 0.5]])
@@ -301,13 +254,12 @@ def test_scales_that_need_no_tensor(target, generator):
     labels[2] = -100
     target = labels if target == "labels" else y
     ones = torch.ones(3, dtype=DOUBLE, device=DEVICE)
-    value, gradient = engine.value_and_gradient(x, target, ones, "sparsemax", 0.5, -100)
+    value, gradient = engine.launch_loss(x, target, ones, "sparsemax", 0.5, -100)
     for scale, factor in ((4, 0.25), (None, 0.5)) if target is labels else ((4, 0.25),):
-        scaled = engine.value_and_gradient(x, target, scale, "sparsemax", 0.5, -100)
+        scaled = engine.launch_loss(x, target, scale, "sparsemax", 0.5, -100)
         torch.testing.assert_close(scaled, (value * factor, gradient * factor))
 
 
-@pytest.mark.by_turns("omega", "dtype", "tightness")
 @pytest.mark.parametrize("tightness", MODES)
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("dtype", [DOUBLE, BFLOAT], ids=str)
@@ -316,15 +268,14 @@ def test_classes_in_front_of_other_axes(omega, dtype, tightness, generator):
     labels = torch.randint(0, 5, (38,), generator=generator).to(DEVICE)
     labels[1::5] = -100
     assert engine.takes_columns(5, 19)
-    value, gradient = engine.value_and_gradient(x, labels, 1, omega, tightness, -100)
+    value, gradient = engine.launch_loss(x, labels, 1, omega, tightness, -100)
     rows = x.movedim(1, 2).reshape(38, 5)
-    expected, expected_rows = engine.value_and_gradient(rows, labels, 1, omega, tightness, -100)
+    expected, expected_rows = engine.launch_loss(rows, labels, 1, omega, tightness, -100)
     torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
     found = gradient.movedim(1, 2).reshape(38, 5)
     torch.testing.assert_close(found, expected_rows, rtol=8e-3, atol=1e-6)
 
 
-@pytest.mark.by_turns("omega", "dtype", "path")
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE, BFLOAT], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_smoothed_labels(omega, dtype, path, generator):
@@ -337,7 +288,6 @@ def test_smoothed_labels(omega, dtype, path, generator):
         assert_parity(omega, tightness, x, target, scale)
 
 
-@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes()
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
@@ -349,9 +299,8 @@ def test_nearly_solved_rows_keep_digits(dtype, omega, tightness, path, generator
     core = regularizers_by_name()[omega]
     y = torch.from_numpy(core.solve_link(near.cpu().numpy())).to(DEVICE)
     y = y.to(dtype) / y.to(dtype).sum(-1, keepdim=True)
-    value = engine.value(x, y, 1, omega, tightness, -100)
-    expected, _ = loss_and_gradient(omega, tightness, y.cpu().numpy(), x.cpu().numpy())
-    expected = torch.from_numpy(expected.astype(float)).to(DEVICE)
+    value = engine.launch_loss(x, y, 1, omega, tightness, -100, True, False)[0]
+    expected, _ = solve(omega, tightness, y, x)
     assert (value >= 0).all()
     # p − y is of the size distance · p / (1 + c), with an error of some eps · p
     bound = 40 * torch.finfo(dtype).eps * (1 + tightness) / distance
@@ -363,7 +312,6 @@ def reach(omega, tightness):
     return SPECS[omega].power + tightness
 
 
-@pytest.mark.by_turns("omega", "dtype", "tightness")
 @modes()
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=str)
 @pytest.mark.parametrize("omega", ["sparsemax", "entmax15"])
@@ -392,7 +340,7 @@ def test_ties_that_share_less_than_the_digits_of_tau():
     x = torch.zeros(1, k, device=DEVICE)
     x[0, 0] = 1 - 2**-10
     labels = torch.tensor([7], device=DEVICE)
-    value, gradient = engine.value_and_gradient(x, labels, 1, "sparsemax", 0.0, -100)
+    value, gradient = engine.launch_loss(x, labels, 1, "sparsemax", 0.0, -100)
     expected, rows = expected_of("sparsemax", 0.0, x, labels, torch.ones(1, dtype=DOUBLE))
     torch.testing.assert_close(value.double(), expected, rtol=1e-6, atol=0)
     assert (gradient.double() - rows).norm() < 1e-6 * rows.norm()
@@ -410,7 +358,9 @@ def test_wide_rows_whose_first_block_is_masked(omega, height, generator, limit):
     y /= y.sum()
     for tightness in (0.0, 0.5):
         assert_parity(omega, tightness, x.to(DEVICE), y.to(DEVICE))
-    value = engine.value(torch.full_like(x, -math.inf), y, 1, omega, 0.5, -100)
+    value = engine.launch_loss(torch.full_like(x, -math.inf), y, 1, omega, 0.5, -100, True, False)[
+        0
+    ]
     assert value.isnan().all()
 
 
@@ -420,16 +370,9 @@ def test_gradients_of_wide_rows_do_not_depend_on_an_offset(omega, offset, genera
     limit(**WIDE)
     x = (torch.randn(1, 300, generator=generator) + offset).to(DEVICE)
     y = torch.softmax(torch.randn(1, 300, generator=generator), -1).to(DEVICE)
-    gradient = engine.gradient(x, y, 1, omega, 1.0, -100)
+    gradient = engine.launch_loss(x, y, 1, omega, 1.0, -100, False, True)[1]
     _, expected = expected_of(omega, 1.0, x, y, torch.ones(1, dtype=DOUBLE))
     assert (gradient - expected).norm() <= 1e-5 * expected.norm()
-
-
-def test_large_tightness(generator):
-    """Newton's steps on log g lead to the root, wherever it is in its bracket."""
-    x, y, labels, scale = (a[:6] for a in draw(17, DOUBLE, generator))
-    for target in (labels, y):
-        assert_parity("logistic", 30.0, x, target, scale)
 
 
 @pytest.mark.parametrize("tightness", [0.5, 2.0, 5.0])
@@ -438,7 +381,7 @@ def test_targets_that_sum_to_one_as_far_as_half_precision_can(omega, tightness, 
     """The root of a solved row is at the end of its bracket, and beyond it if the sum is."""
     y = torch.tensor([[0.625, 0.3789], [0.625, 0.3711], [0.5, 0.5]], dtype=BFLOAT, device=DEVICE)
     x = (y.double() / y.double().sum(-1, keepdim=True)).log().to(BFLOAT)
-    value, gradient = engine.value_and_gradient(x, y, 1, omega, tightness, -100)
+    value, gradient = engine.launch_loss(x, y, 1, omega, tightness, -100)
     ones = torch.ones(3, dtype=DOUBLE, device=DEVICE)
     expected, rows = expected_of(omega, tightness, x, y, ones)
     # where targets do not sum to one the terms of the loss are not those of a solution

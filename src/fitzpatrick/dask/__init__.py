@@ -12,9 +12,13 @@ except ImportError as error:
         "pip install 'fitzpatrick[dask]'"
     ) from error
 
-from ._classifier import FitzpatrickClassifier, FitzpatrickClassifierCV
-from ._path import fit_path
-from ._regressor import ProportionRegressor, ProportionRegressorCV
+from ._estimators import (
+    FitzpatrickClassifier,
+    FitzpatrickClassifierCV,
+    ProportionRegressor,
+    ProportionRegressorCV,
+    fit_path,
+)
 from ._rounds import ChunkError
 
 __all__ = [

@@ -3,11 +3,13 @@
 import math
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
+from dask.delayed import Delayed, delayed
 
-from ._rounds import ChunkError, Input
+from ._rounds import ChunkError
 
 
 def is_array(collection: Any) -> bool:
@@ -15,18 +17,18 @@ def is_array(collection: Any) -> bool:
     return isinstance(collection, da.Array)
 
 
-def read_inputs(X: Any, y: Any, sample_weight: Any) -> list[Input]:
-    """The chunks of X, y, and the weights if there are any, row by row the same samples."""
+def read_inputs(X: Any, y: Any, sample_weight: Any = None) -> dict[str, list[Delayed]]:
+    """What reads the chunks of X, y, and the weights if there are any, by these names."""
     _check_kind(X)
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     given = {"X": X, "y": y, "sample_weight": sample_weight}
-    inputs = [
-        _read(name, _like_rows(collection, X, name), X)
+    inputs = {
+        name: _read(name, _like_rows(collection, X, name), X)
         for name, collection in given.items()
         if collection is not None
-    ]
-    if not inputs[0].chunks:
+    }
+    if not inputs["X"]:
         raise ValueError("X has no chunks; there is nothing to learn from")
     return inputs
 
@@ -78,18 +80,45 @@ def row_chunks(X: Any) -> tuple[int, ...] | None:
     return tuple(map(int, X.chunks[0]))
 
 
-def _read(name: str, collection: Any, X: Any) -> Input:
+def _read(name: str, collection: Any, X: Any) -> list[Delayed]:
     if is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
         raise ValueError(
             f"{name} has {len(collection.chunks[1])} chunks of columns, and a chunk must hold "
             f"whole rows; use {name}.rechunk({{1: -1}})"
         )
+    if is_array(collection) and _n_chunks(collection) != _n_chunks(X):
+        collection = _in_chunks_of(X, collection)
     _check_same_chunks(name, collection, X)
+    return _delayed_chunks(collection)
+
+
+def _n_chunks(collection: Any) -> int:
+    return len(collection.chunks[0]) if is_array(collection) else int(collection.npartitions)
+
+
+def _delayed_chunks(collection: Any) -> list[Delayed]:
     if is_array(collection):
-        return Input(name, list(collection.to_delayed().ravel()))
+        return list(collection.to_delayed().ravel())
     # Only the columns that are asked for are read. Dask's further steps would read several files of
     # few columns as one, so that the chunks of y would not be those of X.
-    return Input(name, collection.simplify().to_delayed(optimize_graph=False))
+    return list(collection.simplify().to_delayed(optimize_graph=False))
+
+
+def _in_chunks_of(X: Any, array: da.Array) -> da.Array:
+    """An array whose chunks have unknown sizes, as ``.values`` of a data frame makes it.
+
+    Dask reads several files of few columns as one chunk, so that the columns of one data frame have
+    different chunks. Counting their rows takes one pass over the data.
+    """
+    if None not in (row_chunks(X), row_chunks(array)):
+        return array
+    counts = [[delayed(len)(chunk) for chunk in _delayed_chunks(part)] for part in (X, array)]
+    of_X, of_array = dask.compute(*counts)
+    if sum(of_X) != sum(of_array):
+        return array
+    known = (tuple(of_array), *array.chunks[1:])
+    array = da.Array(array.dask, array.name, known, dtype=array.dtype, meta=array._meta)
+    return array.rechunk({0: tuple(of_X)})
 
 
 def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
@@ -107,9 +136,7 @@ def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
             f"chunk {at} of {name} is {found} and chunk {at} of X {wanted}, and both must hold the "
             f"same rows; use {name}.rechunk({{0: X.chunks[0]}})"
         )
-    n_chunks = [
-        len(part.chunks[0]) if is_array(part) else part.npartitions for part in (collection, X)
-    ]
+    n_chunks = [_n_chunks(part) for part in (collection, X)]
     if n_chunks[0] != n_chunks[1]:
         raise ChunkError(
             f"{name} has {n_chunks[0]} chunks and X has {n_chunks[1]}, and both must hold the same "

@@ -1,25 +1,95 @@
-"""The data of a fit in chunks: from tasks that read them to a problem for the solvers."""
+"""The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from dask.delayed import Delayed
 
 from .._array import Array, eps
 from .._weights import check_any_weight
-from ..linear_model._base import TrainingData
-from ..linear_model._design import Scaling
-from ..linear_model._problem import Problem
-from ..linear_model._rotation import directions_of_gram, rotation_pays
-from ..linear_model._settings import FitSettings
+from ..linear_model._checks import FitSettings
+from ..linear_model._design import ParameterSpace, Scaling, is_constant, standardization
+from ..linear_model._preconditioner import directions_of_gram, rotation_pays
+from ..linear_model._sums import SampleSums, TrainingData
 from . import _chunks
-from ._chunks import Binding, Encoding, Transformation
-from ._rounds import Input, Rounds, Task
-from ._rows import ChunkedRows, ChunkedSpace
-from ._statistics import Columns, Summary, merge_summaries
-from ._targets import TargetCheck
+from ._chunks import Columns, Summary, TargetCheck
+from ._rounds import Rounds
 
 MAX_ROTATION_BYTES = 1 << 30  # that one worker may need for the principal directions
+
+
+class ChunkedSums(SampleSums):
+    """Sums over samples in chunks on workers.
+
+    An evaluation, the curvature at a point and a Hessian product are one round each. The scores at
+    the latest point and the Hessians of the rows stay on the workers if the chunks do.
+
+    Args:
+        rounds: over the chunks.
+        parts: the tasks that have sums over each.
+        space: what the parameters stand for.
+        n_scores: k.
+        n_samples: n.
+        total_weight: Σ w_i.
+    """
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        parts: list[Delayed],
+        space: ParameterSpace,
+        n_scores: int,
+        n_samples: int,
+        total_weight: float,
+    ) -> None:
+        self.rounds = rounds
+        self.parts = parts
+        self.space = space
+        self.n_scores = n_scores
+        self.n_samples = n_samples
+        self.total_weight = total_weight
+        self._parameters: Array | None = None  # whose scores are these
+        self._theta: list[Delayed] = []
+        self._hessians: list[Delayed] = []
+        self._curvature: Array | None = None
+
+    def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
+        theta = self._score(parameters)
+        losses = self.rounds.map("gradient", _chunks.evaluate, self.parts, theta)
+        result = self.rounds.merge(losses, _chunks.total_evaluation)
+        (value, gradient), self._theta = self.rounds.run(result, theta)
+        self._parameters = parameters
+        if gradient is None:
+            return math.inf, None
+        return value, np.array(gradient)  # which the worker may still hold
+
+    def _deliver(self, name: str, array: Array) -> Delayed:
+        # if nothing is kept, rounds of Hessian products need it as well
+        return (self.rounds.send if self.rounds.keeps else self.rounds.share)(name, array)
+
+    def _score(self, parameters: Array) -> list[Delayed]:
+        self._theta = []  # of the point before: its memory is needed
+        given = self._deliver("parameters", parameters)
+        return self.rounds.map("scores", _chunks.scores, self.parts, given)
+
+    def linearize(self, parameters: Array, step: Array | None = None) -> None:
+        self._hessians = []  # of the point before: their memory is needed
+        if self._parameters is not parameters:
+            self._theta, self._parameters = self._score(parameters), parameters
+        given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
+        hessians = self.rounds.map("hessian", _chunks.hessian, self.parts, *given)
+        classes = self.rounds.map("curvature", _chunks.curvature, self.parts, hessians)
+        result = self.rounds.merge(classes, _chunks.total)
+        self._curvature, self._hessians = self.rounds.run(result, hessians)
+
+    def product(self, direction: Array) -> Array:
+        given = self.rounds.send("direction", direction)
+        products = self.rounds.map("product", _chunks.product, self.parts, self._hessians, given)
+        return np.array(self.rounds.run(self.rounds.merge(products, _chunks.total))[0])
+
+    def curvature_of_classes(self) -> Array:
+        return np.array(self._curvature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +104,11 @@ class ChunkedDesign:
         counts: samples of each chunk.
     """
 
-    space: ChunkedSpace
-    designs: list[Task]
-    targets: list[Task]
+    space: ParameterSpace
+    designs: list[Delayed]
+    targets: list[Delayed]
     total_weight: float
-    counts: dict[int, int]
+    counts: list[int]
 
 
 @dataclass(eq=False)
@@ -52,29 +122,36 @@ class ChunkedData(TrainingData):
         summary: what is known of them.
         n_classes: k.
         binary: whether two classes share one row of coefficients.
-        encoding: what becomes of targets and weights.
+        classes: the labels that become numbers; None where targets stay as they are.
+        class_weights: one number per class, or None.
     """
 
     rounds: Rounds
-    chunks: list[Task]
-    unread: list[Task]
+    chunks: list[Delayed]
+    unread: list[Delayed]
     summary: Summary
     n_classes: int = 0
     binary: bool = False
-    encoding: Encoding = field(default_factory=Encoding)
+    classes: Array | None = None
+    class_weights: Array | None = None
     _designs: dict[tuple[bool, bool], ChunkedDesign] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls, inputs: Sequence[Input], check: TargetCheck, settings: FitSettings, *, persist: bool
+        cls,
+        inputs: dict[str, list[Delayed]],
+        check: TargetCheck,
+        settings: FitSettings,
+        *,
+        persist: bool,
     ) -> "ChunkedData":
         """One round: every chunk is read, checked and measured."""
         rounds = Rounds(inputs, persist, settings.n_threads)
-        tasks = [given.tasks for given in inputs]
         numbers = list(range(rounds.n_chunks))
-        unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *tasks)
-        parts = rounds.map("summary", _chunks.summarize, _centers(settings), unread)
-        summary, chunks = rounds.run(rounds.merge(parts, merge_summaries), unread)
+        given = inputs.values()
+        unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *given)
+        parts = rounds.map("summary", Summary.of, _centers(settings), unread)
+        summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), unread)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
         check_any_weight(summary.n_samples > 0)
@@ -89,72 +166,54 @@ class ChunkedData(TrainingData):
     def like(self) -> Array:
         return self.summary.like
 
-    def problem(self, settings: FitSettings) -> Problem:
-        design = self.design(settings)
-        counts = [design.counts.get(index, 0) for index in range(self.rounds.n_chunks)]
-        before = np.cumsum([0, *counts]).tolist()
-        first = dict(enumerate(before))
-        threads = settings.n_threads or 1
-        binding = Binding(settings.loss, self.n_classes, self.binary, first, threads)
-        given = self.rounds.share("loss", binding)
-        samples = self.rounds.map("bind", _chunks.bind, design.designs, design.targets, given)
-        if self.rounds.keeps:
-            done = self.rounds.merge(self.rounds.map("ready", _chunks.is_ready, samples), all)
-            _, samples = self.rounds.run(done, samples)
-        rows = ChunkedRows(
-            self.rounds, samples, design.space, self.n_scores, sum(counts), design.total_weight
-        )
-        return Problem(rows, settings)
-
-    def design(self, settings: FitSettings) -> ChunkedDesign:
-        """The features as the solvers see them: one design serves every loss and every alpha."""
+    def sums(self, settings: FitSettings) -> ChunkedSums:
         key = settings.fit_intercept, settings.standardize
-        if key not in self._designs:
+        if key not in self._designs:  # one design serves every loss and every alpha
             self._designs[key] = self._make_design(settings)
-        return self._designs[key]
+        design, rounds = self._designs[key], self.rounds
+        first = np.cumsum([0, *design.counts[:-1]]).tolist()
+        values = first, settings.loss, self.n_classes, self.binary, settings.n_threads or 1
+        parts = rounds.map("bind", _chunks.bind, *values, design.designs, design.targets)
+        if rounds.keeps:
+            done = rounds.merge(rounds.map("ready", _chunks.is_ready, parts), all)
+            _, parts = rounds.run(done, parts)
+        n_samples = sum(design.counts)
+        return ChunkedSums(
+            rounds, parts, design.space, self.n_scores, n_samples, design.total_weight
+        )
 
     def _make_design(self, settings: FitSettings) -> ChunkedDesign:
         rounds = self.rounds
-        chunks = rounds.map(
-            "encode", _chunks.encode, self.chunks, rounds.share("encoding", self.encoding)
-        )
-        summary = self._weighted_summary(chunks, settings)
+        chunks = rounds.map("encode", _chunks.encode, self.classes, self.class_weights, self.chunks)
+        summary = self.summary
+        if self.class_weights is not None:  # weights have changed
+            parts = rounds.map("summary", Summary.of, _centers(settings), chunks)
+            summary = rounds.run(rounds.merge(parts, _chunks.merged))[0]
         scaling = self._scaling(summary.columns, settings)
         basis = self._basis(chunks, scaling, summary.n_samples)
-        transformation = Transformation(scaling, basis, settings.fit_intercept)
-        given = rounds.share("transformation", transformation)
-        designs = rounds.map("design", _chunks.make_design, chunks, given)
+        given = rounds.share("transformation", (scaling, basis))
+        designs = rounds.map("design", _chunks.make_design, settings.fit_intercept, chunks, given)
         targets = rounds.map("targets", _chunks.without_features, chunks)
         parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs, targets)
         kept = [*designs, *targets]
-        sums, kept = rounds.run(rounds.merge(parts, _chunks.total), kept)
-        designs, targets = kept[: len(designs)], kept[len(designs) :]
-        weight = float(sums[-1])
-        space = ChunkedSpace(
-            sums[:-1] / weight,
-            scaling,
-            settings.fit_intercept,
-            basis,
-            self.summary.dtype,
-            self.summary.is_sparse,
+        found, kept = rounds.run(rounds.merge(parts, _chunks.total), kept)
+        spectrum, weight = found[:-1] / found[-1], float(found[-1])
+        space = ParameterSpace(
+            spectrum, scaling, settings.fit_intercept, basis, self.like, summary.is_sparse
         )
         self.chunks = self.unread  # the designs have taken their place
-        return ChunkedDesign(space, designs, targets, weight, summary.counts)
-
-    def _weighted_summary(self, chunks: list[Task], settings: FitSettings) -> Summary:
-        """What is known of the samples; weights of the classes ask for another round."""
-        if self.encoding.class_weights is None:
-            return self.summary
-        parts = self.rounds.map("summary", _chunks.summarize, _centers(settings), chunks)
-        summary: Summary = self.rounds.run(self.rounds.merge(parts, merge_summaries))[0]
-        return summary
+        counts = [summary.counts.get(index, 0) for index in range(rounds.n_chunks)]
+        return ChunkedDesign(space, kept[: len(designs)], kept[len(designs) :], weight, counts)
 
     def _scaling(self, columns: Columns | None, settings: FitSettings) -> Scaling:
         if columns is None or not _centers(settings):
-            return Scaling(np.zeros(self.n_features), np.ones(self.n_features))
-        return columns.scaling(standardize=settings.standardize, precision=eps(self.like))
+            return np.zeros(self.n_features), np.ones(self.n_features)
+        if not settings.standardize:
+            return columns.mean, np.ones(self.n_features)
+        constant = is_constant(columns.low, columns.high, eps(self.like))
+        return standardization(columns.mean, columns.variance, constant)
 
-    def _basis(self, chunks: list[Task], scaling: Scaling, n_samples: int) -> Array | None:
+    def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
         """The principal directions of dense features, where a rotation pays."""
         n_features = self.n_features
         n_bytes = 8 * n_features * min(n_samples, n_features)

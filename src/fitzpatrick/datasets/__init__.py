@@ -15,12 +15,17 @@ from ._mulan import read_label_names
 from ._registry import DATASETS, PAPER_LOSSES, DatasetInfo, Statistics
 from ._split import split_table
 from ._table import Table
-from .arff import read_arff
 from .columns import Columns
-from .csv_table import read_csv
 from .libsvm import read_libsvm
 from .options import ReadOptions
-from .readers import frame_features, read_cells, read_inputs, read_table
+from .readers import (
+    frame_features,
+    read_arff,
+    read_cells,
+    read_csv,
+    read_inputs,
+    read_table,
+)
 
 __all__ = [
     "DATASETS",

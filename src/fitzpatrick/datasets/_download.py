@@ -3,20 +3,21 @@
 pooch does the checksum and the move into place; the transfer itself is ours, because it keeps what
 has arrived in ``NAME.part`` and asks only for the rest the next time. The server's validator (ETag
 or Last-Modified) lies beside it, so that two versions of a file are never joined. Where no checksum
-is known, the first one seen is written to ``checksums.json`` and enforced from then on.
+is known, the first one of a file that could be read, and has the size that the registry says, is
+written to ``checksums.json`` and enforced from then on.
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ._errors import UnavailableError
-from ._files import write_atomically
+from ._files import sha256, write_atomically
 from ._registry import Remote
 
 MAX_DOWNLOAD_BYTES = 1 << 30
@@ -76,22 +77,33 @@ def _fetch(
 
     expected = remote.sha256 or _recorded(folder).get(name)
     path = folder / name
-    if path.is_file():
-        found = pooch.file_hash(str(path))
-        if expected and found != expected:
-            raise UnavailableError(
-                f"{path} has the SHA-256 {found}, expected {expected}; delete the file to have it "
-                "downloaded again"
-            )
-    else:
+    if not path.is_file():
         _retrieve(remote.url, name, folder, expected, transfer, progress)
-        found = pooch.file_hash(str(path))
-    if expected is None:
-        write_atomically(
-            folder / CHECKSUMS,
-            json.dumps({**_recorded(folder), name: found}, indent=1, sort_keys=True) + "\n",
+    elif expected and (found := pooch.file_hash(str(path))) != expected:
+        raise UnavailableError(
+            f"{path} has the SHA-256 {found}, expected {expected}; delete the file to have it "
+            "downloaded again"
         )
     return path
+
+
+def record(paths: Sequence[Path]) -> None:
+    """Write the checksums of downloads to the list beside them, unless they are there."""
+    folder = paths[0].parent
+    with _lock(folder):
+        known = _recorded(folder)
+        found = {path.name: sha256(path) for path in paths if path.name not in known}
+        if found:
+            content = json.dumps({**known, **found}, indent=1, sort_keys=True) + "\n"
+            write_atomically(folder / CHECKSUMS, content)
+
+
+def discard(paths: Sequence[Path]) -> None:
+    """Remove downloads that cannot be used, unless their checksums are known to be right."""
+    known = _recorded(paths[0].parent)
+    for path in paths:
+        if path.name not in known:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -214,6 +226,9 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
                 file.write(chunk)
                 if progress:
                     progress(have, total)
+    if have == 0:
+        _forget(part)
+        raise requests.ConnectionError("the body is empty")
     if total is not None and have != total:
         raise requests.ConnectionError(f"{have} of {total} bytes arrived")
 

@@ -11,6 +11,11 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(" ", text)
 
 
+def option(name: str) -> str:
+    """A column's name as one word of a command line."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+
+
 class DataError(ValueError):
     """A file that cannot be used; the message says where the fault is.
 
@@ -43,7 +48,7 @@ class DataError(ValueError):
         return DataError, (self.problem, self.path, self.line, self.advice)
 
     def without_advice(self) -> "DataError":
-        """The same error for callers that do not have the reader's options."""
+        """This error, for callers that do not have the reader's options."""
         return DataError(self.problem, self.path, self.line)
 
 

@@ -3,12 +3,22 @@
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from ._download import CHECKSUMS, DEFAULT_TRANSFER, Progress, Transfer, fetch, find_pooch
+from ._download import (
+    CHECKSUMS,
+    DEFAULT_TRANSFER,
+    Progress,
+    Transfer,
+    discard,
+    fetch,
+    find_pooch,
+    record,
+)
 from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
@@ -145,14 +155,21 @@ def load_dataset(
     if found is None:
         paths = _downloaded(info, transfer, progress)
         source = f"downloaded from {info.source}"
-        advice = f"; to download it again, delete it and {paths[0].with_name(CHECKSUMS)}"
     else:
-        paths, source, advice = found, f"{FOLDER_VARIABLE}: {info.source}", ""
+        paths, source = found, f"{FOLDER_VARIABLE}: {info.source}"
     try:
         train = _read(paths[0], info)
         test = _read(paths[1], info, train)
     except DataError as error:
-        raise DataError(error.problem + advice, error.path, error.line) from None
+        if found is not None:
+            raise
+        discard(paths)
+        advice = f"; if it is there, delete it and {paths[0].with_name(CHECKSUMS)}"
+        problem = f"{error.problem}: the download cannot be used, and the next one starts anew"
+        raise DataError(problem + advice, error.path, error.line) from None
+    mismatches = _mismatches(info, train, test)
+    if found is None and not _row_mismatches(info, train, test):
+        record(paths)
     if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
         raise DataError(
             f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, "
@@ -168,7 +185,7 @@ def load_dataset(
             label_names=train.target_names,
             source=source,
             checksums={path.name: sha256(path) for path in paths},
-            mismatches=_mismatches(info, train, test),
+            mismatches=mismatches,
         )
     )
 
@@ -347,12 +364,30 @@ def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
 
 def _mismatches(info: DatasetInfo, train: Table | Split, test: Table | Split) -> tuple[str, ...]:
     said = info.published
-    pairs = (
-        ("training samples with a label", int(train.Y.any(axis=1).sum()), said.train + said.dev),
-        ("test samples with a label", int(test.Y.any(axis=1).sum()), said.test),
+    widths = (
         ("features", train.X.shape[1], said.features),
         ("classes", train.Y.shape[1], said.classes),
     )
+    return (*_row_mismatches(info, train, test), *_differences(widths))
+
+
+def _row_mismatches(
+    info: DatasetInfo, train: Table | Split, test: Table | Split
+) -> tuple[str, ...]:
+    said = info.published
+    return _differences(
+        (
+            ("training samples with a label", _count(train), said.train + said.dev),
+            ("test samples with a label", _count(test), said.test),
+        )
+    )
+
+
+def _count(part: Table | Split) -> int:
+    return int(part.Y.any(axis=1).sum())
+
+
+def _differences(pairs: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
     return tuple(
         f"{found} {what}, where the paper has {expected}"
         for what, found, expected in pairs

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NAN = float("nan")
+MINUS = "\N{MINUS SIGN}"  # typeset tables have it
+MAX_NUMBER = 100  # characters of a number with a sign, of a date
 
 # what stands for a missing value, besides an empty cell; words that are often values of their own
 # (none, missing, unknown, 0, -1, 99) are not among them
@@ -89,7 +91,7 @@ class Unit:
 
     @staticmethod
     def of(text: str) -> "Unit":
-        match = _WITH_UNIT.fullmatch(text.strip())
+        match = _WITH_UNIT.fullmatch(text) if len(text) <= MAX_NUMBER else None
         return Unit((match["before"] or match["after"] or "") if match else "")
 
     def strip(self, text: str) -> str:
@@ -107,7 +109,7 @@ class Unit:
 
 def plain_number(text: str) -> float:
     """A finite decimal number; underscores, which Python allows in one, are not part of it."""
-    value = float(text)
+    value = float(text.replace(MINUS, "-"))
     if "_" in text or not (-_INFINITY < value < _INFINITY):
         raise ValueError(text)
     return value
@@ -137,19 +139,6 @@ def no_and_yes(values: Collection[str]) -> dict[str, float] | None:
         if lower and lower <= {no, yes}:
             return {value: float(value.lower() == yes) for value in values}
     return None
-
-
-def common_formats(cells: Sequence[str], among: Sequence[NumberFormat]) -> tuple[NumberFormat, ...]:
-    """The formats that all cells have."""
-    # a format with groups has all numbers of the one without: often, one check is enough
-    simple = next(
-        (one for one in among if not one.thousands and all(map(one.matches, cells))), None
-    )
-    return tuple(
-        one
-        for one in among
-        if (simple is not None and one.decimal == simple.decimal) or all(map(one.matches, cells))
-    )
 
 
 @dataclass(frozen=True)

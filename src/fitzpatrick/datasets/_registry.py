@@ -25,7 +25,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to download; without a checksum, the first one seen is recorded and enforced."""
+    """A file to download; without a checksum, that of the first good download is enforced."""
 
     url: str
     sha256: str | None = None

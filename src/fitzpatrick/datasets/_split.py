@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 
 from ._table import Table
-from .columns import Boolean, Number, Ordinal
 
 
 def split_table(table: Table, sizes: float | Sequence[int], seed: int = 0) -> tuple[Table, ...]:
@@ -48,19 +47,16 @@ def _refilled(table: Table, rows: np.ndarray) -> Table:
     """The table with the medians of some rows in place of those of all."""
     if table.columns is None:
         return table
-    items, start = [], 0
-    X = table.X
+    X, items, stop = table.X, [], 0
     for column in table.columns.items:
-        width = len(column.feature_names)
-        if isinstance(column, Number | Boolean | Ordinal) and column.marks_missing:
-            pair = X[:, [start, start + 1]]
-            values, missing = (pair.toarray() if sparse.issparse(pair) else pair).T
-            known = values[rows][missing[rows] == 0.0]
-            if known.size:
-                column = replace(column, fill=float(np.median(known)))
-                X = sparse.lil_array(X) if sparse.issparse(X) else X.copy() if X is table.X else X
-                X[missing == 1.0, start] = column.fill
+        start, stop = stop, stop + len(column.feature_names)
+        block = table.X[:, start : min(stop, start + 2)]  # a number and its mark
+        block = block.toarray() if sparse.issparse(block) else block
+        column, fill = column.refill(block, rows)
+        if fill is not None:
+            if X is table.X:
+                X = sparse.lil_array(X) if sparse.issparse(X) else X.copy()
+            X[block[:, 1] == 1.0, start] = fill
         items.append(column)
-        start += width
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     return replace(table, X=X, columns=replace(table.columns, items=tuple(items)))

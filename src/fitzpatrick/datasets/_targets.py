@@ -1,19 +1,22 @@
 """What the target columns of a file mean: indicators, proportions, class names or plain numbers."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
-from ._errors import DataError, one_line
+from ._errors import DataError, one_line, option
 from ._numbers import own_numbers, plain_number
-from ._table import MAX_CLASSES, check_target_cells, indicator, listed
-from .columns import Texts, split_tags
+from ._table import MAX_CLASSES, Matrix, check_target_cells, indicator, listed
+from .columns import Columns, Texts, split_tags
 
 _MANY_NUMBERS = 100
-_MAX_NAME = 1000
+_MIN_LEAK_ROWS = 40
+_LEAK_SAMPLE = 1000
 
 Lines = Sequence[int] | np.ndarray
 
@@ -49,35 +52,43 @@ class Targets:
         return np.asarray(np.isnan(self.cells).any(axis=1))
 
     def read(
-        self, lines: Lines, path: Path, *, plain: bool
+        self, lines: Lines, path: Path, *, plain: bool, normalize: bool
     ) -> tuple[np.ndarray, str, tuple[str, ...], tuple[str, ...]]:
         """Targets, their kind, their names and notes on them."""
         if isinstance(self.cells, Texts):
             (column,) = self.names
             if self.separator is None:
                 texts = [self.cells.values[code] for code in self.cells.codes.tolist()]
-                Y, classes = read_classes(texts, lines, column, path)
+                Y, classes = read_classes(texts, column, path)
                 notes = () if self.are_classes else _note_on_counts(classes, column)
                 return Y, "labels", tuple(classes), (*self.notes, *notes)
             Y, tags = read_tags(self.cells, self.separator, column, path)
             note = f"labels, split at {self.separator!r}: {column} ({len(tags)} labels)"
             return Y, "indicators", tuple(tags), (*self.notes, note)
-        Y, kind, notes = read_targets(self.cells, lines, path, plain=plain, names=self.names)
+        Y, kind, notes = read_targets(
+            self.cells, lines, path, plain=plain, names=self.names, normalize=normalize
+        )
         return Y, kind, self.names, (*self.notes, *notes)
 
 
 def check_names(targets: Sequence[str], ignore: Sequence[str], path: Path) -> None:
     """Raise if a target is named twice, or is to be ignored."""
     if len(set(targets)) != len(targets):
-        twice = next(name for name in targets if list(targets).count(name) > 1)
+        twice = Counter(targets).most_common(1)[0][0]
         raise DataError(f"the target {twice!r} is named twice", path)
-    both = [name for name in targets if name in ignore]
+    both = [name for name in targets if name in set(ignore)]
     if both:
         raise DataError(f"{both[0]!r} is named as a target and as a column to ignore", path)
 
 
 def read_targets(
-    Y: np.ndarray, lines: Lines, path: Path, *, plain: bool, names: Sequence[str]
+    Y: np.ndarray,
+    lines: Lines,
+    path: Path,
+    *,
+    plain: bool,
+    names: Sequence[str],
+    normalize: bool = False,
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Targets, their kind and notes on them.
 
@@ -89,10 +100,19 @@ def read_targets(
         path: the file.
         plain: whether they are numbers as they are.
         names: of the columns.
+        normalize: whether rows of counts, or of numbers near one or 100, are divided by their sums.
     """
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none", ()
     sums = Y.sum(axis=1)
+    if normalize:
+        if (Y < 0).any():
+            row, column = np.argwhere(Y < 0)[0]
+            problem = f"target column {names[column]!r}: {Y[row, column]:g} is negative; rows that"
+            problem += " are divided by their sums have none"
+            raise DataError(problem, path, int(lines[row]))
+        note = f"each row of targets is divided by its sum ({sums.min():.4g} to {sums.max():.4g})"
+        return Y / np.where(sums == 0.0, 1.0, sums)[:, None], "proportions", (note,)
     empty = np.asarray((Y == 0).all(axis=1))  # no label, whatever the kind
     positive = np.asarray((Y >= 0).all(axis=1))
     fits = {
@@ -104,9 +124,10 @@ def read_targets(
     if not fits[kind].all():
         row = int((~fits[kind]).argmax())
         problem = _misfit(Y[row], kind, fits[kind], names)
-        raise DataError(problem, path, int(lines[row]))
+        advice = "--normalize divides each row by its sum" if (Y[row] >= 0).all() else None
+        raise DataError(problem, path, int(lines[row]), advice)
     if kind == "indicators":
-        return Y, kind, ()
+        return Y.astype(np.uint8), kind, ()
     notes = []
     if kind == "percentages":
         notes.append("the targets are percentages, and divided by 100")
@@ -143,23 +164,16 @@ def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) 
     return f"the targets sum to {row.sum():g}; expected {expected}"
 
 
-def read_classes(
-    values: Sequence[str], lines: Lines, column: str, path: Path
-) -> tuple[np.ndarray, list[str]]:
+def read_classes(values: Sequence[str], column: str, path: Path) -> tuple[np.ndarray, list[str]]:
     """One column of class names: the 0/1 matrix, and the names in their order.
 
     Args:
         values: the name in each row.
-        lines: the line of each row.
         column: what the column is called.
         path: the file.
     """
     names = sorted(set(values))
-    if max(map(len, names)) > _MAX_NAME:
-        row = next(i for i, value in enumerate(values) if len(value) > _MAX_NAME)
-        problem = f"the target column {column!r} has {len(values[row])} characters"
-        raise DataError(f"{problem}, which is no name of a class", path, int(lines[row]))
-    if len(names) > MAX_CLASSES or (len(names) > _MANY_NUMBERS and all(map(_is_number, names))):
+    if len(names) > _MANY_NUMBERS and all(map(_is_number, names)):
         raise DataError(
             f"the target column {column!r} has {len(names)} different values; one target column "
             "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
@@ -170,6 +184,38 @@ def read_classes(
     code = {name: i for i, name in enumerate(names)}
     labels = [code[value] for value in values]
     return indicator(labels, range(len(values) + 1), len(names), path), names
+
+
+def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
+    """That a column alone tells the targets, as one does that was made from them.
+
+    Its values must recur, four times each on average; the first rows decide for most columns.
+    """
+    n = len(Y)
+    if n < _MIN_LEAK_ROWS or Y.shape[1] == 0 or sparse.issparse(X):
+        return []
+    few = min(n, _LEAK_SAMPLE)
+    stops = np.cumsum([len(column.feature_names) for column in columns.used])
+    blocks = {
+        column.name: X[:, stop - len(column.feature_names) : stop]
+        for column, stop in zip(columns.used, stops.tolist(), strict=True)
+    }
+    names = [name for name in blocks if few == n or _tells(blocks[name][:few], Y[:few])]
+    return [
+        f"{name} alone tells the targets of every row; if it was made from them, --ignore "
+        f"{option(name)} leaves it out"
+        for name in names
+        if _tells(blocks[name], Y)
+    ]
+
+
+def _tells(X: np.ndarray, Y: np.ndarray) -> bool:
+    """Whether rows with equal features have equal targets, and there are few of either."""
+    values = X @ np.arange(1.0, X.shape[1] + 1)
+    order = np.argsort(values, kind="stable")
+    is_new = np.diff(values[order]) != 0
+    changes = (np.diff(Y[order].astype(np.float64), axis=0) != 0).any(axis=1)
+    return bool(4 * (is_new.sum() + 1) <= len(Y) and changes.any() and not changes[~is_new].any())
 
 
 def _note_on_counts(classes: Sequence[str], column: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Lines of a text file that may be compressed, within bounds, whatever the file turns out to be.
+"""The text of a file that may be compressed, within bounds, whatever the file turns out to be.
 
-Nothing is unpacked to the disk and no more than a line is held at a time. A compressed file is run
-through once before its first line is handed out: one that is cut short, or that grows beyond
-measure, costs no more than that. Either ends in a :class:`DataError`, as does what is not text.
+Nothing is unpacked to the disk. A compressed file is run through once before it is held in memory:
+one that is cut short, or that grows beyond measure, costs no more than that. Either ends in a
+:class:`DataError`, as does what is not text.
 
 Lines end in LF, CRLF or CR. Text is UTF-8, UTF-16 or UTF-32 with a byte-order mark, or
 Windows-1252, which spreadsheets of Western countries write; the last is a guess, and noted.
@@ -12,12 +12,11 @@ import bz2
 import gzip
 import lzma
 import zipfile
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import ExitStack
-from io import BufferedIOBase, TextIOWrapper
-from pathlib import Path, PurePosixPath
+from io import BufferedIOBase
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, cast
 
 from ._errors import DataError
@@ -31,7 +30,7 @@ RATIO_FROM = 16 << 20
 _CHUNK = 1 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_TOO_LARGE = f"more than {MAX_BYTES >> 30} GiB of text"
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),  # begins as UTF-16 does
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -44,14 +43,14 @@ _OTHER_FILES = (
     (b"Rar!", "a RAR archive; unpack it and give the file inside"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it and give the file inside"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook; save the sheet as CSV"),
-    (b"PAR1", "a Parquet file; write it as CSV"),
+    (b"PAR1", "a Parquet file; call it .parquet"),
     (b"\x89HDF", "an HDF5 file; write the table as CSV"),
     (b"%PDF", "a PDF; export the table as CSV"),
 )
 _MAGIC_BYTES = max(len(magic) for magic, _ in _OTHER_FILES)
 
 
-def plain_suffix(path: Path) -> str:
+def plain_suffix(path: PurePath) -> str:
     """The suffix below a compression suffix: ``.svm`` for ``a.svm.gz``."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     while suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
@@ -59,93 +58,91 @@ def plain_suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def read_lines(path: Path, notes: list[str] | None = None) -> Iterator[tuple[int, str]]:
-    """Number and text of each line, without its end.
+def read_text(path: Path, notes: list[str] | None = None) -> bytes:
+    """The text of a file as UTF-8; lines end in LF.
 
     Args:
         path: the file, plain or compressed.
         notes: gets a sentence where the encoding is a guess; without it, such a file is refused.
     """
-    number = 0
-    total = 0
+    content = read_content(path)
+    encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
+    content = content.removeprefix(BOM_UTF8)
+    if encoding != "utf-8":
+        try:
+            content = content.decode(encoding).encode()
+        except UnicodeError as error:
+            line = content[: getattr(error, "start", 0)].decode(encoding, "ignore").count("\n") + 1
+            problem = f"it begins as {encoding.upper()} and is not; save it as UTF-8"
+            raise DataError(f"the text is damaged: {problem}", path, line) from None
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise DataError("not a text file (it contains a zero byte)", path, line)
+    if len(content) > MAX_LINE_BYTES:
+        lines = enumerate(content.split(b"\n"), 1)
+        long = next((number for number, line in lines if len(line) > MAX_LINE_BYTES), None)
+        if long is not None:
+            raise DataError(f"a line of more than {MAX_LINE_BYTES >> 20} MiB", path, long)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return _from_windows(content, error.start, path, notes)
+    return content
+
+
+def read_lines(path: Path, notes: list[str] | None = None) -> Iterator[tuple[int, str]]:
+    """Number and text of each line, without its end; arguments as for :func:`read_text`."""
+    lines = read_text(path, notes).decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return enumerate(lines, 1)
+
+
+def read_content(path: Path) -> bytes:
+    """The bytes of a file, decompressed."""
     with ExitStack() as stack:
         file, is_packed = _open(path, stack)
         if is_packed:
             _measure(path)
-        decode = _Decoder(path, notes)
-        text = _decoded(file)
-        while True:
-            try:
-                line = text.readline(MAX_LINE_BYTES + 1)
-            except UnicodeError:
-                name = text.encoding.upper()
-                problem = f"the text is damaged: it begins as {name} and is not; save it as UTF-8"
-                raise DataError(problem, path, number + 1) from None
-            if not line:
-                break
-            number += 1
-            total += len(line)
-            if len(line) > MAX_LINE_BYTES:
-                raise DataError(f"a line of more than {MAX_LINE_BYTES >> 20} MiB", path, number)
-            if total > MAX_BYTES:
-                raise DataError(f"more than {MAX_BYTES >> 30} GiB of text", path, number)
-            if "\x00" in line:
-                raise DataError("not a text file (it contains a zero byte)", path, number)
-            line = line.removesuffix("\n")
-            yield number, line if line.isascii() else decode(line, number)
-    if total == 0:
+        elif path.stat().st_size > MAX_BYTES:
+            raise DataError(_TOO_LARGE, path)
+        content = cast("IO[bytes]", file).read()
+    if not content:
         raise DataError("the file is empty", path)
+    return content
 
 
-def _decoded(file: BufferedIOBase) -> TextIOWrapper:
-    """The text; bytes that are not UTF-8 are kept as surrogates, for :class:`_Decoder`."""
-    start = cast("IO[bytes]", file).read(4)
-    file.seek(len(BOM_UTF8) if start.startswith(BOM_UTF8) else 0)
-    for mark, name in _BOMS:
-        if start.startswith(mark):
-            return TextIOWrapper(cast("IO[bytes]", file), name)
-    return TextIOWrapper(cast("IO[bytes]", file), "utf-8", "surrogateescape")
-
-
-class _Decoder:
-    """Lines with other characters than ASCII: all UTF-8, or all Windows-1252."""
-
-    def __init__(self, path: Path, notes: list[str] | None) -> None:
-        self._path = path
-        self._notes = notes
-        self._encoding: str | None = None
-
-    def __call__(self, line: str, number: int) -> str:
+def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) -> bytes:
+    """Text with a byte that is not UTF-8: all of its lines are UTF-8, or all Windows-1252."""
+    lines = content.split(b"\n")
+    first = content.count(b"\n", 0, at)
+    problem = f"byte 0x{content[at]:02x} is not UTF-8"
+    if not all(map(bytes.isascii, lines[:first])):
+        raise DataError(f"{problem}, as a line above is; save the file as UTF-8", path, first + 1)
+    if notes is None:
+        raise DataError(f"{problem}; save the file as UTF-8", path, first + 1)
+    for number, line in enumerate(lines[first:], first + 1):
+        if line.isascii():
+            continue
         try:
-            line.encode()
-        except UnicodeEncodeError as error:
-            byte = ord(line[error.start]) & 0xFF
-        else:
-            if self._encoding == _WINDOWS:
-                raise DataError(
-                    "this line is UTF-8 and a line above is not; save the file as UTF-8",
-                    self._path,
-                    number,
-                )
-            self._encoding = "utf-8"
-            return line
-        problem = f"byte 0x{byte:02x} is not UTF-8"
-        if self._encoding == "utf-8":
-            problem += ", as a line above is"
-        elif self._notes is not None:
+            line.decode()
+        except UnicodeDecodeError as error:
             try:
-                text = line.encode("utf-8", "surrogateescape").decode(_WINDOWS)
+                line.decode(_WINDOWS)
             except UnicodeDecodeError:
-                problem += ", and the line is not Windows-1252"
-            else:
-                if self._encoding is None:
-                    self._notes.append(
-                        f"byte 0x{byte:02x} in line {number} is not UTF-8: the file is read as "
-                        "Windows-1252; if names come out wrong, save it as UTF-8"
-                    )
-                self._encoding = _WINDOWS
-                return text
-        raise DataError(f"{problem}; save the file as UTF-8", self._path, number)
+                problem = f"byte 0x{line[error.start]:02x} is not UTF-8, and the line is not "
+                advice = "Windows-1252; save the file as UTF-8"
+                raise DataError(f"{problem}{advice}", path, number) from None
+        else:
+            problem = "this line is UTF-8 and a line above is not; save the file as UTF-8"
+            raise DataError(problem, path, number)
+    notes.append(
+        f"byte 0x{content[at]:02x} in line {first + 1} is not UTF-8: the file is read as "
+        "Windows-1252; if names come out wrong, save it as UTF-8"
+    )
+    return content.decode(_WINDOWS).encode()
 
 
 def _measure(path: Path) -> None:
@@ -157,13 +154,15 @@ def _measure(path: Path) -> None:
         while True:
             try:
                 chunk = file.read1(_CHUNK)  # what comes before a fault is counted
-            except _BROKEN as error:
+            except Exception as error:  # a damaged file raises whatever its fields lead to
                 problem = f"the compressed data is damaged or cut short ({error})"
                 raise DataError(problem, path, lines + 1) from None
             if not chunk:
                 return
             total += len(chunk)
             lines += chunk.count(b"\n")
+            if total > MAX_BYTES:
+                raise DataError(_TOO_LARGE, path)
             if total > max(RATIO_FROM, MAX_RATIO * packed):
                 problem = (
                     f"{packed} bytes decompress to more than {total >> 20} MiB: this is no data "
@@ -194,9 +193,11 @@ def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
         try:
             archive = stack.enter_context(zipfile.ZipFile(plain))
             member = stack.enter_context(archive.open(_only_member(archive, path)))
-            return cast("BufferedIOBase", member), True
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except DataError:
+            raise
+        except Exception as error:  # a damaged archive raises whatever its fields lead to
             raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+        return cast("BufferedIOBase", member), True
     for start, problem in _OTHER_FILES:
         if magic.startswith(start):
             raise DataError(problem, path)
@@ -208,7 +209,7 @@ def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     members = [member for member in archive.infolist() if not member.is_dir()]
     names = {member.filename for member in members}
     if not names.isdisjoint(("[Content_Types].xml", "content.xml")):
-        raise DataError("a spreadsheet; save the sheet as CSV", path)
+        raise DataError("a spreadsheet; call it .xlsx, or save the sheet as CSV", path)
     if len(members) != 1:
         shown = ", ".join(member.filename for member in members[:5])
         raise DataError(f"the archive must hold one file, it holds {len(members)} ({shown})", path)

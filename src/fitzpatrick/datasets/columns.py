@@ -28,21 +28,22 @@ import re
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy import sparse
 
-from ._numbers import MISSING_WORDS, NO_YES, PLAIN, NumberFormat
-from ._table import DENSE_FROM, MAX_FEATURES, Matrix, listed, numbered
+from ._numbers import MINUS, MISSING_WORDS, NO_YES, PLAIN, NumberFormat, Unit, own_numbers
+from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
 MAX_TEXT = 1000  # characters of a value, a name, a reason
 DENSE_CELLS = 4_000_000  # 32 MB: no need for a sparse table
 SEPARATORS = (";", "|", ",")  # of tags
 _SHOWN = 40
+_NO_VALUE = "no value, and the training file was read without missing values"
 _WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
 _WORDS = {"0": 0.0, "1": 1.0} | {
     word: value for pair in NO_YES for word, value in zip(pair, (0.0, 1.0), strict=True)
@@ -71,10 +72,24 @@ class Texts:
     def is_missing(self) -> np.ndarray:
         return np.asarray(self.codes < 0)
 
-    @property
+    @cached_property
     def counts(self) -> np.ndarray:
         """How often each value occurs."""
         return np.asarray(np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)))
+
+    @cached_property
+    def first_rows(self) -> np.ndarray:
+        """The first row of each value; the number of rows for one that does not occur."""
+        n = self.codes.size
+        first = np.full(len(self.values) + 1, n)  # the last: of missing cells
+        first[self.codes[::-1]] = np.arange(n)[::-1]
+        return first[:-1]
+
+    @property
+    def present(self) -> list[str]:
+        """The values that occur, in the order of the rows."""
+        order = np.argsort(self.first_rows, kind="stable")
+        return [self.values[i] for i in order.tolist() if self.counts[i]]
 
     def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
         """The number of each row's value; NaN where it is missing.
@@ -97,11 +112,103 @@ Cells = np.ndarray | Texts  # numbers, NaN where missing, or words
 
 @dataclass
 class Tally:
-    """What occurred while a file was encoded, by column; :mod:`._notes` puts it into words."""
+    """What occurred while a file was encoded, by column.
 
-    filled: dict[str, int] = field(default_factory=dict)
-    missing_categories: dict[str, int] = field(default_factory=dict)
-    unseen: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    Attributes:
+        of_training: whether the recipe was learned from this very file.
+        filled: missing numbers, by whether a feature marks them.
+        lacking: missing categories, by whether they have a feature.
+        unseen: how many cells have a value that is not in the recipe, and these values.
+    """
+
+    of_training: bool = True
+    filled: dict[bool, dict[str, int]] = field(default_factory=lambda: {True: {}, False: {}})
+    lacking: dict[bool, dict[str, int]] = field(default_factory=lambda: {True: {}, False: {}})
+    unseen: dict[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        whose = "the column" if self.of_training else "the training file"
+        filled = f"missing numbers are replaced by the median of {whose}"
+        sentences = (
+            (f"{filled} and marked in a 0/1 feature", self.filled[True]),
+            (filled, self.filled[False]),
+            ("missing values are a category of their own", self.lacking[True]),
+            (
+                "missing values, of which the training file had none, belong to no category",
+                self.lacking[False],
+            ),
+        )
+        notes = []
+        for text, counts in sentences:
+            names = [f"{name} ({counted(count, 'row')})" for name, count in counts.items()]
+            notes += [f"{text}: {listed(names)}"] if names else []
+        for name, (count, words) in self.unseen.items():
+            shown = listed(word[:40] for word in words[:5]) + ", …" * (len(words) > 5)
+            what = f"{name} ({counted(count, 'row')}: {shown})"
+            notes.append(f"values not seen in training are encoded as all zeros: {what}")
+        return notes
+
+
+# JSON: each field of a kind names its check ------------------------------------------------------
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ValueError(
+            f"{name} is {_shown(value)}, expected text of at most {MAX_TEXT} characters"
+        )
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {_shown(value)}, expected true or false")
+    return value
+
+
+def _number_or_none(name: str, value: object) -> float | None:
+    if value is not None and not (isinstance(value, float) and math.isfinite(value)):
+        raise ValueError(f"{name} is {_shown(value)}, expected a finite number or null")
+    return value
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_CATEGORIES:
+        raise ValueError(f"{name} is {_shown(value)}, expected at most {MAX_CATEGORIES} words")
+    words = tuple(_text(name, word) for word in value)
+    if len(set(words)) != len(words):
+        raise ValueError(f"{name} has a word twice")
+    return words
+
+
+def _one_of(*choices: str) -> Callable[[str, object], str]:
+    def check(name: str, value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"{name} is {_shown(value)}, expected one of {listed(choices)}")
+        return str(value)
+
+    return check
+
+
+def _fields_of(data: object, names: set[str], what: str) -> dict[str, Any]:
+    if not isinstance(data, dict) or set(data) != names:
+        raise ValueError(f"{_shown(data)} is not {what} with {', '.join(sorted(names))}")
+    return data
+
+
+def _shown(value: object) -> str:
+    """A few characters of it."""
+    text = reprlib.repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _checked(check: Callable[[str, object], Any], default: Any = MISSING) -> Any:
+    """A field of a recipe, and the check of its value in JSON."""
+    return field(default=default, metadata={"check": check})
+
+
+# Kinds of columns ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -109,8 +216,11 @@ class Column(ABC):
     """One column of a file, by name."""
 
     kind: ClassVar[str]
-    can_be_missing: ClassVar[bool] = True  # whether an empty cell lacks something
-    name: str
+    can_be_chosen: ClassVar[bool] = False  # True if ReadOptions.kinds may ask for it
+    can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
+    is_used: ClassVar[bool] = True  # True if it becomes features
+
+    name: str = _checked(_text)
 
     @property
     @abstractmethod
@@ -122,13 +232,58 @@ class Column(ABC):
         """Features, (n, len(feature_names)); raises :class:`CellError`."""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the only feature is the number in the cell."""
+    def is_number(self) -> bool:
+        """Whether its cells are numbers and nothing else, in some format."""
         return False
+
+    @property
+    def not_plain(self) -> str:
+        """What the column has besides a number in each cell; empty if it has nothing else."""
+        return "categories"
+
+    def refit(self, cells: Cells) -> "Column":
+        """The recipe after rows of the training file have been left out."""
+        return self
+
+    def refill(self, X: np.ndarray, rows: np.ndarray) -> tuple["Column", float | None]:
+        """The recipe whose fill is the median of some rows, and that median, if cells are filled.
+
+        Args:
+            X: the column's features.
+            rows: those that count.
+        """
+        return self, None
+
+    def misfit(self, values: Sequence[str] | None) -> str | None:
+        """Why no value that an ARFF file declares can be one of the recipe's; None if one can.
+
+        Args:
+            values: of a nominal attribute; None: the attribute is numeric.
+        """
+        return None
+
+    def notes(self, columns: Sequence[Any], *, of_training: bool) -> list[str]:
+        """What was made of all columns of this kind, in sentences that name them."""
+        return []
 
     def to_json(self) -> dict[str, Any]:
         """Its fields, and its kind."""
-        return {"kind": self.kind} | {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {"kind": self.kind} | {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+    @staticmethod
+    def from_json(data: object) -> "Column":
+        """The column of what :meth:`to_json` returned; raises ValueError for anything else."""
+        kind = data.get("kind") if isinstance(data, dict) else None
+        cls = KINDS.get(kind) if isinstance(kind, str) else None
+        if cls is None:
+            raise ValueError(f"{_shown(data)} is not a column of a kind among {', '.join(KINDS)}")
+        checks = {one.name: one.metadata["check"] for one in fields(cls)}
+        given = _fields_of(data, {"kind", *checks}, f"a {kind} column")
+        return cls(**{name: check(name, given[name]) for name, check in checks.items()})
 
 
 @dataclass(frozen=True)
@@ -140,25 +295,35 @@ class _Filled(Column):
         marks_missing: whether a second feature is 1 where a number is missing, else 0.
     """
 
-    fill: float | None = None
-    marks_missing: bool = False
+    fill: float | None = _checked(_number_or_none, None)
+    marks_missing: bool = _checked(_flag, False)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
 
     @property
-    def is_plain(self) -> bool:
-        return not self.marks_missing
+    def not_plain(self) -> str:
+        return "missing values or units" if self.marks_missing else ""
+
+    def refit(self, cells: Cells) -> Column:
+        numbers = self.encode(cells, Tally())[:, 0]
+        return replace(self, fill=float(np.median(numbers)), marks_missing=False)
+
+    def refill(self, X: np.ndarray, rows: np.ndarray) -> tuple[Column, float | None]:
+        known = X[rows, 0][X[rows, 1] == 0.0] if self.marks_missing else np.zeros(0)
+        if not known.size:
+            return self, None
+        fill = float(np.median(known))
+        return replace(self, fill=fill), fill
 
     def _fill(self, numbers: np.ndarray, tally: Tally) -> np.ndarray:
         missing = np.isnan(numbers)
         count = int(missing.sum())
         if count:
             if self.fill is None:
-                problem = "no value, and the training file was read without missing values"
-                raise CellError(int(missing.argmax()), problem)
-            tally.filled[self.name] = count
+                raise CellError(int(missing.argmax()), _NO_VALUE)
+            tally.filled[self.marks_missing][self.name] = count
             numbers = np.where(missing, self.fill, numbers)
         return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
@@ -175,22 +340,47 @@ class Number(_Filled):
     """
 
     kind: ClassVar[str] = "number"
-    unit: str = ""
-    decimal: str = "."
-    thousands: str = ""
+    can_be_chosen: ClassVar[bool] = True
+    unit: str = _checked(_text, "")
+    decimal: str = _checked(_one_of(".", ","), ".")
+    thousands: str = _checked(_one_of("", ",", ".", " ", "'"), "")
+
+    @property
+    def is_number(self) -> bool:
+        return not self.unit
 
     @property
     def format(self) -> NumberFormat:
         return NumberFormat(self.decimal, self.thousands)
 
     @property
-    def is_plain(self) -> bool:
-        return not self.marks_missing and not self.unit
+    def not_plain(self) -> str:
+        return "missing values or units" if self.marks_missing or self.unit else ""
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
         if isinstance(cells, Texts):
             cells = cells.numbers(_plain_number, "is not a number, as in the training file")
         return self._fill(cells, tally)
+
+    def misfit(self, values: Sequence[str] | None) -> str | None:
+        if values is None or own_numbers(values) is not None:
+            return None
+        return f"has the values {listed(values)}; in the training file it is a number"
+
+    def notes(self, columns: Sequence["Number"], *, of_training: bool) -> list[str]:
+        notes = []
+        commas = [column.name for column in columns if column.decimal == ","]
+        groups = [column.name for column in columns if column.thousands]
+        if of_training and commas:
+            notes.append(f"decimal commas: {listed(commas)}")
+        if of_training and groups:
+            notes.append(f"marks between thousands are left out: {listed(groups)}")
+        for sign in dict.fromkeys(column.unit for column in columns if column.unit):
+            names = [column.name for column in columns if column.unit == sign]
+            divisor = Unit(sign).divisor
+            divided = f" and the numbers divided by {divisor:.0f}" if divisor != 1.0 else ""
+            notes.append(f"the sign {sign} is left out{divided}: {listed(names)}")
+        return notes
 
 
 @final
@@ -209,94 +399,79 @@ class Boolean(_Filled):
             raise CellError(row, f"{cells[row]:g} is neither no (0) nor yes (1)")
         return self._fill(cells, tally)
 
-
-@dataclass(frozen=True)
-class _Words(Column):
-    """Words without order, each with a 0/1 feature of its own.
-
-    Attributes:
-        values: those of the training file.
-    """
-
-    values: tuple[str, ...] = ()
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={value}" for value in self.values)
+    def notes(self, columns: Sequence[Column], *, of_training: bool) -> list[str]:
+        return [f"no is 0 and yes is 1: {listed(column.name for column in columns)}"]
 
 
 @final
 @dataclass(frozen=True)
-class Category(_Words):
-    """A column of words, one in each cell.
+class Category(Column):
+    """A column of words without order, one in each cell.
 
     Attributes:
+        values: those of the training file.
         marks_missing: whether missing cells have a feature of their own.
         allows_missing: whether a missing cell is accepted; without a feature, as zeros.
     """
 
     kind: ClassVar[str] = "category"
-    marks_missing: bool = False
-    allows_missing: bool = True
+    can_be_chosen: ClassVar[bool] = True
+    values: tuple[str, ...] = _checked(_texts, ())
+    marks_missing: bool = _checked(_flag, False)
+    allows_missing: bool = _checked(_flag, True)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        names = super().feature_names
+        names = tuple(f"{self.name}={value}" for value in self.values)
         return (*names, f"{self.name} (missing)") if self.marks_missing else names
+
+    def refit(self, cells: Cells) -> Column:
+        found = set(as_texts(cells).present)
+        return replace(self, values=tuple(value for value in self.values if value in found))
+
+    def misfit(self, values: Sequence[str] | None) -> str | None:
+        return _numeric_misfit(self.values) if values is None else None
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
         texts = as_texts(cells)
         missing = texts.is_missing
         if missing.any():
             if not self.allows_missing:
-                problem = "no value, and the training file was read without missing values"
-                raise CellError(int(missing.argmax()), problem)
-            tally.missing_categories[self.name] = int(missing.sum())
+                raise CellError(int(missing.argmax()), _NO_VALUE)
+            tally.lacking[self.marks_missing][self.name] = int(missing.sum())
         positions = [-1 if i is None else i for i in _find(texts.values, self.values)]
-        unseen = texts.counts[[i for i, position in enumerate(positions) if position < 0]]
-        if unseen.any():
-            words = [texts.values[i] for i, position in enumerate(positions) if position < 0]
-            tally.unseen[self.name] = (int(unseen.sum()), tuple(words))
+        unseen = [i for i, position in enumerate(positions) if position < 0 and texts.counts[i]]
+        if unseen:
+            count = int(texts.counts[unseen].sum())
+            tally.unseen[self.name] = (count, [texts.values[i] for i in unseen])
         missing_column = len(self.values) if self.marks_missing else -1
         columns = np.asarray([*positions, missing_column], dtype=np.int64)[texts.codes]
         return _ones(np.flatnonzero(columns >= 0), columns[columns >= 0], self, len(columns))
 
-
-@final
-@dataclass(frozen=True)
-class Ordinal(_Filled):
-    """A column of words whose positions in a list are taken for numbers.
-
-    Published versions of data sets have such features; the distances mean nothing unless the words
-    are in order, so that nothing becomes one by itself.
-
-    Attributes:
-        values: the words, from 0.
-    """
-
-    kind: ClassVar[str] = "ordinal"
-    values: tuple[str, ...] = ()
-
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
-        texts = as_texts(cells)
-        position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
-        problem = f"is none of the values of the training file: {listed(self.values)}"
-        numbers = texts.numbers(position.get, problem)
-        return self._fill(numbers, tally)
+    def notes(self, columns: Sequence["Category"], *, of_training: bool) -> list[str]:
+        names = (f"{column.name} ({counted(len(column.values), 'value')})" for column in columns)
+        return [f"categories, a 0/1 feature for each value: {listed(names)}"]
 
 
 @final
 @dataclass(frozen=True)
-class Tags(_Words):
-    """A column whose cells hold several words each.
+class Tags(Column):
+    """A column whose cells hold several words each, without order.
 
     Attributes:
+        values: those of the training file.
         separator: what stands between two words.
     """
 
     kind: ClassVar[str] = "tags"
+    can_be_chosen: ClassVar[bool] = True
     can_be_missing: ClassVar[bool] = False
-    separator: str = ";"
+    values: tuple[str, ...] = _checked(_texts, ())
+    separator: str = _checked(_one_of(*SEPARATORS), ";")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={value}" for value in self.values)
 
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
         texts = as_texts(cells)
@@ -313,6 +488,43 @@ class Tags(_Words):
         flat = np.fromiter((i for one in columns for i in one), np.int64, int(sizes.sum()))
         return _ones(np.repeat(np.arange(sizes.size), sizes), flat, self, sizes.size)
 
+    def notes(self, columns: Sequence["Tags"], *, of_training: bool) -> list[str]:
+        return [
+            f"tags, split at {column.separator!r}, a 0/1 feature for each of "
+            f"{counted(len(column.values), 'tag')}: {column.name}"
+            for column in columns
+        ]
+
+
+@final
+@dataclass(frozen=True)
+class Ordinal(_Filled):
+    """A column of words whose positions in a list are taken for numbers.
+
+    Published versions of data sets have such features; the distances mean nothing unless the words
+    are in order, so that nothing becomes one by itself.
+
+    Attributes:
+        values: the words, from 0.
+    """
+
+    kind: ClassVar[str] = "ordinal"
+    values: tuple[str, ...] = _checked(_texts, ())
+
+    @property
+    def not_plain(self) -> str:
+        return "categories"
+
+    def misfit(self, values: Sequence[str] | None) -> str | None:
+        return _numeric_misfit(self.values) if values is None else None
+
+    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+        texts = as_texts(cells)
+        position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
+        problem = f"is none of the values of the training file: {listed(self.values)}"
+        numbers = texts.numbers(position.get, problem)
+        return self._fill(numbers, tally)
+
 
 @final
 @dataclass(frozen=True)
@@ -324,7 +536,10 @@ class Ignored(Column):
     """
 
     kind: ClassVar[str] = "ignored"
-    reason: str = ""
+    can_be_chosen: ClassVar[bool] = True
+    can_be_missing: ClassVar[bool] = False
+    is_used: ClassVar[bool] = False
+    reason: str = _checked(_text, "")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -333,9 +548,12 @@ class Ignored(Column):
     def encode(self, cells: Cells, tally: Tally) -> Matrix:
         raise TypeError(f"column {self.name!r} is not read")
 
+    def notes(self, columns: Sequence["Ignored"], *, of_training: bool) -> list[str]:
+        return [f"left out: {column.name} ({column.reason})" for column in columns]
+
 
 KINDS: Mapping[str, type[Column]] = {
-    one.kind: one for one in (Number, Boolean, Category, Ordinal, Tags, Ignored)
+    one.kind: one for one in (Number, Boolean, Category, Tags, Ordinal, Ignored)
 }
 
 
@@ -365,11 +583,7 @@ class Columns:
         """The columns that become features; those of LIBSVM files are plain numbers."""
         if self.n_numbered:
             return tuple(map(Number, numbered("feature_", self.n_numbered, 1)))
-        return tuple(column for column in self.items if not isinstance(column, Ignored))
-
-    @property
-    def ignored(self) -> tuple[Ignored, ...]:
-        return tuple(column for column in self.items if isinstance(column, Ignored))
+        return tuple(column for column in self.items if column.is_used)
 
     @property
     def n_features(self) -> int:
@@ -390,12 +604,27 @@ class Columns:
             return Columns(n_numbered=len(names))
         return Columns(tuple(map(Number, names)))
 
+    def notes(self, *, of_training: bool) -> list[str]:
+        """What was made of the columns of a file, in sentences that name them.
+
+        Args:
+            of_training: whether the recipe was learned from this very file.
+        """
+        kinds = sorted(KINDS.values(), key=lambda kind: kind.is_used)  # what is left out first
+        found = ([one for one in self.items if isinstance(one, kind)] for kind in kinds)
+        return [
+            note
+            for columns in found
+            if columns
+            for note in columns[0].notes(columns, of_training=of_training)
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Lists, dictionaries, strings and numbers, from which :meth:`from_json` makes it anew."""
         return {
             "n_numbered": self.n_numbered,
             "missing_values": list(self.missing_values),
-            "columns": [_listed_fields(column.to_json()) for column in self.items],
+            "columns": [column.to_json() for column in self.items],
         }
 
     @staticmethod
@@ -413,7 +642,7 @@ class Columns:
         if not isinstance(items, list) or (count and items):
             raise ValueError("columns is no list, or not empty beside n_numbered")
         words = _texts("missing_values", known["missing_values"])
-        columns = Columns(tuple(map(_column, items)), count, words)
+        columns = Columns(tuple(map(Column.from_json, items)), count, words)
         if len({column.name for column in columns.items}) != len(items):
             raise ValueError("two columns have the same name")
         if not 0 < columns.n_features <= MAX_FEATURES:
@@ -480,7 +709,14 @@ def _find(words: Sequence[str], values: Sequence[str]) -> list[int | None]:
     return [position.get(word, position.get(_canonical(word))) for word in words]
 
 
+def _numeric_misfit(values: Sequence[str]) -> str | None:
+    if any(map(PLAIN.matches, values)):
+        return None
+    return f"is numeric; in the training file its values are {listed(values)}"
+
+
 def _plain_number(text: str) -> float | None:
+    text = text.replace(MINUS, "-")
     return float(text) if PLAIN.matches(text) and math.isfinite(float(text)) else None
 
 
@@ -491,86 +727,3 @@ def _answer(text: str) -> float | None:
 def _canonical(value: str) -> str:
     """Whole numbers without ``.0``, which programs add to codes beside missing cells."""
     return value[:-2] if _WHOLE.fullmatch(value) else value
-
-
-# JSON: each field of a class has one check, by its name -----------------------------------------
-
-
-def _listed_fields(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
-    }
-
-
-def _fields_of(data: object, names: set[str], what: str) -> dict[str, Any]:
-    if not isinstance(data, dict) or set(data) != names:
-        raise ValueError(f"{_shown(data)} is not {what} with {', '.join(sorted(names))}")
-    return data
-
-
-def _column(data: object) -> Column:
-    kind = data.get("kind") if isinstance(data, dict) else None
-    cls = KINDS.get(kind) if isinstance(kind, str) else None
-    if cls is None:
-        raise ValueError(f"{_shown(data)} is not a column of a kind among {', '.join(KINDS)}")
-    names = {one.name for one in fields(cls)}
-    given = _fields_of(data, {"kind", *names}, f"a {kind} column")
-    return cls(**{name: _CHECKS[name](name, given[name]) for name in names})
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(
-            f"{name} is {_shown(value)}, expected text of at most {MAX_TEXT} characters"
-        )
-    return value
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} is {_shown(value)}, expected true or false")
-    return value
-
-
-def _number_or_none(name: str, value: object) -> float | None:
-    if value is not None and not (isinstance(value, float) and math.isfinite(value)):
-        raise ValueError(f"{name} is {_shown(value)}, expected a finite number or null")
-    return value
-
-
-def _texts(name: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > MAX_CATEGORIES:
-        raise ValueError(f"{name} is {_shown(value)}, expected at most {MAX_CATEGORIES} words")
-    words = tuple(_text(name, word) for word in value)
-    if len(set(words)) != len(words):
-        raise ValueError(f"{name} has a word twice")
-    return words
-
-
-def _one_of(*choices: str) -> Any:
-    def check(name: str, value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"{name} is {_shown(value)}, expected one of {listed(choices)}")
-        return str(value)
-
-    return check
-
-
-_CHECKS: Mapping[str, Any] = {
-    "name": _text,
-    "fill": _number_or_none,
-    "marks_missing": _flag,
-    "allows_missing": _flag,
-    "unit": _text,
-    "decimal": _one_of(".", ","),
-    "thousands": _one_of("", ",", ".", " ", "'"),
-    "values": _texts,
-    "separator": _one_of(*SEPARATORS),
-    "reason": _text,
-}
-
-
-def _shown(value: object) -> str:
-    """A few characters of it."""
-    text = reprlib.repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

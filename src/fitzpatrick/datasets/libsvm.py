@@ -4,6 +4,7 @@ Labels are whole numbers from 0, features are numbered from 1, zeros are left ou
 begins with a space, or with a feature, is a sample without labels. ``#`` begins a comment.
 """
 
+import os
 from array import array
 from pathlib import Path
 
@@ -17,13 +18,13 @@ from .columns import Columns
 
 
 def read_libsvm(
-    path: Path,
+    path: str | os.PathLike[str],
     n_features: int | None = None,
     n_classes: int | None = None,
     *,
     need_labels: bool = True,
 ) -> Table:
-    """Read a LIBSVM file, line by line.
+    """Read a LIBSVM file.
 
     Args:
         path: the file, plain or compressed (gzip, bzip2, xz, a ZIP archive with one file).
@@ -34,6 +35,7 @@ def read_libsvm(
     Raises:
         DataError: with the line, for whatever is not in the format or out of range.
     """
+    path = Path(path)
     max_feature = n_features if n_features is not None else MAX_FEATURES
     max_class = n_classes if n_classes is not None else MAX_CLASSES
     indices, values, starts = array("q"), array("d"), array("q", [0])

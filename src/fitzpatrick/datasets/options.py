@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .columns import KINDS as COLUMN_KINDS
+
 MISSING = ("impute", "drop", "error")
 CATEGORIES = ("encode", "error")
-KINDS = ("number", "category", "tags", "ignored")
+KINDS = tuple(kind for kind, one in COLUMN_KINDS.items() if one.can_be_chosen)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class ReadOptions:
         nominal: ``"encode"`` makes categories of the nominal attributes of ARFF files;
             ``"positions"`` takes the position of a value in the declaration for a number, as the
             published LIBSVM versions of Mulan's files do.
+        normalize: True if several target columns, such as counts, are divided by their sum in each
+            row, whatever it is.
     """
 
     missing: str = "impute"
@@ -35,6 +39,7 @@ class ReadOptions:
     missing_values: Sequence[str] = ()
     decimal: str | None = None
     nominal: str = "encode"
+    normalize: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -1,24 +1,50 @@
-"""One door to every format: by its suffix, or by the name that the caller gives."""
+"""One door to every format: by its suffix, or by the name that the caller gives.
 
-from collections.abc import Sequence
+Every format ends in one frame of columns, and one function makes a table of it.
+"""
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ._csv_dialect import column_names
-from ._errors import DataError
+from . import _learn, _tables
+from ._arff import ArffFile
+from ._csv import CsvFile, plain_name
+from ._errors import DataError, one_line
+from ._frame import Frame
 from ._mulan import expand_targets
-from ._table import Matrix, Table, check_target_cells, listed
-from ._text import plain_suffix
-from .arff import read_arff, read_arff_cells
-from .columns import Boolean, CellError, Columns, Number, Tally, as_cells, join_features
-from .csv_table import read_csv, read_csv_cells
+from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
+from ._targets import Targets, check_names, note_on_leaks
+from ._text import plain_suffix, read_text
+from .columns import (
+    CellError,
+    Cells,
+    Columns,
+    Tally,
+    as_cells,
+    as_texts,
+    join_features,
+)
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
-FORMATS = ("csv", "libsvm", "arff")
+FilePath = str | os.PathLike[str]
+
+# formats with named columns that become CSV: content, and the number of the line of names
+_AS_CSV: dict[str, tuple[Callable[[Path], bytes] | None, int]] = {
+    "csv": (None, 1),
+    "parquet": (_tables.parquet_as_csv, 1),
+    "xlsx": (_tables.workbook_as_csv, 1),
+    "jsonl": (_tables.json_lines_as_csv, 0),
+}
+FORMATS = ("csv", "libsvm", "arff", "parquet", "xlsx", "jsonl")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -26,32 +52,50 @@ _SUFFIXES = {
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
     ".arff": "arff",
+    ".parquet": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
-_SPREADSHEETS = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers")
+_TEXT = (".txt", ".data", ".dat")  # of which the first line tells
+_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+_LIBSVM_LINE = re.compile(rb"[\d,]*(?:\s+\d+:\S+)+\s*")
 
 
-def format_of(path: Path) -> str:
-    """The format that a file's suffix stands for.
+def format_of(path: FilePath) -> str:
+    """The format that a file's suffix stands for, or the first line of a text file.
 
     Example:
-        >>> format_of(Path("yeast_train.svm.gz"))
+        >>> format_of("yeast_train.svm.gz")
         'libsvm'
     """
+    path = Path(path)
     suffix = plain_suffix(path)
+    if not suffix and path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+        suffix = plain_suffix(PurePosixPath(names[0])) if len(names) == 1 else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     if path.is_dir():
         raise DataError("is a folder; expected a file", path)
     if suffix in _SPREADSHEETS:
         raise DataError("a spreadsheet; save the sheet as CSV", path)
-    known = ", ".join(_SUFFIXES)
+    if suffix in _TEXT:
+        lines = read_text(path, []).split(b"\n")
+        first = next((line for line in lines if line.strip()), b"")
+        if first.lstrip()[:1] in (b"@", b"%"):
+            return "arff"
+        return "libsvm" if _LIBSVM_LINE.fullmatch(first) else "csv"
+    known = ", ".join((*_SUFFIXES, *_TEXT))
     what = f"{suffix} file" if suffix else "file without a suffix"
     problem = f"the format of a {what} is not known; expected {known}"
     raise DataError(problem, path, None, "--format csv, libsvm or arff tells")
 
 
 def read_table(
-    path: Path,
+    path: FilePath,
     targets: Sequence[str | Path] | str | Path | None = None,
     format: str | None = None,  # noqa: A002  (the option is called --format)
     like: Table | None = None,
@@ -63,42 +107,104 @@ def read_table(
     """Features and targets of a file of any known format.
 
     Args:
-        path: a CSV, LIBSVM multi-label or ARFF file, plain or compressed.
+        path: a CSV, LIBSVM multi-label, ARFF, Parquet, Excel or JSON lines file; text files may be
+            compressed.
         targets: target columns; CSV files need them, ARFF files may say it themselves. The path of
             one of Mulan's XML files stands for the labels that it names.
-        format: ``"csv"``, ``"libsvm"`` or ``"arff"``; by default what the suffix says.
+        format: ``"csv"``, ``"libsvm"``, ``"arff"``, ``"parquet"``, ``"xlsx"`` or ``"jsonl"``; by
+            default what the suffix says.
         like: the table of the training file: features are made as there, by name, and not every
             class of it need occur here.
         ignore: columns that are neither features nor targets.
         plain: whether targets are numbers as they are, such as counts.
         options: what is made of missing values, words and ambiguous numbers.
     """
+    path = Path(path)
     columns = None if like is None else _columns_of(like)
     ignore = ignore if like is None else ()
     kind = format or format_of(path)
     names = expand_targets(targets, path)
-    match kind:
-        case "libsvm":
-            if names or ignore or options.named:
-                problem = "LIBSVM files have no named columns"
-                advice = "leave --targets, --ignore, --kinds and --tags out"
-                raise DataError(problem, path, None, advice)
-            _refuse_words(columns, path)
-            table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
-        case "arff":
-            table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
-        case "csv":
-            if not names:
-                problem = f"which columns are targets? The columns are {listed(column_names(path))}"
-                raise DataError(problem, path, None, "--targets NAMES names them")
-            table = read_csv(path, names, columns, ignore=ignore, plain=plain, options=options)
-        case other:
-            raise _unknown(other, path)
+    if kind == "libsvm":
+        if names or ignore or options.named:
+            problem = "LIBSVM files have no named columns"
+            advice = "leave --targets, --ignore, --kinds and --tags out"
+            raise DataError(problem, path, None, advice)
+        _refuse_words(columns, path)
+        table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
+    elif kind == "arff":
+        table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
+    else:
+        file = _open_named(path, kind)
+        if not names:
+            problem = f"which columns are targets? The columns are {listed(file.names)}"
+            raise DataError(problem, path, None, "--targets NAMES names them")
+        table = _read_named(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
 
+def read_csv(
+    path: FilePath,
+    targets: Sequence[str] | None,
+    columns: Columns | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    plain: bool = False,
+    options: ReadOptions = DEFAULT,
+) -> Table:
+    """Read a CSV file.
+
+    Args:
+        path: the file, plain or compressed.
+        targets: names of the target columns. One column: its values are class names, or tags.
+            Several: 0/1 indicators, proportions that sum to one in each row, or percentages.
+            ``None``: every column is a feature, and Y has no columns.
+        columns: the recipe of the training file, whose columns are read, and no others; by default
+            a recipe is learned from all columns that are not targets or ignored.
+        ignore: names of columns that are not read.
+        plain: whether targets are numbers as they are, such as counts.
+        options: what is made of missing values, words and ambiguous numbers.
+
+    Raises:
+        DataError: with the line, for whatever cannot be read, or only by a guess.
+    """
+    file = CsvFile.open(Path(path))
+    return _read_named(file, targets or (), columns, ignore, options, plain=plain)
+
+
+def read_arff(
+    path: FilePath,
+    targets: Sequence[str] | None = None,
+    columns: Columns | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    plain: bool = False,
+    options: ReadOptions = DEFAULT,
+) -> Table:
+    """Read an ARFF file.
+
+    Args:
+        path: the file, plain or compressed.
+        targets: names of the label attributes; without them, the XML file of the same stem or the
+            ``-C`` option in the relation's name. An empty list: there are no labels.
+        columns: the recipe of the training file, whose columns are read, and no others; by default
+            a recipe is learned from all attributes that are not labels or ignored.
+        ignore: names of attributes that are not read, whatever their type.
+        plain: whether labels are numbers as they are, such as counts.
+        options: what is made of missing values, nominal attributes and strings.
+
+    Raises:
+        DataError: with the line, for whatever is not in the format.
+    """
+    file = ArffFile(Path(path))
+    labels = file.labels(targets)
+    known = tuple(file.attributes)
+    names = _feature_names(known, labels, columns, ignore, options, file.path, "attribute")
+    wanted = (*labels, *(name for name in names if options.kind_of(name) != "ignored"))
+    return _table(file.read(wanted, options), names, labels, columns, plain=plain)
+
+
 def read_inputs(
-    path: Path,
+    path: FilePath,
     columns: Columns,
     format: str | None = None,  # noqa: A002  (the option is called --format)
 ) -> Table:
@@ -112,42 +218,48 @@ def read_inputs(
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
     """
+    path = Path(path)
     kind = format or format_of(path)
-    match kind:
-        case "libsvm":
-            _refuse_words(columns, path)
-            table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
-            Y = np.zeros((table.X.shape[0], 0))
-            return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
-        case "arff":
-            return read_arff(path, (), columns)
-        case "csv":
-            return read_csv(path, None, columns)
-        case other:
-            raise _unknown(other, path)
+    if kind == "libsvm":
+        _refuse_words(columns, path)
+        table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+        Y = np.zeros((table.X.shape[0], 0))
+        return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
+    if kind == "arff":
+        return read_arff(path, (), columns)
+    return _read_named(_open_named(path, kind), (), columns, (), DEFAULT)
 
 
 def read_cells(
-    path: Path,
+    path: FilePath,
     names: Sequence[str],
     format: str | None = None,  # noqa: A002  (the option is called --format)
 ) -> dict[str, list[str]]:
     """Columns of a file as they are, in the rows that :func:`read_inputs` reads.
 
     Args:
-        path: a CSV or ARFF file.
+        path: a file with named columns.
         names: of the columns.
         format: as in :func:`read_table`.
     """
-    match format or format_of(path):
-        case "csv":
-            return read_csv_cells(path, names)
-        case "arff":
-            return read_arff_cells(path, names)
-        case "libsvm":
-            raise DataError("LIBSVM files have no named columns to keep", path)
-        case other:
-            raise _unknown(other, path)
+    path = Path(path)
+    kind = format or format_of(path)
+    if kind == "libsvm":
+        raise DataError("LIBSVM files have no named columns to keep", path)
+    if kind == "arff":
+        arff = ArffFile(path)
+        _check_known(names, tuple(arff.attributes), path, "attribute")
+        frame = arff.read(names, DEFAULT, any_type=True)
+        found = {}
+        for name in names:
+            texts = as_texts(frame.cells[name])
+            words = [*texts.values, ""]  # the last: missing
+            found[name] = [words[code] for code in texts.codes.tolist()]
+        return found
+    file = _open_named(path, kind)
+    names = list(map(plain_name, names))
+    _check_known(names, file.names, path, "column", file.header_line)
+    return file.cells(names)
 
 
 def frame_features(frame: Any, columns: Columns) -> Matrix:
@@ -161,6 +273,7 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
         ValueError: for a column that is not there, or a cell that does not go with the recipe.
 
     Example:
+        >>> from fitzpatrick.datasets.columns import Boolean, Number
         >>> columns = Columns((Number("width", fill=2.0), Boolean("sold", fill=0.0)))
         >>> frame_features({"sold": ["yes", "no"], "width": [1.5, None]}, columns)
         array([[1.5, 1. ],
@@ -179,6 +292,165 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     return join_features(blocks, blocks[0].shape[0])
 
 
+def _open_named(path: Path, kind: str) -> CsvFile:
+    if kind not in _AS_CSV:
+        raise DataError(f"format {kind!r} is not one of {', '.join(FORMATS)}", path)
+    content, first_line = _AS_CSV[kind]
+    return CsvFile.open(path, None if content is None else content(path), first_line)
+
+
+def _read_named(
+    file: CsvFile,
+    targets: Sequence[str],
+    columns: Columns | None,
+    ignore: Sequence[str],
+    options: ReadOptions,
+    *,
+    plain: bool = False,
+) -> Table:
+    """A file whose columns have names and no declarations."""
+    targets, ignore = list(map(plain_name, targets)), list(map(plain_name, ignore))
+    names = _feature_names(
+        file.names, targets, columns, ignore, options, file.path, "column", file.header_line
+    )
+    wanted = [name for name in names if options.kind_of(name) != "ignored"]
+    if columns is None:
+        words = {name for name in wanted if options.kind_of(name) not in (None, "number")}
+    else:
+        words = {column.name for column in columns.used if not column.is_number}
+        missing = (*options.missing_values, *columns.missing_values)
+        options = replace(options, missing_values=missing)
+    classes = targets[0] if len(targets) == 1 and not plain else ""
+    frame = file.read([*targets, *wanted], words | {classes}, options, classes)
+    return _table(frame, names, targets, columns, plain=plain)
+
+
+def _feature_names(
+    known: Sequence[str],
+    targets: Sequence[str],
+    columns: Columns | None,
+    ignore: Sequence[str],
+    options: ReadOptions,
+    path: Path,
+    what: str,
+    line: int | None = None,
+) -> list[str]:
+    """Names of the columns that features are made of; raises for names that no column has."""
+    check_names(targets, ignore, path)
+    if columns is not None:
+        names = [column.name for column in columns.used]
+        _check_known((*targets, *names), known, path, what, line)
+        return names
+    _check_known((*targets, *options.named, *ignore), known, path, what, line)
+    left_out = {*targets, *ignore}
+    names = [name for name in known if name not in left_out]
+    if not names:
+        problem = f"every {what} is a target or ignored; there is no feature"
+        raise DataError(problem, path, line)
+    return names
+
+
+def _check_known(
+    names: Sequence[str], known: Sequence[str], path: Path, what: str, line: int | None = None
+) -> None:
+    among = set(known)
+    for name in names:
+        if name not in among:
+            problem = f"no {what} is called {name!r}; the {what}s are {listed(known)}"
+            raise DataError(problem, path, line)
+
+
+def _table(
+    frame: Frame,
+    names: Sequence[str],
+    targets: Sequence[str],
+    columns: Columns | None,
+    *,
+    plain: bool,
+) -> Table:
+    """The table of a frame, by a recipe or by what is learned from it."""
+    options, path, lines = frame.options, frame.path, frame.lines
+    of_training = columns is None
+    one_class = len(targets) == 1 and not plain
+    check_target_cells(lines.size, len(targets), path)
+    readings = {} if one_class else _learn.target_readings(frame, targets)
+    doubts: list[str] = []
+    cells: dict[str, Cells]
+    if columns is None:
+        columns, cells, numbers, doubts = _learn.learn(frame, names, readings)
+    else:
+        cells, numbers = _learn.follow(frame, columns, readings)
+    if one_class:
+        found = _learn.class_target(frame, targets[0], of_training=of_training)
+    elif targets:
+        found = _learn.number_targets(frame, targets, readings, numbers)
+    else:
+        found = Targets((), np.zeros((lines.size, 0)))
+    notes = list(frame.notes)
+    if options.missing == "drop":
+        can_lack = [one for one in columns.used if of_training and one.can_be_missing]
+        lacking = [_learn.is_missing(cells[one.name]) for one in can_lack if one.name in cells]
+        keep = ~np.any([*lacking, found.is_missing], axis=0)
+        if not keep.any():
+            raise DataError("every row has a missing value", path)
+        if not keep.all():
+            notes.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
+            lines, found = lines[keep], found[keep]
+            cells = {name: one[keep] for name, one in cells.items()}
+            frame.numbers = None if frame.numbers is None else frame.numbers[keep]
+            columns = _learn.refit(columns, cells, frame) if of_training else columns
+    _check_width(columns, path)
+    tally = Tally(of_training)
+    X = _features(frame, columns, cells, lines, tally)
+    Y, kind, target_names, target_notes = found.read(
+        lines, path, plain=plain, normalize=options.normalize
+    )
+    notes += [*columns.notes(of_training=of_training), *tally.notes, *doubts, *target_notes]
+    if of_training:
+        notes += note_on_leaks(X, Y, columns)
+    noted = tuple(map(one_line, notes))
+    return Table(X, Y, kind, columns.feature_names, target_names, noted, columns, lines)
+
+
+def _features(
+    frame: Frame, columns: Columns, cells: dict[str, Cells], lines: np.ndarray, tally: Tally
+) -> Matrix:
+    """All features: neighboring columns of plain numbers stay together, and sparse."""
+    blocks: list[Matrix] = []
+    run: list[str] = []
+
+    def flush() -> None:
+        if run and frame.numbers is not None:
+            blocks.append(frame.numbers.block(run))
+            run.clear()
+
+    for column in columns.used:
+        if column.name not in cells:
+            run.append(column.name)
+            continue
+        flush()
+        try:
+            blocks.append(column.encode(cells[column.name], tally))
+        except CellError as error:
+            line = int(lines[error.row])
+            raise DataError(f"column {column.name!r}: {error}", frame.path, line) from None
+    flush()
+    if len(blocks) == 1 and sparse.issparse(blocks[0]) and frame.numbers is not None:
+        return compact(blocks[0].tocsr())
+    return join_features(blocks, lines.size)
+
+
+def _check_width(columns: Columns, path: Path) -> None:
+    """Raise if there is no feature, or more than can be held."""
+    width = columns.n_features
+    if width == 0:
+        reasons = [note.removeprefix("left out: ") for note in columns.notes(of_training=True)]
+        left_out = f": {', '.join(reasons[:5])}" if reasons else ""
+        raise DataError(f"no column is left to be a feature{left_out}", path)
+    if width > MAX_FEATURES:
+        raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
+
+
 def _columns_of(table: Table) -> Columns:
     if table.columns is None:
         raise ValueError("the table was not read from a file: it has no recipe of columns")
@@ -190,14 +462,9 @@ def _refuse_words(columns: Columns | None, path: Path) -> None:
     if columns is None or columns.n_numbered:
         return
     for column in columns.used:
-        if not (isinstance(column, Number | Boolean) and column.is_plain):
-            what = "categories" if not isinstance(column, Number) else "missing values or units"
-            problem = f"LIBSVM files hold numbers; {column.name!r} has {what} in the training file"
-            raise DataError(problem, path)
-
-
-def _unknown(name: str, path: Path) -> DataError:
-    return DataError(f"format {name!r} is not one of {', '.join(FORMATS)}", path)
+        if column.not_plain:
+            problem = f"LIBSVM files hold numbers; {column.name!r} has {column.not_plain} in the"
+            raise DataError(f"{problem} training file", path)
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:

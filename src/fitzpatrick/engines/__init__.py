@@ -1,26 +1,33 @@
 """How rows are computed fast on a CPU: cache-sized blocks, sparse targets, threads.
 
 The formulas are those of the core; an engine changes the order of the work and what it need not
-do at all. Large problems run in rows compiled by Numba, where that is installed: ``_bind`` says
+do at all. Large problems run in rows compiled by Numba; ``bind`` says
 which. Targets are bound once, in their own form, and evaluated at many scores:
 
 Example:
     >>> import numpy as np
     >>> import fitzpatrick as fp
-    >>> bound = bind(fp.get_loss("fitzpatrick_logistic"), np.asarray([2, 0]), n_classes=3)
+    >>> bound = bind(fp.regularizers.Negentropy(), 1.0, np.asarray([2, 0]), n_classes=3)
     >>> value, gradient = bound.value_and_gradient(np.zeros((2, 3)))
     >>> value.round(4), gradient.shape
     (array([0.4631, 0.4631]), (2, 3))
 """
 
-from ._bind import bind, bind_trusted
-from ._bind_like import bind_like
-from ._bound import BoundLoss, CoreLoss, HessianOperator
-from ._edge import bind_pair, hessian_product, value_and_gradient
-from ._link import link, link_rows
-from ._row_blocks import RowBlocks
-from ._targets import DenseTargets, Labels
+from .bind import (
+    bind,
+    bind_like,
+    bind_pair,
+    bind_trusted,
+    hessian_product,
+    link,
+    link_rows,
+    probabilities,
+    value_and_gradient,
+)
+from .bound import BoundLoss, CoreLoss, HessianOperator
+from .rows import RowBlocks
 from .table import find_kernel
+from .targets import DenseTargets, Labels, NoTargets
 
 __all__ = [
     "BoundLoss",
@@ -28,6 +35,7 @@ __all__ = [
     "DenseTargets",
     "HessianOperator",
     "Labels",
+    "NoTargets",
     "RowBlocks",
     "bind",
     "bind_like",
@@ -37,5 +45,6 @@ __all__ = [
     "hessian_product",
     "link",
     "link_rows",
+    "probabilities",
     "value_and_gradient",
 ]

@@ -1,15 +1,27 @@
-"""Who computes a loss fast: one table, from an engine and a regularizer to its kernel.
+"""Who computes a loss or a link: one table, from an engine and a regularizer to its kernel.
 
 A kernel serves every tightness. What the table has no entry for runs through the formulas of the
-core. Importing the table loads no other library: entries are names, and resolved when used.
+core. The choice depends on Ω, the form of the targets and the number of scores, never on earlier
+calls. Importing the table loads no other library: entries are names, and resolved when used.
 """
 
+import functools
+import warnings
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from ..regularizers import Bernoulli, Negentropy, Regularizer, SquaredNorm, Tsallis
 from ..sets import Box, ConvexSet, Orthant, Reals, Simplex
+from .rows import CoreKernel
+from .targets import NoTargets, TargetForm
+
+Engine = Literal["numba", "numpy"]
+
+# From this many scores on, a fit of a few hundred evaluations gains what loading Numba and the
+# compiled rows costs: half a second, and a few seconds once after an installation. Where NumPy is
+# nearly as fast it takes more of them.
+MIN_COMPILED_SIZE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,8 @@ class Entry:
     domain: type[ConvexSet]
     kernel: str
     parameters: dict[str, float] = field(default_factory=dict)  # that Ω has to have
+    has_link: bool = True  # True if the kernel computes links, too
+    patience: int = 1  # times MIN_COMPILED_SIZE: the scores that are worth loading it for
 
     def serves(self, omega: Regularizer) -> bool:
         """Whether the kernel is one for Ω; a subclass may have formulas of its own."""
@@ -32,31 +46,24 @@ class Entry:
 
 _CLIPPED = "clipped:{omega.domain.bounds[0]}:{omega.domain.bounds[1]}"
 
-# On a CPU a kernel is "module:maker" within this package, which makes it of the loss and its
-# targets. On a GPU it is the name that the Triton kernels know Ω by, with its parameter.
+# On a CPU a kernel is "module:maker" within this package, called with Ω, the tightness and the
+# targets; NoTargets ask for the link. On a GPU it is the name that the Triton kernels know Ω by,
+# with its parameter.
 KERNELS: dict[str, list[Entry]] = {
     "numpy": [
-        Entry(Negentropy, Simplex, "_logistic:bind_logistic"),
-        Entry(SquaredNorm, Simplex, "_sparse:bind_sparsemax"),
-        Entry(Tsallis, Simplex, "_logistic:bind_logistic", {"alpha": 1.0}),
-        Entry(Tsallis, Simplex, "_sparse:bind_sparsemax", {"alpha": 2.0}),
-        Entry(Tsallis, Simplex, "_sparse:bind_entmax15", {"alpha": 1.5}),
-        Entry(Negentropy, Orthant, "_entries:CountKernel"),
-        Entry(Bernoulli, Box, "_entries:CoinKernel"),
-        Entry(SquaredNorm, Reals, "_entries:ClippedKernel"),
-        Entry(SquaredNorm, Orthant, "_entries:ClippedKernel"),
-        Entry(SquaredNorm, Box, "_entries:ClippedKernel"),
+        Entry(Negentropy, Simplex, "negentropy:bind_logistic"),
+        Entry(Tsallis, Simplex, "negentropy:bind_logistic", {"alpha": 1.0}),
     ],
     "numba": [
-        Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic"),
-        Entry(Negentropy, Orthant, "compiled.negentropy:bind_poisson"),
-        Entry(Bernoulli, Box, "compiled.bernoulli:bind_bernoulli"),
-        Entry(SquaredNorm, Simplex, "compiled.squared:bind_sparsemax"),
-        Entry(SquaredNorm, Reals, "compiled.squared:bind_clipped"),
-        Entry(SquaredNorm, Orthant, "compiled.squared:bind_clipped"),
-        Entry(SquaredNorm, Box, "compiled.squared:bind_clipped"),
-        Entry(Tsallis, Simplex, "compiled.negentropy:bind_logistic", {"alpha": 1.0}),
-        Entry(Tsallis, Simplex, "compiled.squared:bind_sparsemax", {"alpha": 2.0}),
+        Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic", patience=8),
+        Entry(Negentropy, Orthant, "compiled.negentropy:bind_poisson", has_link=False),
+        Entry(Bernoulli, Box, "compiled.bernoulli:bind_bernoulli", has_link=False),
+        Entry(SquaredNorm, Simplex, "compiled.squared:bind_sparsemax", patience=8),
+        Entry(SquaredNorm, Reals, "compiled.squared:bind_clipped", has_link=False, patience=8),
+        Entry(SquaredNorm, Orthant, "compiled.squared:bind_clipped", has_link=False, patience=8),
+        Entry(SquaredNorm, Box, "compiled.squared:bind_clipped", has_link=False, patience=8),
+        Entry(Tsallis, Simplex, "compiled.negentropy:bind_logistic", {"alpha": 1.0}, patience=8),
+        Entry(Tsallis, Simplex, "compiled.squared:bind_sparsemax", {"alpha": 2.0}, patience=8),
         Entry(Tsallis, Simplex, "compiled.tsallis:bind_tsallis"),
     ],
     "triton": [
@@ -75,18 +82,73 @@ KERNELS: dict[str, list[Entry]] = {
 }
 
 
+def find_entry(engine: str, omega: Regularizer) -> Entry | None:
+    """The first entry of an engine that serves Ω, or None."""
+    return next((entry for entry in KERNELS[engine] if entry.serves(omega)), None)
+
+
 def find_kernel(engine: str, omega: Regularizer) -> str | None:
-    """The name of the kernel that an engine has for Ω; None where it has none.
+    """The name of the kernel that an engine has for Ω, or None.
 
     Example:
         >>> find_kernel("triton", Tsallis(1.5)), find_kernel("triton", Tsallis(1.3))
         ('entmax15', 'tsallis:1.3')
     """
-    found = next((entry.kernel for entry in KERNELS[engine] if entry.serves(omega)), None)
-    return None if found is None else found.format(omega=omega)
+    found = find_entry(engine, omega)
+    return None if found is None else found.kernel.format(omega=omega)
 
 
+@functools.cache
 def load_kernel(name: str) -> Any:
     """What a name of the table for a CPU stands for."""
     module, function = name.split(":")
     return getattr(import_module(f".{module}", __package__), function)
+
+
+@functools.cache
+def _numba() -> Any:
+    """The package numba, or None with one warning if it cannot be imported."""
+    try:
+        import numba
+    except ImportError as error:  # such as after an upgrade of NumPy
+        warnings.warn(
+            f"numba cannot be imported ({error}), so that NumPy computes large problems, several "
+            "times slower; install a numba that fits this NumPy",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return numba
+
+
+def numba_compiles() -> bool:
+    """True if Numba can be imported and its compiler is not disabled."""
+    return _numba() is not None and not _numba().config.DISABLE_JIT
+
+
+def kernel_maker(omega: Regularizer, targets: TargetForm, engine: Engine | None = None) -> Any:
+    """What makes the row kernel of Ω from Ω, a tightness and targets.
+
+    Raises if the requested engine is not available.
+    """
+    if engine not in ("numba", "numpy", None):
+        raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
+    size = targets.shape[0] * targets.shape[1]
+    if engine == "numba" or (engine is None and size >= MIN_COMPILED_SIZE):
+        compiled = find_entry("numba", omega)
+        if isinstance(targets, NoTargets) and compiled is not None and not compiled.has_link:
+            compiled = None
+        is_worth_it = compiled is not None and size >= MIN_COMPILED_SIZE * compiled.patience
+        if compiled is not None and (engine or is_worth_it) and numba_compiles():
+            return load_kernel(compiled.kernel)
+        if engine == "numba" and compiled is None:
+            raise ValueError(
+                f"there is no compiled loss for {omega}; leave the choice to engine=None"
+            )
+        if engine == "numba":
+            raise ImportError(
+                "engine='numba' needs a numba that can be imported, with its compiler enabled; "
+                "install one, or leave the choice to engine=None"
+            )
+    plain = find_entry("numpy", omega)
+    return CoreKernel if plain is None else load_kernel(plain.kernel)

@@ -11,13 +11,24 @@ from ..datasets import DataError, Table, split_table
 from ..datasets._files import sha256, write_atomically
 from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
-from ..linear_model import constant_columns
+from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
 from ..preprocessing import label_proportions
 from . import protocol as paper
 from .records import final_models
-from .report import Section, is_of_other_data, render
-from .results import fit_lines, to_csv
+from .report import (
+    Section,
+    comparison_heading,
+    comparison_table,
+    edge_of_grid,
+    fit_lines,
+    interval_text,
+    is_of_other_data,
+    number,
+    render,
+    to_csv,
+    wrapped,
+)
 from .runner import RunOptions, run_experiment
 from .summary import (
     LEVEL,
@@ -28,8 +39,6 @@ from .summary import (
     difference,
     evaluate,
 )
-from .tables import comparison_heading, comparison_table, interval_text
-from .text import edge_of_grid, number, wrapped
 
 SIMPLEX_LOSSES = tuple(
     name

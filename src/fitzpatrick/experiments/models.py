@@ -1,7 +1,5 @@
 """Models of files: fit one to a table, and predict with it."""
 
-import csv
-import io
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,36 +13,42 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..linear_model import (
-    DEFAULT_ALPHAS,
-    FittedModel,
-    ProportionRegressor,
-    check_features,
-    constant_columns,
-    fit_path,
-    has_risen,
-)
+from ..linear_model import DEFAULT_ALPHAS, FittedModel, ProportionRegressor, fit_path
+from ..linear_model._checks import check_features
+from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .progress import elapsed, progress
-from .protocol import SEARCH_TOL, LossChoice
-from .text import edge_of_grid
+from .protocol import SEARCH_TOL, LossChoice, Protocol, search
+from .report import csv_text, edge_of_grid
+from .runner import progress
 
 TOL = 1e-8
 FOLDS = 5
+
+_FORMULA = tuple("=+-@\t\r")  # what spreadsheets take for the beginning of one
+_NUMBER = re.compile(r"[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?\s*%?")
 
 Rows = tuple[Matrix, np.ndarray]  # features and targets
 
 
 @dataclass(frozen=True, eq=False)
 class FileFit:
-    """A model, the number of samples it was fitted to, and notes on how that went."""
+    """A model, and how it was fitted.
+
+    Attributes:
+        model: to be saved.
+        samples: how many it was fitted to.
+        notes: what was left out, and the like.
+        baseline: cross-validated squared error of the mean target, beside the model's ``cv_score``;
+            None if alpha was given.
+    """
 
     model: SavedModel
     samples: int
     notes: tuple[str, ...]
+    baseline: float | None = None
 
 
 def has_classes(loss: str) -> bool:
@@ -83,11 +87,13 @@ def fit(
     tightness: float | None = None,
     intercept: bool,
     standardize: bool,
+    labelled_only: bool = False,
 ) -> FileFit:
     """Fit to all samples; without alpha, cross-validation on five shuffled folds chooses it.
 
-    Samples without a label are left out where the loss needs one. Features that are constant are
-    left out too: their coefficients are zero.
+    The search for alpha goes on between the given ones, around the best. Samples without a label
+    are left out if the loss needs one. Features that are constant are left out too: their
+    coefficients are zero.
 
     Args:
         table: the data.
@@ -99,11 +105,13 @@ def fit(
         tightness: replaces that of a Fitzpatrick loss.
         intercept: whether to learn one.
         standardize: whether the model sees standardized features.
+        labelled_only: whether samples without a label are left out for every loss.
     """
     if has_classes(loss):
         table = table.labelled(file)
         Y = label_proportions(table.Y)
     else:
+        table = table.labelled(file) if labelled_only else table
         Y = np.asarray(table.Y, dtype=np.float64)
         _check_targets(Y, table, loss, file)
     notes = list(table.notes)
@@ -129,29 +137,38 @@ def fit(
     X = table.X[:, kept]
     options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
     choice = LossChoice.of(loss, tightness)
-    cv_error = None
+    cv_error = baseline = None
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             check_features(X)
         if alpha is None:
-            curve, unconverged = _cross_validate(
-                X, Y, choice, alphas, file.name, options, whole_grid=whole_grid
+            protocol = Protocol(alphas=tuple(alphas), whole_grid=whole_grid, refine=True)
+            errors, baseline, unconverged = _cross_validate(
+                X, Y, choice, protocol, file.name, options
             )
             if unconverged:
                 notes.append(f"{unconverged} fits of the cross-validation did not converge")
-            cv_error = min(curve)
-            alpha = float(alphas[curve.index(cv_error)])
+            alpha = min(sorted(errors, reverse=True), key=errors.__getitem__)
+            cv_error = errors[alpha]
             if alpha in (min(alphas), max(alphas)):
                 notes.append(edge_of_grid(alpha, is_weakest=alpha == min(alphas)))
-            if len(curve) < len(alphas):
+            if min(errors) > min(alphas):
                 notes.append(
-                    f"the search stopped at α = {alphas[len(curve) - 1]:g}, where the error had "
-                    "clearly risen; --whole-grid goes on to the weakest penalty"
+                    f"the search stopped at α = {min(errors):g}, where the error had clearly "
+                    "risen; --whole-grid goes on to the weakest penalty"
                 )
-        estimator = ProportionRegressor(loss, alpha, tightness=tightness, **options)
-        with warnings.catch_warnings(record=True) as caught, elapsed(f"{file.name}: fitting"):
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            progress(f"{file.name}: fitting", None, "iterations") as bar,
+        ):
             warnings.simplefilter("always", ConvergenceWarning)
-            estimator.fit(X, Y)
+            estimator = ProportionRegressor(
+                loss,
+                alpha,
+                tightness=tightness,
+                callback=lambda _: bar.update() and None,
+                **options,
+            ).fit(X, Y)
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     notes += [_first_sentence(warning) for warning in caught]
@@ -173,40 +190,36 @@ def fit(
         table.kind,
         None if cv_error is None else -cv_error,
     )
-    return FileFit(model, len(Y), tuple(notes))
+    return FileFit(model, len(Y), tuple(notes), baseline)
 
 
 def _cross_validate(
     X: Matrix,
     Y: np.ndarray,
     choice: LossChoice,
-    alphas: Sequence[float],
+    protocol: Protocol,
     title: str,
     options: dict[str, Any],
-    *,
-    whole_grid: bool,
-) -> tuple[list[float], int]:
-    """Mean squared error over the folds for each alpha, until it has clearly risen.
+) -> tuple[dict[float, float], float, int]:
+    """Mean squared error over the folds of each alpha that the search comes to.
 
-    And the number of fits that did not converge.
+    And of the mean target, and the number of fits that did not converge.
     """
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
     folds = [_Fold.of(X, Y, rows, choice, options) for rows in splits]
-    curve: list[float] = []
+    errors: dict[float, float] = {}
     unconverged = 0
-    with progress(f"{title}: choosing α", len(folds) * len(alphas)) as report:
-        for alpha in alphas:
-            errors: list[float] = []
+    tol = TOL if protocol.whole_grid else SEARCH_TOL
+    with progress(f"{title}: choosing α", None) as bar:
+        for alpha in search(protocol, errors):
+            found = []
             for fold in folds:
-                report(len(curve) * len(folds) + len(errors))
-                error, has_converged = fold.fit(alpha, TOL if whole_grid else SEARCH_TOL)
-                errors.append(error)
+                error, has_converged = fold.fit(alpha, tol)
+                found.append(error)
                 unconverged += not has_converged
-            curve.append(float(np.mean(errors)))
-            if not whole_grid and has_risen(curve):
-                break
-        report(len(folds) * len(alphas))
-    return curve, unconverged
+                bar.update()
+            errors[alpha] = float(np.mean(found))
+    return errors, float(np.mean([fold.baseline for fold in folds])), unconverged
 
 
 @dataclass(eq=False)
@@ -236,6 +249,12 @@ class _Fold:
             raise ValueError(f"every feature is constant on the {len(fitted)} samples of a fold")
         X = X[:, kept]
         return cls((X[fitted], Y[fitted]), (X[held_out], Y[held_out]), choice, options)
+
+    @property
+    def baseline(self) -> float:
+        """The error of the mean target."""
+        Y = self.held_out[1]
+        return squared_error(Y, np.broadcast_to(self.fitted[1].mean(axis=0), Y.shape))
 
     def fit(self, alpha: float, tol: float) -> tuple[float, bool]:
         """The error on the rows held out, and whether the fit converged."""
@@ -288,13 +307,35 @@ def predictions_csv(
     if model.kind == "labels":
         header.append(_other_name("class", (*header, *kept)))
         for row, best in zip(rows, predictions.argmax(axis=1), strict=True):
-            row.append(model.target_names[best])
+            row.append(safe_cell(model.target_names[best]))
     columns = list(zip(*kept.values(), strict=True)) if kept else [()] * len(rows)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*kept, *header])
-    writer.writerows([*first, *row] for first, row in zip(columns, rows, strict=True))
-    return buffer.getvalue()
+    lines = [[*map(safe_cell, first), *row] for first, row in zip(columns, rows, strict=True)]
+    return csv_text([[safe_cell(name) for name in (*kept, *header)], *lines])
+
+
+def coefficients_csv(model: SavedModel) -> str:
+    """One line for the intercepts and one per feature, one column per target."""
+    estimator = model.estimator
+    names = ["(intercept)", *model.columns.feature_names]
+    rows = np.vstack([estimator.intercept_, estimator.coef_.T])
+    lines = [
+        [safe_cell(name), *(f"{value:.9g}" for value in row)]
+        for name, row in zip(names, rows, strict=True)
+    ]
+    return csv_text([["feature", *map(safe_cell, model.target_names)], *lines])
+
+
+def safe_cell(text: str) -> str:
+    """A cell of text as a spreadsheet will show it: with an apostrophe if it would be a formula.
+
+    Numbers stay as they are, and so does a single sign.
+
+    Example:
+        >>> [safe_cell(text) for text in ("=1+1", "@a", "-x", "-1.5", "+3 %", "-", "a=b")]
+        ["'=1+1", "'@a", "'-x", '-1.5', '+3 %', '-', 'a=b']
+    """
+    is_formula = text[:1] in _FORMULA and len(text) > 1 and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def _other_name(name: str, taken: Collection[str]) -> str:

@@ -13,12 +13,18 @@ error summed over classes and averaged over samples.
 Without ``whole_grid``, a path ends once its dev error has clearly risen
 (:func:`fitzpatrick.linear_model.has_risen`), models are refitted for the chosen α alone, and the
 fits that only serve to choose α end at a larger gradient.
+
+One α per power of ten is too coarse to compare losses of one link: a loss of tightness c has
+1/(1 + c) of the curvature and asks for a smaller α, so that the grid decides which of the two comes
+nearer to its best α. With ``refine`` the search goes on halfway to the neighbors of the best α,
+until these are within a factor of MAX_STEP.
 """
 
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +34,10 @@ from scipy import sparse
 
 from ..datasets import DataError, Dataset
 from ..datasets._table import Matrix
-from ..linear_model import DEFAULT_ALPHAS, check_features, constant_columns
+from ..linear_model import DEFAULT_ALPHAS
+from ..linear_model._checks import check_features
+from ..linear_model._design import constant_columns
+from ..linear_model._path import has_risen
 from ..losses import Loss, get_loss, name_of
 from ..preprocessing import label_proportions
 
@@ -36,9 +45,10 @@ SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
 # a change of the protocol or of the records' fields makes older records unusable
-_FORMAT = 3
+_FORMAT = 4
 
 SEARCH_TOL = 1e-4  # relative gradient norm of fits that only serve to choose α
+MAX_STEP = 1.4  # from the best α to its neighbors; three halvings of a power of ten leave 1.33
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,8 @@ class Protocol:
             chosen on dev.
         tol: relative gradient norm at which a fit ends.
         max_iter: the most iterations of a fit.
-        whole_grid: whether every α is fitted, as in the paper, with ``refit`` on both row sets.
+        whole_grid: whether every α is fitted, as in the paper.
+        refine: whether the search for α goes on between those of the grid.
         device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
 
@@ -67,6 +78,7 @@ class Protocol:
     tol: float = 1e-8
     max_iter: int = 1000
     whole_grid: bool = True
+    refine: bool = False
     device: str | None = None
 
     def __post_init__(self) -> None:
@@ -82,24 +94,21 @@ class Protocol:
         """Whether features are shifted to mean 0, which makes constant ones zero."""
         return self.intercept or self.scaling == "standardize"
 
-    def key_fields(self) -> dict[str, Any]:
-        """The settings that make a difference to a single fit.
-
-        On the whole grid ``refit`` asks for more fits, and leaves the others as they are.
-        """
-        fields = asdict(self)
-        if self.whole_grid:
-            del fields["refit"]
-        return fields
-
     @property
-    def is_resumable(self) -> bool:
-        """Whether an interrupted path goes on where it stopped; short ones begin again."""
-        return self.whole_grid
+    def refits_grid(self) -> bool:
+        """Whether every α is fitted to train and dev, too, not the chosen ones alone."""
+        return self.refit and self.whole_grid and not self.refine
+
+    def key_fields(self) -> dict[str, Any]:
+        """The settings that make a difference to a single fit."""
+        fields = asdict(self)
+        if self.whole_grid and not self.refine:
+            del fields["refit"]  # asks for more fits, and leaves the others as they are
+        return fields
 
     def tol_of(self, path: "FitPath") -> float:
         """Relative gradient norm at which the fits of a path end."""
-        only_chooses = self.refit and not self.whole_grid and path.seed is not None
+        only_chooses = self.refit and not self.refits_grid and path.seed is not None
         return max(self.tol, SEARCH_TOL) if only_chooses else self.tol
 
     def key(self, fingerprint: str) -> str:
@@ -287,6 +296,13 @@ class LossChoice:
         even = np.full_like(predictions, 1 / predictions.shape[1])
         return np.asarray(np.divide(predictions, sums, out=even, where=sums > 0))
 
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """The class probabilities that belong to scores; its proportions if it has none."""
+        is_proper = self.has_classes and self.loss.regularizer.has_probabilities
+        return (
+            np.asarray(self.loss.probabilities(scores)) if is_proper else self.proportions(scores)
+        )
+
     @property
     def slug(self) -> str:
         """Its part of a folder's name."""
@@ -316,26 +332,61 @@ def at_tightnesses(
 
 @dataclass(frozen=True)
 class FitPath:
-    """One path of fits over the grid: a loss on the rows of a seed, or on train and dev (None).
+    """One path of fits: a loss on the rows of a seed, or on train and dev together (None).
 
-    With an alpha it is a single fit.
+    Without alphas it is over the grid.
     """
 
     loss: LossChoice
     seed: int | None
-    alpha: float | None = None
+    alphas: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
-        """Its folder among the records."""
+        """Its name among the records."""
         rows = "whole" if self.seed is None else f"seed{self.seed}"
-        return f"{self.loss.slug}-{rows}" + (f"-alpha{self.alpha!r}" if self.alpha else "")
+        return "-".join([self.loss.slug, rows, *map(repr, self.alphas)])
 
 
 def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitPath]:
     """All paths of a run, seeds first, so that early results cover every loss."""
     rows = [*range(seeds), *([None] if refit else [])]
     return [FitPath(loss, seed) for seed in rows for loss in losses]
+
+
+def search(protocol: Protocol, errors: Mapping[float, float]) -> Iterator[float]:
+    """The penalties to fit, one after the other.
+
+    Args:
+        protocol: the grid, and how it is searched.
+        errors: held-out error of each penalty so far, to be added before the next one is asked for.
+    """
+    for alpha in protocol.alphas:
+        yield alpha
+        if not protocol.whole_grid and has_risen(list(errors.values())):
+            break
+    while protocol.refine and (between := halfway(errors)):
+        yield from between
+
+
+def halfway(errors: Mapping[float, float]) -> list[float]:
+    """The geometric means, to three digits, of the best penalty and its neighbors.
+
+    None of a neighbor that is within a factor of MAX_STEP.
+
+    Example:
+        >>> halfway({100.0: 0.3, 10.0: 0.2, 1.0: 0.4}), halfway({1.0: 0.3, 0.75: 0.2, 0.56: 0.3})
+        ([31.6, 3.16], [])
+    """
+    alphas = sorted(errors, reverse=True)
+    best = min(alphas, key=errors.__getitem__)
+    at = alphas.index(best)
+    neighbors = alphas[max(at - 1, 0) : at] + alphas[at + 1 : at + 2]
+    return [
+        float(f"{math.sqrt(best * other):.3g}")
+        for other in neighbors
+        if max(best, other) > MAX_STEP * min(best, other)
+    ]
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
@@ -345,7 +396,8 @@ def describe(protocol: Protocol) -> dict[str, Any]:
         "features": "standardized" if protocol.scaling == "standardize" else "as given",
         "final model": "fitted to train and dev" if protocol.refit else "fitted to train alone",
         "α grid": ", ".join(f"{alpha:g}" for alpha in protocol.alphas)
-        + ("" if protocol.whole_grid else ", until the dev error has clearly risen"),
+        + ("" if protocol.whole_grid else ", until the dev error has clearly risen")
+        + (", then in smaller steps around the best" if protocol.refine else ""),
         "precision": protocol.dtype,
         "tolerance": f"{protocol.tol:g} of the gradient norm at zero",
         "iterations at most": protocol.max_iter,

@@ -1,41 +1,33 @@
-"""Finished fits on the disk: one file each, whole or not there, never written twice.
+"""Finished fits in one SQLite file.
 
-::
-
-    FOLDER/DATASET/KEY/settings.json
-    FOLDER/DATASET/KEY/LOSS-seedS/00.json …     one per α, in the order of the grid
-    FOLDER/DATASET/KEY/LOSS-seedS/00.state.npz  coefficients of the last finished fit
-    FOLDER/DATASET/KEY/LOSS-whole/00.json …     the same on train and dev together
-    FOLDER/DATASET/KEY/LOSS-whole-alpha10.0/00.json    one α alone
-
-KEY stands for the settings and the data. A fit's state is written before its record,
-and the state before it is removed afterwards: after a kill at any moment the last record's state is
-there, and the path goes on from it, bit by bit as if nothing had happened. Paths that may stop
-before the end of the grid have no states: they are short, and begin again.
-
-Every record carries a checksum of its content and of its place, every state the checksums of its
-arrays and its place: a file that was changed, or copied from elsewhere, is refused.
+The fits of a path are added in one transaction: after a kill at any moment they are there as a
+whole, or not at all. They belong to a run, whose key stands for the settings and the data. SQLite
+does not notice every damage, so each row carries a checksum of its content, its place and the
+length of its path.
 """
 
-import base64
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+import math
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..datasets import DataError
-from ..datasets._files import remove_leftovers, write_atomically
-from ..linear_model import has_risen
-from .model_archive import open_archive, pack
 from .protocol import Experiment, FitPath, Protocol
 
-_CHECKSUM = "sha256"
-_STATE = ("coef", "intercept")
-
-Coefficients = tuple[np.ndarray, np.ndarray]  # and intercepts
+FILE_NAME = "records.sqlite"
+_WAIT_SECONDS = 60  # for another run that writes to the file
+# what is wrong with the place of a file, not with its content
+_OUTSIDE = tuple(
+    f"SQLITE_{name}"
+    for name in ("FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "AUTH", "BUSY", "LOCKED", "NOMEM")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +36,7 @@ class Record:
 
     Attributes:
         alpha: strength of the penalty.
-        dev_error: mean squared error on dev, summed over classes; NaN where there is no dev.
+        dev_error: mean squared error on dev, summed over classes; NaN without dev rows.
         test_errors: squared error of each test sample, float32.
         accuracy: share of test samples whose largest prediction is at their largest target.
         log_loss: mean of -Σ y log p over the test samples; infinite where p is 0 and y is not.
@@ -77,55 +69,35 @@ class Record:
         """Mean over the test samples."""
         return float(self.test_errors.mean(dtype=np.float64))
 
-    def to_json(self, place: str = "") -> str:
-        """One line of JSON; the errors of the samples as base64 of little-endian float32.
-
-        Args:
-            place: where the record lies, which its checksum vouches for.
-        """
-        packed = base64.b64encode(self.test_errors.astype("<f4").tobytes()).decode()
-        content = {**asdict(self), "test_errors": packed}
-        return json.dumps({**content, _CHECKSUM: _checksum(content, place)}) + "\n"
+    def to_row(self) -> tuple[Any, ...]:
+        """What SQLite stores: NaN as NULL, truth as 0 or 1, errors as little-endian float32."""
+        content = {**vars(self), "test_errors": self.test_errors.astype("<f4").tobytes()}
+        content["dev_error"] = None if math.isnan(self.dev_error) else self.dev_error
+        content["converged"] = int(self.converged)
+        return tuple(content[name] for name in _FIELDS)
 
     @classmethod
-    def from_json(cls, text: str, place: str = "") -> "Record":
-        """The inverse of :meth:`to_json`; raises a ValueError for everything else."""
-        try:
-            content = json.loads(text)
-            checksum = content.pop(_CHECKSUM)
-        except (TypeError, KeyError, AttributeError, RecursionError):
-            raise ValueError("not a record") from None
-        if checksum != _checksum(content, place):
-            raise ValueError("not the content that its checksum is of")
-        errors = np.frombuffer(base64.b64decode(content["test_errors"]), dtype="<f4")
-        return cls(**{**content, "test_errors": errors})
-
-    @classmethod
-    def read(cls, file: Path) -> "Record":
-        """The record in a file, which only a damaged disk or another hand can have changed."""
-        try:
-            return cls.from_json(file.read_text(encoding="utf-8"), _place(file))
-        except ValueError:
-            raise _damaged(file, "the fit is run again") from None
+    def from_row(cls, row: tuple[Any, ...]) -> "Record":
+        """The inverse of :meth:`to_row`."""
+        content = dict(zip(_FIELDS, row, strict=True))
+        content["test_errors"] = np.frombuffer(content["test_errors"], dtype="<f4")
+        content["dev_error"] = math.nan if content["dev_error"] is None else content["dev_error"]
+        return cls(**{**content, "converged": bool(content["converged"])})
 
 
-def _checksum(content: dict[str, Any], place: str) -> str:
-    text = json.dumps([place, content], sort_keys=True)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _place(file: Path) -> str:
-    """KEY/PATH/NAME: the same wherever the folder of the records is moved."""
-    return "/".join(file.absolute().parts[-3:])
-
-
-def _damaged(file: Path, then: str) -> DataError:
-    return DataError(f"is damaged; delete it, and {then}", file)
+_FIELDS = tuple(field.name for field in fields(Record))
+_COLUMNS = ", ".join(_FIELDS)
+# columns without a type keep the values as they are
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS runs (run PRIMARY KEY, settings);
+CREATE TABLE IF NOT EXISTS fits (run, path, position, sha256, {_COLUMNS},
+                                 PRIMARY KEY (run, path, position));
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class PathRecords:
-    """A finished path: its fits over the grid, and the model that is tested."""
+    """A finished path: its fits, from the strongest penalty, and the model that is tested."""
 
     grid: list[Record]
     final: Record
@@ -145,111 +117,76 @@ def choose(records: list[Record]) -> Record:
 class Store:
     """The records of one experiment under one protocol."""
 
-    folder: Path
-    protocol: Protocol
+    file: Path
+    run: str
 
     @classmethod
-    def of(cls, root: Path, experiment: Experiment, protocol: Protocol) -> "Store":
-        """The folder for these settings on these data, made if need be."""
-        folder = root / experiment.name / protocol.key(experiment.fingerprint)
-        content = {
+    def of(cls, folder: Path, experiment: Experiment, protocol: Protocol) -> "Store":
+        """The run for these settings on these data, in the file of the folder."""
+        store = cls(folder / FILE_NAME, protocol.key(experiment.fingerprint))
+        settings = {
             "name": experiment.name,
             "checksums": experiment.checksums,
             "data": experiment.fingerprint,
             **protocol.key_fields(),
         }
-        settings = folder / "settings.json"
-        if settings.is_file():
-            _check_settings(settings, content)
-            remove_leftovers(folder)
-        else:
-            write_atomically(settings, json.dumps(content, indent=1) + "\n")
-        return cls(folder, protocol)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _opened(store.file) as connection:
+            connection.executescript(_SCHEMA)
+            row = store.run, json.dumps(settings)
+            connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", row)
+        return store
 
-    def grid(self, path: FitPath) -> tuple[float, ...]:
-        """The alphas of a path."""
-        return self.protocol.alphas if path.alpha is None else (path.alpha,)
+    def read(self) -> dict[str, list[Record]]:
+        """The fits of every finished path, by its name."""
+        rows: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
+        query = f"SELECT path, sha256, {_COLUMNS} FROM fits WHERE run = ? ORDER BY path, position"
+        with _opened(self.file) as connection:
+            for path, checksum, *row in connection.execute(query, (self.run,)):
+                rows.setdefault(path, []).append((checksum, tuple(row)))
+        for path, found in rows.items():
+            for position, (checksum, row) in enumerate(found):
+                if checksum != _checksum(self.run, path, position, len(found), row):
+                    raise _damaged(self.file)
+        return {path: [Record.from_row(row) for _, row in found] for path, found in rows.items()}
 
-    def finished(self, path: FitPath) -> list[Record]:
-        """The records of a path so far, in the order of the grid."""
-        records: list[Record] = []
-        for index in range(len(self.grid(path))):
-            file = self._record(path, index)
-            if not file.is_file() or self.has_ended(path, records):
-                break
-            records.append(Record.read(file))
-        return records
-
-    def has_ended(self, path: FitPath, records: list[Record]) -> bool:
-        """Whether nothing of the path is left to fit after these."""
-        if len(records) == len(self.grid(path)):
-            return True
-        may_stop = not self.protocol.whole_grid and path.seed is not None
-        return may_stop and bool(records) and has_risen([one.dev_error for one in records])
-
-    def count(self, paths: list[FitPath]) -> int:
-        """How many fits are finished."""
-        return sum(
-            self._record(path, index).is_file()
-            for path in paths
-            for index in range(len(self.grid(path)))
-        )
-
-    def add(self, path: FitPath, index: int, record: Record, state: Coefficients) -> None:
-        """Make a finished fit durable."""
-        file = self._record(path, index)
-        if self.protocol.is_resumable and index + 1 < len(self.grid(path)):
-            kept = self._state(path, index)
-            write_atomically(kept, pack(_place(kept), dict(zip(_STATE, state, strict=True))))
-        write_atomically(file, record.to_json(_place(file)))
-        self.discard_states(path, index)
-
-    def state(self, path: FitPath, index: int) -> Coefficients | None:
-        """The coefficients that fit ``index`` ended with, if they are still there."""
-        file = self._state(path, index)
-        if not file.is_file():
-            return None
-        with file.open("rb") as stream:
-            try:
-                archive = open_archive(stream, _STATE)
-                if archive.text() == _place(file) and all(map(archive.shape, _STATE)):
-                    coef, intercept = map(archive.array, _STATE)
-                    return coef, intercept
-            except Exception:  # of any type, where zipfile or NumPy meets what it never wrote
-                raise _damaged(file, "the path is fitted again") from None
-        raise _damaged(file, "the path is fitted again")
-
-    def discard_states(self, path: FitPath, before: int) -> None:
-        """Remove the states of earlier fits, which nobody will ask for."""
-        for index in range(before):
-            self._state(path, index).unlink(missing_ok=True)
-
-    def _record(self, path: FitPath, index: int) -> Path:
-        return self.folder / path.name / f"{index:02d}.json"
-
-    def _state(self, path: FitPath, index: int) -> Path:
-        return self.folder / path.name / f"{index:02d}.state.npz"
+    def add(self, path: FitPath, records: list[Record]) -> None:
+        """Make a finished path durable."""
+        rows = []
+        for position, record in enumerate(records):
+            place, row = (self.run, path.name, position), record.to_row()
+            rows.append((*place, _checksum(*place, len(records), row), *row))
+        marks = ", ".join("?" * len(rows[0]))
+        with _opened(self.file) as connection:
+            connection.executemany(f"INSERT OR REPLACE INTO fits VALUES ({marks})", rows)
 
 
-def _check_settings(file: Path, expected: dict[str, Any]) -> None:
-    """The key stands for the settings: another file can only be a damaged one."""
+def stored_runs(file: Path) -> list[tuple[dict[str, Any], Store]]:
+    """Settings and records of every run in a file."""
+    with _opened(file) as connection:
+        rows = connection.execute("SELECT run, settings FROM runs ORDER BY run").fetchall()
+    return [(json.loads(settings), Store(file, run)) for run, settings in rows]
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+    """A connection for one transaction; what goes wrong with the file is said in one line."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        # the same data may come from other files
-        is_same = {**found, "checksums": expected["checksums"]} == json.loads(json.dumps(expected))
-    except (ValueError, TypeError, RecursionError):
-        is_same = False
-    if not is_same:
-        raise _damaged(file, "it is written anew")
+        with closing(sqlite3.connect(file, timeout=_WAIT_SECONDS)) as connection, connection:
+            yield connection
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a damaged message
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(_OUTSIDE):
+            raise DataError(f"the records cannot be kept here: {error}", file) from None
+        raise _damaged(file) from None
 
 
-def all_records(store: Store, paths: list[FitPath]) -> dict[FitPath, list[Record]]:
-    """The records of every path; an unfinished one is an error."""
-    found = {path: store.finished(path) for path in paths}
-    for path, records in found.items():
-        if not store.has_ended(path, records):
-            raise RuntimeError(f"{store.folder / path.name} is not finished")
-    return found
+def _checksum(*values: Any) -> str:
+    return hashlib.sha256(repr(values).encode(errors="surrogatepass")).hexdigest()
+
+
+def _damaged(file: Path) -> DataError:
+    return DataError("is damaged; delete it, and its fits are run again", file)
 
 
 def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecords]:
@@ -257,16 +194,18 @@ def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecord
 
     The latter wherever the paths on train and dev are among the records.
     """
+    whole = {
+        (path.loss, record.alpha): record
+        for path, grid in grids.items()
+        if path.seed is None
+        for record in grid
+    }
     found: dict[FitPath, PathRecords] = {}
     for path, grid in grids.items():
-        if path.seed is None:
-            continue
-        final = choose(grid)
-        whole = grids.get(FitPath(path.loss, None)) or grids.get(
-            FitPath(path.loss, None, final.alpha), []
-        )
-        for record in whole:
-            if record.alpha == final.alpha:
-                final = replace(record, dev_error=final.dev_error)
-        found[path] = PathRecords(grid, final)
+        if path.seed is not None:
+            final = choose(grid)
+            refitted = whole.get((path.loss, final.alpha))
+            if refitted is not None:
+                final = replace(refitted, dev_error=final.dev_error)
+            found[path] = PathRecords(grid, final)
     return found

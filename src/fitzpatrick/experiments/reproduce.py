@@ -2,18 +2,26 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
 from ..datasets._files import write_atomically
 from . import protocol as paper
-from .progress import download_progress
 from .records import final_models
-from .report import Section, is_of_other_data, render
-from .results import FitLine, fit_lines, to_csv
-from .runner import RunOptions, run_experiment
+from .report import (
+    FitLine,
+    Section,
+    fit_lines,
+    heading,
+    is_of_other_data,
+    number,
+    render,
+    results_table,
+    to_csv,
+    wrapped,
+)
+from .runner import RunOptions, progress, run_experiment
 from .summary import evaluate
-from .tables import heading, results_table
-from .text import number, wrapped
 
 Say = Callable[[str], None]
 
@@ -41,18 +49,16 @@ def reproduce(
     for name in names:
         info = DATASETS[name]
         try:
-            with (
-                warnings.catch_warnings(record=True) as caught,
-                download_progress(name) as report_download,
-            ):
+            with warnings.catch_warnings(record=True) as caught, _Downloads(name) as report:
                 warnings.simplefilter("always", DatasetMismatchWarning)
-                data = load_dataset(name, split=split, progress=report_download)
+                data = load_dataset(name, split=split, progress=report)
             experiment = paper.Experiment.of_dataset(data)
             paper.check(experiment, options.protocol, options.seeds)
         except (DataError, UnavailableError) as error:
-            failures[name] = str(error)
-            blocks.append("\n".join(wrapped(f"{name} was not run: {error}")))
-            warn(f"{name} was not run: {error}")
+            # the advice is on options of the commands that read a file of the user's
+            failures[name] = str(error.without_advice() if isinstance(error, DataError) else error)
+            blocks.append("\n".join(wrapped(f"{name} was not run: {failures[name]}")))
+            warn(f"{name} was not run: {failures[name]}")
             continue
         records = run_experiment(experiment, options)
         evaluation = evaluate(final_models(records), options.protocol.alphas)
@@ -88,6 +94,26 @@ def reproduce(
             write_atomically(options.output / file, content)
             say(f"wrote {options.output / file}")
     return len(sections)
+
+
+class _Downloads:
+    """The bytes of downloads on a bar, which appears with the first of them."""
+
+    def __init__(self, title: str) -> None:
+        self.title = f"{title}: downloading"
+        self.bar: Any = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        self.bar = self.bar or progress(self.title, None, "B")
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
 
 
 def _distance(sections: list[Section]) -> str:

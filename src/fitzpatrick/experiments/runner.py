@@ -1,35 +1,28 @@
-"""Run the paths of an experiment, several at a time, and take up those that were interrupted."""
+"""Run the paths of an experiment, several at a time; those on record are not fitted again."""
 
 import math
-import multiprocessing
 import os
-import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ..datasets._table import Matrix
 from ..linear_model import FittedModel, fit_path
 from ..metrics import squared_error, squared_errors
-from .devices import describe_device, on_device
-from .errors import WorkerError
-from .progress import progress
-from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
-from .records import Record, Store, all_records, choose
-from .scores import accuracy, log_loss
+from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, search, split
+from .records import Record, Store, choose
+from .summary import accuracy, log_loss
 
-_POLL_SECONDS = 0.5
-
-Report = Callable[[int], None]
-AfterFit = Callable[[], None]
+_LINE_SECONDS = 15.0
+_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,171 +47,169 @@ class RunOptions:
 
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
-    """The records of every path of an experiment; those that are there are not fitted again."""
-    protocol = options.protocol
-    store = Store.of(options.output / "records", experiment, protocol)
-
-    def finish(wanted: list[FitPath], what: str) -> dict[FitPath, list[Record]]:
-        total = sum(len(store.grid(path)) for path in wanted)
-        with progress(f"{experiment.name}{what}", total) as report:
-            run(experiment, store, wanted, options.n_jobs, report)
-        return all_records(store, wanted)
-
-    if protocol.whole_grid:
-        return finish(paths(options.losses, options.seeds, refit=protocol.refit), "")
-    records = finish(paths(options.losses, options.seeds, refit=False), ": choosing α")
-    if protocol.refit:
-        chosen = {path.loss: set[float]() for path in records}
+    """The records of every path of an experiment, from the strongest penalty to the weakest."""
+    protocol, seeds, losses = options.protocol, options.seeds, options.losses
+    store = Store.of(options.output, experiment, protocol)
+    title = experiment.name + (
+        ": choosing α" if protocol.refit and not protocol.refits_grid else ""
+    )
+    wanted = paths(losses, seeds, refit=protocol.refits_grid)
+    records = run(experiment, protocol, store, wanted, options.n_jobs, title)
+    if protocol.refit and not protocol.refits_grid:
+        chosen: dict[LossChoice, set[float]] = {}
         for path, grid in records.items():
-            chosen[path.loss].add(choose(grid).alpha)
-        final = [FitPath(loss, None, alpha) for loss in chosen for alpha in sorted(chosen[loss])]
-        records |= finish(final, ": fitting train and dev with the α chosen")
+            chosen.setdefault(path.loss, set()).add(choose(grid).alpha)
+        wanted = [
+            FitPath(loss, None, tuple(sorted(alphas, reverse=True)))
+            for loss, alphas in chosen.items()
+        ]
+        title = f"{experiment.name}: fitting train and dev with the α chosen"
+        records |= run(experiment, protocol, store, wanted, options.n_jobs, title)
     return records
 
 
 def run(
-    experiment: Experiment, store: Store, wanted: list[FitPath], n_jobs: int, report: Report
-) -> None:
-    """Finish every path; what is on record is not fitted again.
+    experiment: Experiment,
+    protocol: Protocol,
+    store: Store,
+    wanted: list[FitPath],
+    n_jobs: int = 1,
+    title: str = "",
+) -> dict[FitPath, list[Record]]:
+    """The records of some paths, each fitted in a process on one thread and then stored.
 
     Args:
         experiment: the data.
+        protocol: how they are fitted.
         store: where the records are and go.
         wanted: what to fit.
-        n_jobs: how many paths to fit at a time, each in a process and on one thread.
-        report: called with the number of fits that are finished or not needed, now and then.
+        n_jobs: how many paths to fit at a time.
+        title: of the progress.
+
+    Raises:
+        BrokenExecutor: if a worker process was killed.
     """
-    # reading them all now, a damaged record is found before hours of fits
-    finished = {path: store.finished(path) for path in wanted}
-    open_paths = [path for path in wanted if not store.has_ended(path, finished[path])]
-    ended = [path for path in wanted if path not in open_paths]
-    not_needed = sum(len(store.grid(path)) - len(finished[path]) for path in ended)
-
-    def report_now(path: FitPath | None = None) -> None:
-        nonlocal not_needed
-        if path is not None:
-            not_needed += len(store.grid(path)) - store.count([path])
-        report(store.count(wanted) + not_needed)
-
-    report_now()
-    if not open_paths:
-        return
-    if n_jobs == 1:
-        for path in open_paths:
-            run_path(experiment, store, path, after_fit=report_now)
-            report_now(path)
-        return
-    # spawned workers carry over no threads or locks, and know when their parent is gone
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(
-        min(n_jobs, len(open_paths)), context, _initialize, (experiment, store)
-    ) as pool:
-        try:
-            with _no_interrupt():  # until every worker can end without a traceback
-                path_of = {pool.submit(_work, path): path for path in open_paths}
-            pending: set[Future[None]] = set(path_of)
-            while pending:
-                done, pending = wait(pending, _POLL_SECONDS, FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                    report_now(path_of[future])
-                report_now()
-        except BrokenProcessPool:
-            raise WorkerError(
-                "a worker process was killed, perhaps for lack of memory; the same command goes on "
-                "from the finished fits, with -j 1 in a single process"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in set(multiprocessing.active_children()) - others:
-                worker.terminate()  # a later run takes up from the records
-            raise
+    stored = store.read()
+    records = {path: stored[path.name] for path in wanted if path.name in stored}
+    missing = [path for path in wanted if path not in records]
+    size = {path: len(path.alphas or protocol.alphas) for path in wanted}
+    with progress(title or experiment.name, sum(size.values())) as bar:
+        bar.update(sum(size[path] for path in records))
+        pool = Parallel(
+            min(n_jobs, len(missing) or 1),
+            backend="loky",
+            return_as="generator_unordered",
+            initializer=_end_with,
+            initargs=(os.getpid(),),
+        )
+        work = (delayed(fit_and_score)(experiment, protocol, path) for path in missing)
+        for path, found in pool(work):
+            store.add(path, found)
+            records[path] = found
+            bar.update(size[path])
+    return {path: records[path] for path in wanted}
 
 
-@contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back, here and in processes that are started meanwhile."""
-    if os.name != "posix":
-        yield
-        return
-    resource_tracker.ensure_running()  # which lets signals through when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _end_with(parent: int) -> None:
+    """In a worker: end it, idle or busy, once the run that started it was killed."""
 
-
-_job: tuple[Experiment, Store] | None = None
-
-
-def _initialize(experiment: Experiment, store: Store) -> None:
-    """Hand the data to a worker once, not with every path."""
-    global _job
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
-    if os.name == "posix":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _job = experiment, store
-    if store.protocol.device is not None:
-        import torch
-
-        torch.set_num_threads(1)  # as NumPy's
-
-
-def _exit_with_parent() -> None:
-    """End a worker, idle or busy, whose run was killed; a later run takes up from the records."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
         os._exit(1)
 
-
-def _work(path: FitPath) -> None:
-    if _job is None:
-        raise RuntimeError("the worker was not initialized")
-    run_path(*_job, path, after_fit=lambda: None)
+    if os.name == "posix":  # elsewhere joblib ends idle workers after some minutes
+        threading.Thread(target=watch, daemon=True).start()
 
 
-def run_path(experiment: Experiment, store: Store, path: FitPath, after_fit: AfterFit) -> None:
-    """Fit one loss on one seed's rows over the grid, from the strongest penalty not on record."""
-    protocol, alphas = store.protocol, store.grid(path)
-    records = store.finished(path)
-    if store.has_ended(path, records):
-        return
-    state = store.state(path, len(records) - 1) if records else None
-    if state is None:
-        records = []  # without the state the path is fitted again; it gives the same records
-    store.discard_states(path, len(records) - 1)
+class _Lines:
+    """Standard error for a bar that is not on a terminal: each state a line of its own."""
+
+    def write(self, text: str) -> None:
+        if text.strip():
+            sys.stderr.write(f"{text.strip()}\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def progress(title: str, total: int | None, unit: str = "fits") -> "tqdm[Any]":
+    """A bar on a terminal, and elsewhere a line every quarter of a minute.
+
+    Where the total is known there is a line at the start and at the end, too.
+    """
+    if sys.stderr.isatty():
+        return tqdm(desc=title, total=total, unit=f" {unit}", unit_scale=unit == "B", leave=False)
+    return tqdm(
+        desc=title,
+        total=total,
+        file=_Lines(),
+        mininterval=_LINE_SECONDS,
+        delay=0 if total else _LINE_SECONDS,
+        bar_format=f"{{desc}}: {{n_fmt}} of {{total_fmt}} {unit}, {{remaining}} left"
+        if total
+        else f"{{desc}}: {{n_fmt}} {unit}, {{elapsed}} so far",
+    )
+
+
+def find_device(name: str) -> Any:
+    """The ``torch.device`` of that name; an error if PyTorch cannot compute on it here."""
+    import torch
+
+    try:
+        device = torch.device(name)
+        torch.zeros(1, dtype=torch.float64, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"PyTorch cannot use the device {name!r} here: {reason}") from None
+    return device
+
+
+def on_device(X: Matrix, name: str | None) -> tuple[Any, str]:
+    """Features where they are computed with, dense on a device, and what computes, in words."""
+    if name is None:
+        return X, "NumPy"
+    import torch
+
+    torch.set_num_threads(1)  # as NumPy's
+    device = find_device(name)
+    dense = X.toarray() if sparse.issparse(X) else np.array(X)  # which PyTorch may write to
+    is_cuda = device.type == "cuda"
+    words = torch.cuda.get_device_name(device) if is_cuda else f"PyTorch {device}"
+    return torch.as_tensor(dense, device=device), words
+
+
+def fit_and_score(
+    experiment: Experiment, protocol: Protocol, path: FitPath
+) -> tuple[FitPath, list[Record]]:
+    """Fit one path; its records come from the strongest penalty to the weakest."""
     rows = split(experiment, protocol, path.seed)
-    device = describe_device(protocol.device)
+    X, device = on_device(rows.X, protocol.device)
+    records: list[Record] = []
+    errors: dict[float, float] = {}
     begin = time.perf_counter()
 
     def keep(model: FittedModel) -> None:
         nonlocal begin
         seconds = time.perf_counter() - begin
-        record = _evaluate(model, rows, path.loss, seconds, device)
-        store.add(path, len(records), record, (model.coef, model.intercept))
-        records.append(record)
-        after_fit()
+        records.append(_evaluate(model, rows, path.loss, seconds, device))
+        errors[model.alpha] = records[-1].dev_error
         begin = time.perf_counter()
 
+    searches = path.seed is not None and not path.alphas
     fit_path(
-        on_device(rows.X, protocol.device),
+        X,
         path.loss.targets(rows.Y),
         path.loss.loss,
-        alphas[len(records) :],
+        search(protocol, errors) if searches else path.alphas or protocol.alphas,
         fit_intercept=protocol.intercept,
         standardize=protocol.scaling == "standardize",
         tol=protocol.tol_of(path),
         max_iter=protocol.max_iter,
         n_threads=1,
-        start=state,
-        resumable=protocol.is_resumable,
         callback=keep,
-        stop=lambda _: store.has_ended(path, records),
     )
+    return path, sorted(records, key=lambda record: -record.alpha)
 
 
 def _evaluate(
@@ -226,19 +217,23 @@ def _evaluate(
 ) -> Record:
     """The record of a fit: its errors on dev and test."""
 
-    def predict(X: Matrix) -> np.ndarray:
-        return loss.proportions(np.asarray(X @ model.coef.T) + model.intercept)
+    def scores(X: Matrix) -> np.ndarray:
+        return np.asarray(np.asarray(X @ model.coef.T) + model.intercept)
 
-    prediction = predict(rows.X_test)
+    test_scores = scores(rows.X_test)
+    prediction = loss.proportions(test_scores)
+    # of class labels, and only of these, the log loss is of probabilities
+    has_labels = bool((rows.Y_test.max(axis=1, initial=0) == 1).all())
+    judged = loss.probabilities(test_scores) if has_labels else prediction
     dev_error = math.nan
     if rows.Y_dev.size:
-        dev_error = squared_error(rows.Y_dev, predict(rows.X_dev))
+        dev_error = squared_error(rows.Y_dev, loss.proportions(scores(rows.X_dev)))
     return Record(
         alpha=model.alpha,
         dev_error=dev_error,
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
         accuracy=accuracy(rows.Y_test, prediction),
-        log_loss=log_loss(rows.Y_test, prediction),
+        log_loss=log_loss(rows.Y_test, judged),
         zeros=float((prediction == 0).mean()),
         objective=model.objective,
         gradient_norm=model.gradient_norm,

@@ -10,8 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from ..metrics import squared_errors
 from .protocol import FitPath, LossChoice
-from .records import PathRecords
-from .scores import accuracy, log_loss
+from .records import PathRecords, Record
 
 RESAMPLES = 4000
 LEVEL = 0.95
@@ -36,9 +35,9 @@ class LossSummary:
         resampled_errors: the mean test error in each bootstrap resample.
         accuracy: of the largest proportion, averaged over the seeds.
         log_loss: averaged over the seeds; infinite where a class that occurs was ruled out.
-        dev_curve: dev error at each alpha of the grid, averaged over the seeds; NaN from where the
-            first of their paths has ended.
-        grid: the alphas.
+        dev_curve: dev error averaged over the seeds at each alpha of the grid, interpolated in
+            log alpha where a seed lacks it; NaN from where the first path has ended.
+        grid: the alphas, and the one of the least mean dev error if it lies between them.
         ends: where the path of each seed has ended, if it was before the grid did.
         zeros: share of exact zeros in the chosen models' predictions.
         seconds: time of one path, averaged over the seeds.
@@ -177,9 +176,9 @@ def _summary(
 ) -> LossSummary:
     grids, chosen = [one.grid for one in found], [one.final for one in found]
     fitted = [fit for one in found for fit in one.fits]
-    curves = np.full((len(grids), len(alphas)), np.nan)
-    for curve, grid in zip(curves, grids, strict=True):
-        curve[: len(grid)] = [fit.dev_error for fit in grid]
+    tried = sorted({fit.alpha for grid in grids for fit in grid}, reverse=True)
+    best = tried[int(np.nanargmin(_mean_curve(grids, tried)))]
+    grid = tuple(sorted({*alphas, best}, reverse=True))
     return LossSummary(
         loss=loss,
         alphas=tuple(record.alpha for record in chosen),
@@ -188,14 +187,23 @@ def _summary(
         resampled_errors=resampled,
         accuracy=float(np.mean([record.accuracy for record in chosen])),
         log_loss=float(np.mean([record.log_loss for record in chosen])),
-        dev_curve=curves.mean(axis=0),
-        grid=alphas,
-        ends=tuple(grid[-1].alpha for grid in grids if len(grid) < len(alphas)),
+        dev_curve=_mean_curve(grids, grid),
+        grid=grid,
+        ends=tuple(grid[-1].alpha for grid in grids if grid[-1].alpha > min(alphas)),
         zeros=float(np.mean([record.zeros for record in chosen])),
         seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
         unconverged=sum(not fit.converged for fit in fitted),
         fits=len(fitted),
     )
+
+
+def _mean_curve(grids: Sequence[Sequence[Record]], alphas: Sequence[float]) -> np.ndarray:
+    """Mean dev error of some paths at each alpha; NaN beyond the end of the first."""
+    curves = []
+    for grid in grids:
+        logs, errors = np.log([fit.alpha for fit in grid]), [fit.dev_error for fit in grid]
+        curves.append(np.interp(np.log(alphas), logs[::-1], errors[::-1], left=math.nan))
+    return np.asarray(np.mean(curves, axis=0))
 
 
 def difference(first: LossSummary, second: LossSummary) -> Difference:
@@ -254,3 +262,28 @@ def _widening(seeds: int) -> float:
     """By how much a normal interval from the spread of few means is too narrow."""
     upper = (1 + LEVEL) / 2
     return float(np.sqrt(seeds / (seeds - 1)) * stdtrit(seeds - 1, upper) / ndtri(upper))
+
+
+def accuracy(Y: np.ndarray, predictions: np.ndarray) -> float:
+    """Share of the rows whose largest prediction is at one of their largest targets.
+
+    Example:
+        >>> accuracy(np.eye(2), np.asarray([[0.6, 0.4], [0.7, 0.3]]))
+        0.5
+    """
+    chosen = np.take_along_axis(Y, predictions.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return float((chosen == Y.max(axis=1)).mean())
+
+
+def log_loss(Y: np.ndarray, predictions: np.ndarray) -> float:
+    """Mean of -Σ y log p over the rows; infinite where a p is 0 and its y is not.
+
+    Example:
+        >>> round(log_loss(np.eye(2), np.asarray([[0.6, 0.4], [0.7, 0.3]])), 4)
+        0.8574
+        >>> log_loss(np.eye(2), np.eye(2)[::-1])
+        inf
+    """
+    with np.errstate(divide="ignore"):
+        terms = Y[Y > 0] * np.log(predictions[Y > 0])
+    return float(-terms.sum() / Y.shape[0])

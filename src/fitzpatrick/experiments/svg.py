@@ -46,6 +46,7 @@ class Series:
     """One line of a plot: losses with one link share a hue, the Fitzpatrick ones are dashed."""
 
     label: str
+    x: Sequence[float]
     values: np.ndarray
     hue: int
     dashed: bool
@@ -94,15 +95,15 @@ def bar_plot(title: str, rows: Sequence[tuple[str, float]], axis: str, unit: str
 
 
 def line_plot(
-    title: str, x: Sequence[float], series: Sequence[Series], axes: tuple[str, str]
+    title: str, ticks: Sequence[float], series: Sequence[Series], axes: tuple[str, str]
 ) -> str:
-    """Lines over a logarithmic x axis, a ring around the least value of each.
+    """Lines over a logarithmic x axis from the first tick to the last, and rings around minima.
 
     The least values are the point: what is far above them is cut off.
     """
     left, right, top = 70, 22, 12 + 20 * len(series)
     width, height = WIDTH - left - right, top + _PLOT + _BOTTOM
-    logs = np.log10(np.asarray(x, dtype=float))
+    logs = np.log10(np.asarray(ticks, dtype=float))
     least = [float(np.nanmin(line.values)) for line in series]
     highest = max(float(np.nanmax(line.values)) for line in series)
     cut = max(MAX_RATIO * min(least), 1.1 * max(least))
@@ -136,12 +137,10 @@ def line_plot(
     parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">')
     for i, line in enumerate(series):
         present = np.isfinite(line.values)  # a path may end before the axis does
-        values = line.values[present]
-        places = [(to_x(a), to_y(float(b))) for a, b in zip(logs[present], values, strict=True)]
-        tips = [
-            f"{line.label}, {axes[0]} = {a:g}: {b:.4g}"
-            for a, b in zip(np.asarray(x, dtype=float)[present], values, strict=True)
-        ]
+        x, values = np.asarray(line.x, dtype=float)[present], line.values[present]
+        pairs = list(zip(x, values, strict=True))
+        places = [(to_x(float(np.log10(a))), to_y(float(b))) for a, b in pairs]
+        tips = [f"{line.label}, {axes[0]} = {a:g}: {b:.4g}" for a, b in pairs]
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         drawn = f'<polyline class="{_stroke(line)}" points="{points}"/>'
         for (a, b), tip in zip(places, tips, strict=True):

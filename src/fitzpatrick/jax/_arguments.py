@@ -76,10 +76,15 @@ def as_static_tightness(tightness: Any) -> float:
         raise TypeError(
             "tightness must be a Python number, but JAX is tracing it: mark it static, as in "
             "jax.jit(f, static_argnames='tightness'), or close over it, as in "
-            "lambda scores, targets: loss(scores, targets, tightness=0.5)"
+            "lambda scores, targets: loss(scores, targets, tightness=0.5). It cannot be learned: "
+            "the loss decreases in it, so that a gradient step would raise it without end"
         )
     if isinstance(tightness, jax.Array):
-        raise TypeError(f"tightness must be a Python number, got {tightness!r}; use float(...)")
+        if tightness.ndim != 0:
+            raise TypeError(
+                f"tightness must be one number, got an array of shape {tightness.shape}"
+            )
+        tightness = tightness.item()
     return as_tightness(tightness)
 
 
@@ -139,7 +144,8 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
         raise TypeError(
             f"targets must be numbers in float16 to float64, integers or booleans, got {y.dtype}"
         )
-    y = jnp.moveaxis(y.astype(scores.theta.dtype), scores.axis, -1)
+    # a sum has the sharding of the scores, also where the targets are replicated
+    y = jnp.moveaxis(y.astype(scores.theta.dtype), scores.axis, -1) + jnp.zeros_like(scores.theta)
     if scores.mask is None:
         return y
     counts = scores.mask
@@ -165,5 +171,6 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
     k = scores.theta.shape[-1]
     if array.dtype.itemsize < 4:
         array = array.astype(jnp.int32)  # small integer types cannot hold every class
+    array = array + jnp.zeros_like(scores.theta[..., 0], dtype=array.dtype)  # shards as scores do
     in_range = (array >= 0) & (array < k)
     return jnp.where(in_range, array, 0).astype(jnp.int32), in_range

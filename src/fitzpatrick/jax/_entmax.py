@@ -1,58 +1,97 @@
-"""α-entmax with an order that may be traced and differentiated, one for all rows or for each."""
+"""Links with a parameter that may be traced and differentiated, one for all rows or for each.
 
+These are α-entmax, α-normmax and sparsemax with a budget; and the losses of α-entmax.
+"""
+
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._array import coupled_product, is_concrete
+from .._array import coupled_product, eps, is_concrete
 from .._validation import check_order
-from ..losses import FitzpatrickLoss, Loss
+from ..losses import FenchelYoungLoss, FitzpatrickLoss, Loss
 from ..regularizers import Tsallis
+from ..regularizers.norm import Norm, normmax_alpha_slope, normmax_link, normmax_product
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
+from ..sets.budget import budget_product, budget_slope, project_to_budget
 from ._arguments import Scores, as_scores, as_static_tightness
 from ._evaluate import loss_at_labels, loss_at_targets
 
-__all__ = ["entmax", "entmax_loss", "entmax_loss_with_integer_labels"]
+__all__ = [
+    "budget",
+    "entmax",
+    "entmax_loss",
+    "entmax_loss_with_integer_labels",
+    "fitzpatrick_entmax_loss",
+    "fitzpatrick_entmax_loss_with_integer_labels",
+    "normmax",
+    "normmax_loss",
+    "normmax_loss_with_integer_labels",
+]
 
 _ANY_ORDER = Tsallis()  # all orders have one domain
+# Predictions p, J v from p, and ∂p/∂parameter from p.
+_FORMULAS: dict[str, tuple[Any, Any, Any]] = {
+    "entmax": (
+        entmax_link,
+        lambda p, v, alpha: coupled_product(entmax_slope(p, alpha), v),
+        entmax_alpha_slope,
+    ),
+    "normmax": (normmax_link, normmax_product, normmax_alpha_slope),
+    "budget": (
+        project_to_budget,
+        lambda p, v, _: budget_product(p, v),
+        lambda p, _: budget_slope(p),
+    ),
+}
 
 
-@jax.custom_jvp
-def _entmax_rows(theta: jax.Array, alpha: jax.Array) -> jax.Array:
-    out: jax.Array = entmax_link(theta, alpha)
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _rows(kind: str, theta: jax.Array, parameter: jax.Array) -> jax.Array:
+    out: jax.Array = _FORMULAS[kind][0](theta, parameter)
     return out
 
 
-@_entmax_rows.defjvp
-def _entmax_rows_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    theta, alpha = primals
-    theta_dot, alpha_dot = tangents
-    p = _entmax_rows(theta, alpha)
-    along_theta = coupled_product(entmax_slope(p, alpha), theta_dot)
-    return p, along_theta + entmax_alpha_slope(p, alpha) * alpha_dot
+@_rows.defjvp
+def _rows_jvp(kind: str, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    _, product, slope = _FORMULAS[kind]
+    p = _rows(kind, *primals)
+    return p, product(p, tangents[0], primals[1]) + slope(p, primals[1]) * tangents[1]
 
 
-def _as_orders(alpha: ArrayLike, scores: Scores) -> jax.Array:
-    """An order for each row, of shape (…, 1); NaN for one that is out of range and traced."""
-    orders = jnp.asarray(alpha)
-    if not jnp.issubdtype(orders.dtype, jnp.number) or jnp.iscomplexobj(orders):
-        raise TypeError(f"alpha must be a number from 1 to 2, or an array, got {orders.dtype}")
+def _as_parameter(
+    value: ArrayLike, name: str, low: float, high: float, scores: Scores
+) -> jax.Array:
+    """A number for each row, of shape (…, 1); NaN for one that is out of range and traced."""
+    numbers = jnp.asarray(value)
+    if not jnp.issubdtype(numbers.dtype, jnp.number) or jnp.iscomplexobj(numbers):
+        raise TypeError(
+            f"{name} must be a number from {low:g} to {high:g}, or an array, got {numbers.dtype}"
+        )
     shape = list(scores.given.shape)
     shape[scores.axis] = 1
     try:
-        rows = jnp.broadcast_to(orders.astype(scores.theta.dtype), shape)
+        rows = jnp.broadcast_to(numbers.astype(scores.theta.dtype), shape)
     except ValueError as error:
         raise ValueError(
-            f"alpha of shape {orders.shape} does not broadcast to {tuple(shape)}, one order for "
-            f"each row of scores along axis {scores.axis}"
+            f"{name} of shape {numbers.shape} does not broadcast to {tuple(shape)}, one for each "
+            f"row of scores along axis {scores.axis}"
         ) from error
-    is_inside = (orders >= 1) & (orders <= 2)
-    if is_concrete(orders) and not bool(jnp.all(is_inside)):
-        raise ValueError(f"alpha must be between 1 and 2, got {orders}")
+    is_inside = (numbers >= low) & (numbers <= high)
+    if is_concrete(numbers) and not bool(jnp.all(is_inside)):
+        raise ValueError(f"{name} must be between {low:g} and {high:g}, got {numbers}")
     rows = jnp.moveaxis(rows, scores.axis, -1)
-    return jnp.where((rows >= 1) & (rows <= 2), rows, jnp.nan)
+    return jnp.where((rows >= low) & (rows <= high), rows, jnp.nan)
+
+
+def _link(kind: str, checked: Scores, parameter: jax.Array) -> jax.Array:
+    p = _rows(kind, checked.theta, parameter)
+    if checked.mask is not None:
+        p = jnp.where(checked.mask, p, 0)
+    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
 
 
 def entmax(
@@ -87,19 +126,57 @@ def entmax(
         0.124
     """
     checked = as_scores(scores, axis, where, _ANY_ORDER)
-    p = _entmax_rows(checked.theta, _as_orders(alpha, checked))
-    if checked.mask is not None:
-        p = jnp.where(checked.mask, p, 0)
-    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+    return _link("entmax", checked, _as_parameter(alpha, "alpha", 1, 2, checked))
+
+
+def normmax(
+    scores: ArrayLike, alpha: ArrayLike = 2.0, axis: int = -1, where: ArrayLike | None = None
+) -> jax.Array:
+    r"""α-normmax: the link of the norm :math:`\|y\|_\alpha` on the simplex, for α > 1.
+
+    The arguments are explained in :func:`entmax`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from fitzpatrick.jax import normmax
+        >>> print(jnp.array_str(normmax(jnp.asarray([0.5, 0.25, -1.0])), precision=4))
+        [0.5898 0.4102 0.    ]
+    """
+    checked = as_scores(scores, axis, where, _ANY_ORDER)
+    above_one = 1 + eps(checked.theta)
+    return _link("normmax", checked, _as_parameter(alpha, "alpha", above_one, jnp.inf, checked))
+
+
+def budget(
+    scores: ArrayLike, budget: ArrayLike = 2.0, axis: int = -1, where: ArrayLike | None = None
+) -> jax.Array:
+    r"""Sparsemax with a budget: the point of :math:`[0, 1]^k` that sums to it and is nearest.
+
+    Where fewer classes than the budget are left, each of them is 1. The other arguments are
+    explained in :func:`entmax`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from fitzpatrick.jax import budget
+        >>> print(jnp.array_str(budget(jnp.asarray([2.0, 0.9, 0.6, -1.0]), 2.0), precision=4))
+        [1.   0.65 0.35 0.  ]
+    """
+    checked = as_scores(scores, axis, where, _ANY_ORDER)
+    k = checked.theta.shape[-1]
+    return _link("budget", checked, _as_parameter(budget, "budget", 0, k, checked))
 
 
 def _static_loss(alpha: Any, tightness: Any) -> Loss:
-    if isinstance(alpha, jax.Array):
+    return FitzpatrickLoss(Tsallis(check_order(_static(alpha))), as_static_tightness(tightness))
+
+
+def _static(alpha: Any) -> Any:
+    if isinstance(alpha, jax.core.Tracer):
         raise TypeError(
             "alpha of a loss must be a Python number, since its formulas depend on it: mark it "
             "static, as in jax.jit(f, static_argnames='alpha'), or close over it"
         )
-    return FitzpatrickLoss(Tsallis(check_order(alpha)), as_static_tightness(tightness))
+    return alpha.item() if isinstance(alpha, jax.Array) and alpha.ndim == 0 else alpha
 
 
 def entmax_loss(
@@ -113,13 +190,9 @@ def entmax_loss(
 ) -> jax.Array:
     """Loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
 
-    Args:
-        scores: θ.
-        targets: y, of the shape of scores.
-        alpha: a Python number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
-        axis: this and ``where`` are explained in :func:`fitzpatrick_logistic_loss`.
-        where: likewise.
-        tightness: 0 for the Fenchel-Young loss, 1 for the Fitzpatrick loss.
+    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
+    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -127,6 +200,24 @@ def entmax_loss(
         >>> scores, targets = jnp.asarray([1.0, 0.0, -1.0]), jnp.asarray([0.5, 0.5, 0.0])
         >>> round(float(entmax_loss(scores, targets, 1.3, tightness=1.0)), 4)
         0.0784
+    """
+    return loss_at_targets(_static_loss(alpha, tightness), scores, targets, axis, where)
+
+
+def fitzpatrick_entmax_loss(
+    scores: ArrayLike,
+    targets: ArrayLike,
+    alpha: float = 1.5,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+    *,
+    tightness: float = 1.0,
+) -> jax.Array:
+    """Fitzpatrick loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
+    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
     """
     return loss_at_targets(_static_loss(alpha, tightness), scores, targets, axis, where)
 
@@ -140,12 +231,67 @@ def entmax_loss_with_integer_labels(
     *,
     tightness: float = 0.0,
 ) -> jax.Array:
-    """The same at class labels.
+    """Loss of ``Tsallis(alpha)``, at class labels; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
+    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
 
     Example:
         >>> import jax.numpy as jnp
         >>> from fitzpatrick.jax import entmax_loss_with_integer_labels
-        >>> round(float(entmax_loss_with_integer_labels(jnp.asarray([1.0, 0.0, -1.0]), 1, 1.3)), 4)
+        >>> scores, labels = jnp.asarray([1.0, 0.0, -1.0]), 1
+        >>> round(float(entmax_loss_with_integer_labels(scores, labels, 1.3)), 4)
         1.1357
     """
     return loss_at_labels(_static_loss(alpha, tightness), scores, labels, axis, where)
+
+
+def fitzpatrick_entmax_loss_with_integer_labels(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    alpha: float = 1.5,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+    *,
+    tightness: float = 1.0,
+) -> jax.Array:
+    """Fitzpatrick loss of ``Tsallis(alpha)``, at class labels; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
+    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
+    """
+    return loss_at_labels(_static_loss(alpha, tightness), scores, labels, axis, where)
+
+
+def normmax_loss(
+    scores: ArrayLike,
+    targets: ArrayLike,
+    alpha: float = 2.0,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+) -> jax.Array:
+    r"""Fenchel-Young loss of the norm :math:`\|y\|_\alpha`, at targets.
+
+    Its link is :func:`normmax`. ``alpha`` is a number above 1.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
+    """
+    loss = FenchelYoungLoss(Norm(_static(alpha)))
+    return loss_at_targets(loss, scores, targets, axis, where)
+
+
+def normmax_loss_with_integer_labels(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    alpha: float = 2.0,
+    axis: int = -1,
+    where: ArrayLike | None = None,
+) -> jax.Array:
+    r"""Fenchel-Young loss of the norm :math:`\|y\|_\alpha`, at class labels.
+
+    Its link is :func:`normmax`. ``alpha`` is a number above 1.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
+    """
+    loss = FenchelYoungLoss(Norm(_static(alpha)))
+    return loss_at_labels(loss, scores, labels, axis, where)

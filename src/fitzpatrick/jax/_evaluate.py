@@ -45,3 +45,14 @@ def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) 
     if checked.mask is not None:
         p = jnp.where(checked.mask, p, 0)
     return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+
+
+def probabilities_at(
+    loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None
+) -> jax.Array:
+    """The class probabilities that belong to the scores, or those of each entry by itself."""
+    checked = as_scores(scores, axis, where, loss.regularizer)
+    q = loss.regularizer.solve_probabilities(checked.theta, loss.tightness)
+    if checked.mask is not None:
+        q = jnp.where(checked.mask, q, 0)
+    return checked.restore(jnp.moveaxis(q, -1, checked.axis))

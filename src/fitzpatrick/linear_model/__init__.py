@@ -1,12 +1,8 @@
 """Linear models x ↦ ŷ(Wx + b): scikit-learn estimators, and paths of models by one call."""
 
-from ._checks import check_features
-from ._classifier import FitzpatrickClassifier
 from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
-from ._design import constant_columns
-from ._path import LinearPath, fit_path, has_risen
-from ._problem import FittedModel
-from ._regressor import ProportionRegressor
+from ._estimators import FitzpatrickClassifier, ProportionRegressor
+from ._path import FittedModel, LinearPath, fit_path
 from .solvers import Iteration, Status
 
 __all__ = [
@@ -19,8 +15,10 @@ __all__ = [
     "ProportionRegressor",
     "ProportionRegressorCV",
     "Status",
-    "check_features",
-    "constant_columns",
     "fit_path",
-    "has_risen",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return __all__

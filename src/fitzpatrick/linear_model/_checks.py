@@ -1,26 +1,37 @@
-"""Checks at the edge of the estimators: parameters, features, weights."""
+"""Checks at the edge of the estimators: parameters, features, targets, weights."""
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils._array_api import get_namespace
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._array import Array, dtype_name, is_foreign, is_torch, namespace
+from .._array import Array, dtype_name, is_foreign, is_torch, namespace, to_numpy
+from .._validation import check_sparse
 from ..losses import Loss, get_loss
-from ._continuation import SOLVERS
-from ._settings import FitSettings
+from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
+from ..sets._base import membership_tolerance
+
+if TYPE_CHECKING:
+    from .solvers import IterationCallback
 
 MAX_GRID_SIZE = 1000
+NORMALIZE = "label_proportions(y) of fitzpatrick.preprocessing divides each row by its sum"
 MAX_TOTAL_WEIGHT = 1e100  # sums of squares of gradients stay far from overflow
 
 # What scikit-learn checks by itself, parameter by parameter; each estimator has some of them.
@@ -30,15 +41,38 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "fit_intercept": ["boolean"],
     "standardize": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
-    "solver": [StrOptions({"auto", *SOLVERS})],
+    "solver": [StrOptions({"auto", "newton-cg", "lbfgs"})],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "warm_start": ["boolean"],
     "verbose": [Interval(Integral, 0, None, closed="left")],
     "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": [Integral, None],
+    "refine": [Interval(Integral, 0, None, closed="left")],
     "callback": [callable, None],
 }
+
+
+@dataclass(eq=False, repr=False)
+class FitParameters:
+    """The parameters that all estimators share, apart from the loss."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = False
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int = 1000
+    verbose: int = 0
+    n_threads: int | None = None
+    callback: "IterationCallback | None" = None
+
+
+@dataclass(eq=False, repr=False)
+class FitSettings(FitParameters):
+    """Checked parameters, with the loss."""
+
+    loss: Loss
 
 
 @contextmanager
@@ -57,22 +91,24 @@ def check_settings(estimator: Any, tightness: float | None = None) -> FitSetting
     """The parameters that all estimators share."""
     estimator._validate_params()
     given = {field.name: getattr(estimator, field.name) for field in fields(FitSettings)}
-    settings = FitSettings(**{**given, "loss": get_loss(estimator.loss, tightness)})
-    check_solver(settings.solver, settings.loss)
+    return _with_curvature(FitSettings(**{**given, "loss": get_loss(estimator.loss, tightness)}))
+
+
+def check_parameters(caller: str, **given: Any) -> FitSettings:
+    """The parameters of a function of that name."""
+    rules = {name: rule for name, rule in CONSTRAINTS.items() if name in given}
+    validate_parameter_constraints(rules, {name: given[name] for name in rules}, caller)
+    return _with_curvature(FitSettings(**given))
+
+
+def _with_curvature(settings: FitSettings) -> FitSettings:
+    """Settings whose loss gives the solver something to work with."""
+    if settings.solver == "newton-cg" and not settings.loss.regularizer.has_curvature:
+        raise ValueError(
+            f"solver='newton-cg' needs curvature, and the Hessian of {settings.loss!r} is zero; "
+            "use solver='lbfgs' or 'auto'"
+        )
     return settings
-
-
-def check_solver(solver: str, loss: Loss) -> None:
-    """Raise for a solver that there is not, or that the loss gives nothing to work with."""
-    if solver not in ("auto", *SOLVERS):
-        raise ValueError(
-            f"solver must be 'auto', {' or '.join(map(repr, SOLVERS))}, got {solver!r}"
-        )
-    if solver == "newton-cg" and not loss.regularizer.has_curvature:
-        raise ValueError(
-            f"solver='newton-cg' needs curvature, and the Hessian of {loss!r} is zero; use "
-            "solver='lbfgs' or 'auto'"
-        )
 
 
 def check_grid(values: Any, name: str) -> Array:
@@ -112,6 +148,7 @@ def check_features(X: Any, dtype: Any = None) -> Array:
     if is_foreign(X):
         X = _check_foreign(X, dtype)
     else:
+        check_sparse(X, "X")
         dtypes = (np.float64, np.float32) if dtype is None else dtype
         X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
         X = merge_duplicates(X)
@@ -136,11 +173,12 @@ def _check_foreign(X: Array, dtype: Any) -> Array:
 
 
 def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """The same for an estimator, which remembers the number and the names of its features.
+    """X of an estimator, which remembers the number and the names of its features.
 
     Arrays of other libraries stay what they are if scikit-learn's ``array_api_dispatch`` is on.
     """
     X = X.detach() if is_torch(X) else X
+    check_sparse(X, "X")
     xp, _ = get_namespace(X)
     X = validate_data(
         estimator,
@@ -186,7 +224,7 @@ def check_total_weight(weights: Array | None) -> None:
 
 
 def check_largest_weight(largest: float, n_samples: int) -> None:
-    """The same, from the largest of the weights."""
+    """Raise where sums of squares could overflow, from the largest of the weights."""
     if largest > MAX_TOTAL_WEIGHT / n_samples:
         raise ValueError(
             f"a sample has the weight {largest:.3g}, and sums of squares overflow; divide the "
@@ -224,3 +262,160 @@ def check_largest(largest: float, size: int, like: Array) -> None:
             f"X holds an entry of size {largest:.3g}, and sums of squares overflow {like.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
         )
+
+
+def check_labels(y: Any, X: Array) -> Array:
+    """Class labels (n,), in NumPy."""
+    y = label_column(y, X)
+    check_classes(y)
+    return y
+
+
+def label_column(y: Any, X: Array) -> Array:
+    """One finite entry per row of X, in NumPy."""
+    y = _on_host(y)
+    try:
+        y = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} A classifier takes one label per sample: for proportions use "
+            "ProportionRegressor, for 0/1 indicators of several labels ProportionRegressor with "
+            "label_proportions(y) of fitzpatrick.preprocessing, and for one-hot rows "
+            "np.asarray(y).argmax(axis=1)"
+        ) from error
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    return y
+
+
+def check_classes(y: Array) -> None:
+    """Raise unless labels stand for classes."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} For proportions and other numbers use ProportionRegressor"
+        ) from error
+
+
+def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
+    """Targets (n, k), or (n,) off the simplex, in float64: dense NumPy or CSR.
+
+    Whether they are in the domain of the loss is checked where they are bound to it.
+    """
+    y, rounding = exact_proportions(y, loss, X)
+    warn_of_rounding(rounding, stacklevel=7)
+    return y
+
+
+def exact_proportions(y: Any, loss: Loss, X: Array) -> tuple[Array, float]:
+    """Targets as :func:`check_proportions` returns them, and the largest rounding of a sum."""
+    y = check_numbers(y)
+    check_consistent_length(X, y)
+    on_simplex = loss.regularizer.domain.has_labels
+    if y.ndim == 1 and on_simplex:
+        raise ValueError(
+            f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
+            "class labels use FitzpatrickClassifier, for one share per sample loss='sigmoid'"
+        )
+    if sparse.issparse(y):
+        y = sparse.csr_array(y)
+    check_finite(y, "y", "drop the row or give it a target")
+    return _sum_to_one(y, loss) if on_simplex else (y.astype(np.float64, copy=False), 0.0)
+
+
+def _on_host(y: Any) -> Any:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    check_sparse(y, "y")
+    return to_numpy(y) if is_foreign(y) else y
+
+
+def check_numbers(y: Any) -> Array:
+    """Numbers in a dtype that the losses take, dense NumPy or CSR."""
+    y = _on_host(y)
+    try:
+        y = check_array(
+            y,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_2d=False,
+            ensure_all_finite=False,
+            input_name="y",
+        )
+    except ValueError as error:
+        entries = (y.data if sparse.issparse(y) else np.asarray(y, dtype=object)).ravel()
+        words = [str(entry) for entry in entries if isinstance(entry, str)]
+        if not words:
+            raise
+        raise ValueError(
+            f"y holds text such as {words[0]!r}, and a regressor takes numbers; for class names "
+            "use FitzpatrickClassifier, for numbers that were read as text y.astype(float)"
+        ) from error
+    if y.dtype.kind != "f":
+        return y
+    native = np.float64 if y.dtype.itemsize > 8 else y.dtype.newbyteorder("=")
+    return y.astype(native, copy=False)
+
+
+def check_finite(array: Array, name: str, remedy: str) -> None:
+    """Raise with the place of the first NaN or infinity, and what to do about it."""
+    if np.isfinite(array.data if sparse.issparse(array) else array).all():
+        return
+    entries = sparse.coo_array(array if array.ndim == 2 else array[:, None])
+    at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+    value = "NaN" if np.isnan(entries.data[at]) else "infinity"
+    raise ValueError(
+        f"Input {name} contains {value} in row {entries.row[at]}, column {entries.col[at]}; "
+        f"{remedy}"
+    )
+
+
+def warn_of_rounding(rounding: float, *, stacklevel: int) -> None:
+    """Say that rows were divided by their sums, and by how much these differed from one."""
+    if rounding > 0:
+        warnings.warn(
+            f"rows of y differ from a sum of one by up to {rounding:.2g}, and each is divided by "
+            f"its sum; {NORMALIZE}, without this warning",
+            stacklevel=stacklevel,
+        )
+
+
+def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:
+    """Proportions in float64, divided by their sums where these are one up to rounding.
+
+    Along an intercept for all classes the objective is flat only if they sum to one. What rounding
+    to their own dtype did is undone in silence; what rounding to a few printed digits did is
+    returned. Rows that are negative or zero are left for the loss to name.
+    """
+    entries = y.data if sparse.issparse(y) else y
+    exact = y.astype(np.float64, copy=False)
+    totals = exact.sum(axis=1)
+    off = np.abs(totals - 1)
+    if off.max() == 0 or (entries < 0).any():
+        return exact, 0.0
+    slack = membership_tolerance(entries if y.dtype.kind == "f" else np.empty(0))
+    if off.max() > max(slack, SUM_TOLERANCE):
+        if not totals.all() and off[totals != 0].max(initial=0) <= slack:
+            return exact, 0.0
+        _raise_off_the_simplex(entries, totals, loss)
+    rounding = float(off.max()) if off.max() > max(slack, EXACT_SUM) else 0.0
+    if not sparse.issparse(exact):
+        return np.asarray(exact / totals[:, None]), rounding
+    data = exact.data / np.repeat(totals, np.diff(exact.indptr))
+    return sparse.csr_array((data, exact.indices, exact.indptr), shape=y.shape), rounding
+
+
+def _raise_off_the_simplex(entries: Array, totals: Array, loss: Loss) -> None:
+    domain = loss.regularizer.domain
+    row = int(np.argmax(np.abs(totals - 1) > SUM_TOLERANCE))
+    if np.isin(entries, (0, 1)).all():
+        raise ValueError(
+            f"y is not in the domain {domain!r}: it holds 0/1 indicators, {totals[row]:g} of them "
+            f"in row {row}, not proportions; {NORMALIZE}; for each label by itself use "
+            "loss='sigmoid'"
+        )
+    raise ValueError(
+        f"y is not in the domain {domain!r}: in row {row} it sums to {totals[row]:.10g}, not 1; "
+        f"{NORMALIZE}"
+    )

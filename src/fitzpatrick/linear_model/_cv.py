@@ -2,8 +2,10 @@
 
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,13 +18,24 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data, LinearModel, TrainingData, take_rows
-from ._checks import check_grid, check_own_features, check_settings, unchanged_on_failure
-from ._classifier import ClassModel
-from ._regressor import ProportionModel
-from ._settings import FitSettings
+from ._checks import (
+    FitSettings,
+    check_grid,
+    check_own_features,
+    check_settings,
+    unchanged_on_failure,
+)
+from ._estimators import ClassModel, LinearModel, ProportionModel
+from ._path import Coefficients, FittedModel, PenaltyPath
+from ._sums import Data, TrainingData, take_rows
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
+FINEST_STEP = 10 ** (1 / 8)  # between neighbouring alphas, which no refinement goes below
+
+# Scores (alphas, tightnesses), coefficients and intercepts [tightness][alpha], and the number of
+# fits that did not converge, on one fold.
+Starts = list[list[Coefficients]]
+FoldScores = tuple[Array, Starts, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,29 +47,21 @@ class HeldOut:
     weights: Array | None
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """What is chosen from, and how.
+def refined(alphas: Array, mean: Array) -> Array:
+    """Geometric midpoints between the best alpha of each tightness and its neighbours, falling.
 
     Args:
-        alphas: as the user has them.
-        candidates: one per tightness.
-        scorer: higher is better.
+        alphas: rising.
+        mean: scores (alphas, tightnesses).
     """
-
-    alphas: Array
-    candidates: list[FitSettings]
-    scorer: Any
-
-    @property
-    def order(self) -> Array:
-        """Where the alphas are, from strong to weak: the order of the fits."""
-        return np.argsort(-self.alphas)
-
-    @property
-    def path(self) -> Array:
-        """The alphas in that order."""
-        return self.alphas[self.order]
+    midpoints = set()
+    for scores in mean.T:
+        best = len(alphas) - 1 - int(np.argmax(scores[::-1]))  # the strongest among equals
+        for low in alphas[max(best - 1, 0) : best + 1]:
+            high = alphas[np.searchsorted(alphas, low) + 1 :][:1]
+            if low > 0 and high.size and high[0] / low > 1.01 * FINEST_STEP:
+                midpoints.add(float(np.sqrt(low) * np.sqrt(high[0])))
+    return np.asarray(sorted(midpoints, reverse=True))
 
 
 @dataclass(eq=False, repr=False)
@@ -68,6 +73,7 @@ class CrossValidated(LinearModel):
     alphas: Any = DEFAULT_ALPHAS
     _: KW_ONLY
     tightnesses: Any = None
+    refine: int = 3
     cv: Any = None
     scoring: Any = None
     n_jobs: int | None = None
@@ -94,11 +100,13 @@ class CrossValidated(LinearModel):
     def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
         settings = check_settings(self)
         self._check_held_out(groups, dev)
-        self.alphas_ = check_grid(self.alphas, "alphas")
-        grid = Grid(self.alphas_, self._check_tightnesses(settings), self._scorer())
+        alphas = np.sort(check_grid(self.alphas, "alphas"))
+        candidates = self._check_tightnesses(settings)
+        scorer = self._scorer()
         data = self._check_data(X, y, sample_weight, settings)
-        scores, unfinished = self._score_grid(data, grid, sample_weight, groups, dev)
-        chosen = self._choose(scores, grid.candidates)
+        score = self._score_paths(data, candidates, scorer, sample_weight, groups, dev)
+        scores, unfinished = self._search(alphas, score)
+        chosen = self._choose(scores, candidates)
         self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
         self._fit_final(data, chosen, self.alpha_)
         if is_foreign(data.like):
@@ -108,6 +116,36 @@ class CrossValidated(LinearModel):
             self._warn(
                 f"{unfinished} of {scores.size} fits of the path did not converge", stacklevel=4
             )
+
+    def _search(
+        self, alphas: Array, score: Callable[[Array, list[Any]], list[FoldScores]]
+    ) -> tuple[Array, int]:
+        """Scores (folds, alphas, tightnesses) of the grid and of its refinements.
+
+        Sets ``alphas_``, and also returns the number of fits that did not converge.
+
+        Args:
+            alphas: the grid, rising.
+            score: takes alphas, falling, and where the path of each fold and tightness starts.
+        """
+        found: dict[float, tuple[Array, list[list[Coefficients]]]] = {}
+        new, unfinished = alphas[::-1], 0
+        for rounds_left in range(self.refine, -1, -1):
+            # a path of midpoints starts at the next stronger penalty
+            stronger = [alpha for alpha in found if alpha > new[0]]
+            starts = found[min(stronger)][1] if stronger else []
+            parts = score(new, starts)
+            unfinished += sum(part[2] for part in parts)
+            for i, alpha in enumerate(new):
+                of_alpha = [[path[i] for path in part[1]] for part in parts]
+                found[float(alpha)] = np.stack([part[0][i] for part in parts]), of_alpha
+            self.alphas_ = np.sort(list(found))
+            scores = np.stack([found[alpha][0] for alpha in self.alphas_], axis=1)
+            self._check_scores(scores.mean(axis=0))
+            new = refined(self.alphas_, scores.mean(axis=0)) if rounds_left else new[:0]
+            if new.size == 0:
+                break
+        return scores, unfinished
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
         """Raise unless these arguments of ``fit`` say what the models are scored on."""
@@ -125,26 +163,47 @@ class CrossValidated(LinearModel):
         self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
         return [replace(settings, loss=get_loss(self.loss, float(c))) for c in self.tightnesses_]
 
-    def _score_grid(
-        self, data: TrainingData, grid: Grid, sample_weight: Any, groups: Any, dev: Any
-    ) -> tuple[Array, int]:
-        """Scores (folds, alphas, tightnesses), and how many fits did not converge."""
-        assert isinstance(data, Data)
-        parts = (
-            self._folds(data, check_weights(sample_weight, data.X), groups)
-            if dev is None
-            else iter([(data, self._check_dev(dev, data.n_classes, grid.candidates[0].loss))])
-        )
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_paths)(self, part, grid, held_out) for part, held_out in parts
-        )
-        scores, unfinished = zip(*results, strict=True)
-        return np.asarray(scores), sum(unfinished)
+    def _score_paths(
+        self,
+        data: TrainingData,
+        candidates: list[FitSettings],
+        scorer: Any,
+        sample_weight: Any,
+        groups: Any,
+        dev: Any,
+    ) -> Callable[[Array, list[Any]], list[FoldScores]]:
+        """What :meth:`_search` asks for scores.
 
-    def _folds(
-        self, data: Data, weights: Array | None, groups: Any
-    ) -> Iterator[tuple[Data, HeldOut]]:
-        """The two parts of each fold, made one at a time."""
+        Args:
+            data: of the fit.
+            candidates: settings, one for each tightness.
+            scorer: higher is better.
+            sample_weight: as ``fit`` takes it.
+            groups: likewise.
+            dev: likewise.
+        """
+        assert isinstance(data, Data)
+        weights = check_weights(sample_weight, data.X)
+        parts: Callable[[], Iterable[tuple[Data, HeldOut]]]
+        if dev is None:
+            folds = self._split(data, weights, groups)
+            parts = partial(self._parts, data, weights, folds)
+        else:
+            held_out = self._check_dev(dev, data.n_classes, candidates[0].loss)
+            parts = partial(list, [(data, held_out)])
+
+        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
+            jobs = (
+                delayed(_score_path)(self, part, held_out, candidates, scorer, alphas, start)
+                for (part, held_out), start in zip_longest(parts(), starts)
+            )
+            results: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
+            return results
+
+        return score
+
+    def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
+        """Rows of the two parts of each fold."""
         y = self._as_given(data.targets)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
         folds = list(
@@ -155,17 +214,19 @@ class CrossValidated(LinearModel):
         for i, (train, held_out) in enumerate(folds):
             _check_fold(i, "training", data.weights, train)
             _check_fold(i, "held-out", weights, held_out)
-        return (
-            (
-                data.take(train),
-                HeldOut(
-                    take_rows(data.X, held_out),
-                    self._as_given(data.targets[held_out]),
-                    None if weights is None else weights[held_out],
-                ),
+        return folds
+
+    def _parts(
+        self, data: Data, weights: Array | None, folds: list[tuple[Array, Array]]
+    ) -> Iterator[tuple[Data, HeldOut]]:
+        """The two parts of each fold, made one at a time."""
+        for train, rows in folds:
+            held_out = HeldOut(
+                take_rows(data.X, rows),
+                self._as_given(data.targets[rows]),
+                None if weights is None else weights[rows],
             )
-            for train, held_out in folds
-        )
+            yield data.take(train), held_out
 
     def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
         try:
@@ -175,6 +236,16 @@ class CrossValidated(LinearModel):
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error
 
+    def _check_scores(self, mean: Array) -> None:
+        """Raise unless one alpha is the best by mean scores (alphas, tightnesses)."""
+        bad = np.isnan(mean) | np.isposinf(mean)
+        if bad.any() or np.isneginf(mean).all():
+            alphas = self.alphas_[~np.isfinite(mean).all(axis=1)].tolist()
+            raise ValueError(
+                f"scoring={self.scoring!r} gave no finite score for alphas {alphas}; choose "
+                "another metric"
+            )
+
     def _choose(self, scores: Array, candidates: list[FitSettings]) -> FitSettings:
         """The best mean score; among equals the strongest penalty, then the tightness named first.
 
@@ -183,13 +254,6 @@ class CrossValidated(LinearModel):
             candidates: one per tightness.
         """
         mean = scores.mean(axis=0)
-        bad = np.isnan(mean) | np.isposinf(mean)
-        if bad.any() or np.isneginf(mean).all():
-            alphas = self.alphas_[~np.isfinite(mean).all(axis=1)].tolist()
-            raise ValueError(
-                f"scoring={self.scoring!r} gave no finite score for alphas {alphas}; choose "
-                "another metric"
-            )
         self.best_score_ = float(mean.max())
         best = np.argwhere(mean == mean.max())
         alpha, tightness = best[np.argmax(self.alphas_[best[:, 0]])]
@@ -224,33 +288,47 @@ def _takes_weights(scorer: Any) -> bool:
     )
 
 
-def _score_paths(
-    model: CrossValidated, data: Data, grid: Grid, held_out: HeldOut
-) -> tuple[Array, int]:
-    """Scores (alphas, tightnesses), and how many fits did not converge.
+def _score_path(
+    model: CrossValidated,
+    data: Data,
+    held_out: HeldOut,
+    candidates: list[FitSettings],
+    scorer: Any,
+    alphas: Array,
+    starts: list[Coefficients] | None,
+) -> FoldScores:
+    """Fit the alphas, from strong to weak, at each tightness, and score them, with one design.
 
-    For each tightness the alphas are fitted from strong to weak; all share one design.
+    ``starts`` has the coefficients to start with at each tightness.
     """
     y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
     weights = held_out.weights
     if is_foreign(held_out.X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
         y = as_library(y, held_out.X)
         weights = None if weights is None else as_library(weights, held_out.X)
-    weighted = weights is not None and _takes_weights(grid.scorer)
+    weighted = weights is not None and _takes_weights(scorer)
     extra = {"sample_weight": weights} if weighted else {}
-    scores = np.empty((len(grid.alphas), len(grid.candidates)))
-    unfinished = 0
     probe = copy.copy(model)
     probe.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare with
     data = data.without_zero_weights()
-    design = data.design(grid.candidates[0])
-    for j, settings in enumerate(grid.candidates):
-        problem = data.bind(settings, design)
-        for i, fitted in zip(grid.order, problem.path(grid.path), strict=True):
+    design = data.design(candidates[0])
+    scores = np.empty((len(alphas), len(candidates)))
+    ends: Starts = []
+    unfinished = 0
+    for j, settings in enumerate(candidates):
+        path = PenaltyPath(data.bind(settings, design), settings)
+        ends.append([])
+        for i, fitted in enumerate(path.models(alphas, None if starts is None else starts[j])):
             probe._set_model(fitted, settings.loss, data.like)
-            scores[i, j] = grid.scorer(probe, held_out.X, y, **extra)
+            scores[i, j] = scorer(probe, held_out.X, y, **extra)
             unfinished += not fitted.status.converged
-    return scores, unfinished
+            ends[j].append(as_start(fitted))
+    return scores, ends, unfinished
+
+
+def as_start(model: FittedModel) -> Coefficients:
+    """Where fits of nearby penalties start, in half of the memory."""
+    return model.coef.astype(np.float32), model.intercept.astype(np.float32)
 
 
 @dataclass(eq=False, repr=False)
@@ -258,12 +336,19 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
     For each fold and tightness a path of models is fitted from the strongest penalty to the
-    weakest, each started at the one before; the pair with the best mean score is fitted to all
-    samples. Parameters that are not listed here are those of :class:`ProportionRegressor`, and so
-    are the attributes of the final fit.
+    weakest, each started at the one before. The search then goes on between the best alpha and its
+    neighbours, and the pair with the best mean score is fitted to all samples. Parameters that are
+    not listed here are those of :class:`ProportionRegressor`, and so are the attributes of the
+    final fit.
 
     Args:
-        alphas: the strengths to choose from.
+        alphas: the strengths to begin with, in any order.
+        refine: how many times the best alpha's distance to its neighbours is halved: the geometric
+            midpoints on both sides are scored, and the best of all is the next to refine. No step
+            becomes smaller than a factor of 10^(1/8), which three rounds reach from powers of ten.
+            With 0 the choice is among ``alphas`` alone. On a coarse grid the losses of a pair meet
+            their best alphas at different distances, since the tighter loss has less curvature and
+            wants a weaker penalty; refined choices can be compared.
         tightnesses: the numbers c of the loss to choose from, such as ``[0, 0.5, 1, 2]``, together
             with the alphas; None is the loss's own alone.
         standardize: as in :class:`ProportionRegressor`; measured on the training part of each fold.
@@ -282,7 +367,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 
     Attributes:
         alpha_: the chosen strength.
-        alphas_: the strengths that were tried.
+        alphas_: all strengths that were tried, rising: the grid and its refinements. Each one was
+            tried at each tightness.
         tightness_: the chosen tightness; the loss's own where ``tightnesses`` is None.
         tightnesses_: those that were tried; not there where ``tightnesses`` is None.
         scores_: shape (folds, alphas), and (folds, alphas, tightnesses) where ``tightnesses`` is
@@ -294,7 +380,7 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         >>> from fitzpatrick.linear_model import ProportionRegressorCV
         >>> X = np.linspace(-1.0, 1.0, 30)[:, None]
         >>> Y = np.hstack([1 - X, 1 + X]) / 2
-        >>> model = ProportionRegressorCV(alphas=[0.01, 1.0, 100.0], cv=3).fit(X, Y)
+        >>> model = ProportionRegressorCV(alphas=[0.01, 1.0, 100.0], cv=3, refine=0).fit(X, Y)
         >>> model.alpha_, model.scores_.shape
         (0.01, (3, 3))
     """

@@ -29,19 +29,12 @@ from scipy import linalg, sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array, as_library, eps, is_numpy, namespace, to_numpy
-from ._rotation import principal_directions, rotation_pays
+from ._preconditioner import principal_directions, rotation_pays
 from ._vectors import cast, matmul
 
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Shift and scale of each feature, in NumPy; zeros and ones where a feature is left as it is.
-
-    A feature of infinite scale is all zeros for the model, and its coefficient is zero.
-    """
-
-    shift: Array
-    scale: Array
+# Shift and scale of each feature, in NumPy; zeros and ones where a feature is left as it is. A
+# feature of infinite scale is all zeros for the model, and its coefficient is zero.
+Scaling = tuple[Array, Array]
 
 
 def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool) -> Scaling:
@@ -51,18 +44,17 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     """
     n_features = X.shape[1]
     if not center:
-        return Scaling(np.zeros(n_features), np.ones(n_features))
+        return np.zeros(n_features), np.ones(n_features)
     if not standardize:
         mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
-        return Scaling(mean, np.ones(n_features))
+        return mean, np.ones(n_features)
     mean, variance = moments(X, weights)
     return standardization(mean, variance, is_constant(*bounds(X), precision_of(X)))
 
 
 def standardization(mean: Array, variance: Array, constant: Array) -> Scaling:
     """What makes means 0 and standard deviations 1; constant columns have an infinite scale."""
-    scale = np.where(constant | (variance == 0), np.inf, np.sqrt(variance))
-    return Scaling(mean, scale)
+    return mean, np.where(constant | (variance == 0), np.inf, np.sqrt(variance))
 
 
 def constant_columns(
@@ -126,7 +118,7 @@ def is_constant(low: Array, high: Array, precision: float) -> Array:
 
 
 @dataclass(eq=False)
-class ParameterSpace(ABC):
+class ParameterSpace:
     """What parameters stand for: coefficients of centered and scaled features, and intercepts.
 
     Attributes:
@@ -134,12 +126,16 @@ class ParameterSpace(ABC):
         scaling: shift and scale of the features.
         fit_intercept: whether the last row of the parameters is an intercept.
         basis: the directions that the features were rotated to, in columns; None if they were not.
+        like: an array of the library, device and dtype of the scores.
+        centers_afterwards: whether products are of features that are not centered, and corrected.
     """
 
     spectrum: Array
     scaling: Scaling
     fit_intercept: bool
     basis: Array | None
+    like: Array
+    centers_afterwards: bool
 
     @property
     def n_parameters(self) -> int:
@@ -152,23 +148,14 @@ class ParameterSpace(ABC):
         return self.n_parameters - self.fit_intercept
 
     @property
-    @abstractmethod
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the scores."""
-
-    @property
-    @abstractmethod
-    def centers_afterwards(self) -> bool:
-        """Whether products are of features that are not centered, and corrected for it."""
-
-    @property
     def cancellation(self) -> float:
         """How much larger the numbers are that a product adds up than what it comes to."""
         varied = float(self.spectrum[: self.n_penalized].sum())
         if not self.centers_afterwards or varied == 0:
             return 1.0
-        shift = np.where(self.spectrum[: self.n_penalized] > 0, self.scaling.shift, 0.0)
-        taken_off = shift / self.scaling.scale / math.sqrt(varied)
+        shift, scale = self.scaling
+        shift = np.where(self.spectrum[: self.n_penalized] > 0, shift, 0.0)
+        taken_off = shift / scale / math.sqrt(varied)
         return math.hypot(1.0, float(linalg.norm(taken_off)))  # whose squares may not overflow
 
     def place(self, array: Array) -> Array:
@@ -180,25 +167,26 @@ class ParameterSpace(ABC):
         features = parameters[: self.n_penalized, :]
         if self.basis is not None:
             features = self.basis @ features
-        coef = to_numpy(features).T / self.scaling.scale
+        shift, scale = self.scaling
+        coef = to_numpy(features).T / scale
         intercept = to_numpy(parameters)[-1] if self.fit_intercept else np.zeros(coef.shape[0])
-        return coef, intercept - coef @ self.scaling.shift
+        return coef, intercept - coef @ shift
 
     def from_original(self, coef: Array, intercept: Array) -> Array:
         """The parameters of given coefficients; without an intercept, b is left behind."""
-        scale = np.where(np.isinf(self.scaling.scale), 0.0, self.scaling.scale)
+        shift, scale = self.scaling
         parameters = self.place(np.empty((self.n_parameters, coef.shape[0])))
-        features = self.place((coef * scale).T)
+        features = self.place((coef * np.where(np.isinf(scale), 0.0, scale)).T)
         parameters[: self.n_penalized, :] = (
             features if self.basis is None else self.basis.T @ features
         )
         if self.fit_intercept:
-            parameters[-1, :] = self.place(intercept + coef @ self.scaling.shift)
+            parameters[-1, :] = self.place(intercept + coef @ shift)
         return parameters
 
 
 @dataclass(eq=False)
-class Design(ParameterSpace):
+class Design(ParameterSpace, ABC):
     """Centered and scaled features, with or without an intercept.
 
     Attributes:
@@ -225,12 +213,6 @@ class Design(ParameterSpace):
 class DenseDesign(Design):
     """Features in memory as one matrix, with its column of ones."""
 
-    centers_afterwards = False
-
-    @property
-    def like(self) -> Array:
-        return self.matrix
-
     def scores(self, parameters: Array, out: Array) -> Array:
         return matmul(self.matrix, cast(parameters, self.matrix.dtype), out)
 
@@ -246,14 +228,9 @@ class DenseDesign(Design):
 class SparseDesign(Design):
     """Sparse features, scaled in a copy of their non-zeros, centered by a rank-one correction."""
 
-    centers_afterwards = True
-
     def __post_init__(self) -> None:
-        self.shift = self.scaling.shift / self.scaling.scale
-
-    @property
-    def like(self) -> Array:
-        return self.matrix.data
+        shift, scale = self.scaling
+        self.shift = shift / scale
 
     def scores(self, parameters: Array, out: Array) -> Array:
         features = parameters[: self.n_penalized, :]
@@ -286,10 +263,11 @@ def make_design(
 
 def scaled(X: Array, scaling: Scaling) -> Array:
     """Dense features, centered and scaled; a copy only where they change."""
-    if scaling.shift.any():
-        X = X - cast(as_library(scaling.shift, X), X.dtype)
-    if (scaling.scale != 1).any():
-        X = X / cast(as_library(scaling.scale, X), X.dtype)
+    shift, scale = scaling
+    if shift.any():
+        X = X - cast(as_library(shift, X), X.dtype)
+    if (scale != 1).any():
+        X = X / cast(as_library(scale, X), X.dtype)
     return X
 
 
@@ -307,7 +285,7 @@ def dense_design(
         xp = namespace(matrix)
         matrix = xp.concat([matrix, xp.ones_like(matrix[:, :1])], axis=1)
     spectrum = _mean(matrix * matrix, weights)
-    return DenseDesign(spectrum, scaling, fit_intercept, basis, matrix)
+    return DenseDesign(spectrum, scaling, fit_intercept, basis, matrix, False, matrix)
 
 
 def sparse_design(
@@ -315,9 +293,10 @@ def sparse_design(
 ) -> SparseDesign:
     """The design of sparse features."""
     matrix = X
-    if (scaling.scale != 1).any():
-        matrix = X @ sparse.diags_array(1 / scaling.scale.astype(X.dtype), format="csr")
+    shift, scale = scaling
+    if (scale != 1).any():
+        matrix = X @ sparse.diags_array(1 / scale.astype(X.dtype), format="csr")
     mean, variance = moments(matrix, weights)
-    spectrum = variance + np.square(mean - scaling.shift / scaling.scale)
+    spectrum = variance + np.square(mean - shift / scale)
     spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
-    return SparseDesign(spectrum, scaling, fit_intercept, None, matrix)
+    return SparseDesign(spectrum, scaling, fit_intercept, None, matrix.data, True, matrix)

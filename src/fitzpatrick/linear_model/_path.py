@@ -1,24 +1,269 @@
-"""Models of several penalties by one call, wherever the features are."""
+"""Models of several penalties: where each fit starts, its solver, and what to do if it stalls.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+Where Newton steps stall at kinks on the way from zero to the minimum of a weak penalty, the minima
+of stronger penalties lead there: each one starts near the next, and few kinks are in between.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._array import Array
+from .._array import Array, eps
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._base import Data
-from ._checks import check_features, check_grid, check_solver, check_total_weight
-from ._problem import Coefficients, FittedModel, ModelCallback, Problem
-from ._settings import FitSettings
-from ._targets import check_numbers, check_proportions
+from ._checks import (
+    FitSettings,
+    check_features,
+    check_grid,
+    check_numbers,
+    check_parameters,
+    check_proportions,
+    check_total_weight,
+)
+from ._objective import Objective, Point
+from ._preconditioner import Preconditioner
+from ._sums import Data, SampleSums, TrainingData
+from ._threads import blas_threads, limited_blas
+from ._vectors import norm
+from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
+
+Coefficients = tuple[Array, Array]  # and intercepts
+Solver = Callable[[Objective, Point, Stopping, Report], Result]
+
+# Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
+PATIENCE, PATIENCE_AT_KINKS = 20, 200
+ALPHA_RATIO = 10.0  # of a penalty to the next on the way from strong to weak
+WEAK_PENALTY = 1e-6  # relative to the strongest; from there on kinks are avoided
 
 CLEAR_RISE = 0.05  # above the least error so far
 SMALL_RISE = 0.005  # above a least error that lies ...
 MAX_WITHOUT_GAIN = 2  # ... so many penalties back
 MIN_AFTER_FIRST = 3  # as many have to follow a least error that is the first one
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """The linear model of one penalty, and how the solver ended.
+
+    Attributes:
+        alpha: strength of the penalty.
+        coef: W, shape (k, d), on the scale of X.
+        intercept: b, shape (k,).
+        objective: the objective at the end.
+        gradient_norm: norm of its gradient there, in the parameters as the solver sees them.
+        n_iter: iterations of the solver.
+        status: how it ended; the value is a sentence.
+    """
+
+    alpha: float
+    coef: Array
+    intercept: Array
+    objective: float
+    gradient_norm: float
+    n_iter: int
+    status: Status
+
+
+ModelCallback = Callable[[FittedModel], None]
+
+
+class PenaltyPath:
+    """Fits of one loss to several alphas, one after the other.
+
+    The next minimum is looked for in two ways: one step by M, which is good while the penalty
+    dominates, and the line through the last two minima in log alpha, which is good where they run
+    away to infinity. The one that came nearer the last time is taken.
+
+    Args:
+        sums: over the samples, wherever they are.
+        settings: of the fits.
+    """
+
+    def __init__(self, sums: SampleSums, settings: FitSettings) -> None:
+        self.sums = sums
+        self.settings = settings
+        self._omega = settings.loss.regularizer
+        self._use_newton = settings.solver != "lbfgs" and self._omega.has_curvature
+        operations = 2.0 * sums.n_samples * sums.space.n_parameters * sums.n_scores
+        self._n_threads = blas_threads(settings.n_threads, operations)
+        # a change of the parameters counts by what it does to the scores
+        self._lengths = sums.space.place(np.sqrt(sums.space.spectrum)[:, None])
+        self._began = 0.0
+        self._forget()
+        with limited_blas(self._n_threads):
+            self._zero = self.objective.evaluate(self.objective.zero())
+        precision = eps(sums.space.like)
+        self._stopping = Stopping(
+            tol=settings.tol,
+            reference=self._zero.gradient_norm,
+            # of a sum over the samples of features times numbers of at most 1
+            noise=precision * sums.total_weight * math.sqrt(float(sums.space.spectrum.sum())),
+            max_iter=settings.max_iter,
+            eps=precision,
+            cancellation=sums.space.cancellation,
+            patience=PATIENCE_AT_KINKS if self._omega.has_kinks else PATIENCE,
+        )
+
+    def _forget(self) -> None:
+        """Begin without what has been learned of the curvature, and without minima."""
+        preconditioner = Preconditioner(self.sums, has_kinks=self._omega.has_kinks)
+        self.objective = Objective(self.sums, preconditioner, sees_kinks=self._omega.has_mean_slope)
+        self._forget_minima()
+
+    def _forget_minima(self) -> None:
+        self._minima: list[Point] = []  # the last two
+        self._candidates: list[Array] = []  # for the next
+        self._best = 0  # the candidate that came nearer the last time
+
+    def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
+        """The model of one alpha, from zero or from given coefficients and intercepts."""
+        return next(self.models([alpha], start))
+
+    def models(
+        self,
+        alphas: Iterable[float],
+        start: Coefficients | None = None,
+        *,
+        resumable: bool = False,
+    ) -> Iterator[FittedModel]:
+        """The models of several alphas, each started where those before suggest.
+
+        In a resumable path each fit knows the coefficients of the one before, and nothing else.
+        """
+        result = None
+        for alpha in map(float, alphas):
+            with limited_blas(self._n_threads):
+                if result is None or resumable:
+                    self._forget()
+                    origin, from_zero = self._origin(alpha, start)
+                else:
+                    origin, from_zero = result.point, False
+                result = self._minimize(alpha, origin, from_zero=from_zero)
+            model = self._model(alpha, result)
+            start = model.coef, model.intercept
+            yield model
+
+    def _origin(self, alpha: float, start: Coefficients | None) -> tuple[Point, bool]:
+        """Where to begin, and whether that is zero: so unless the given start is lower."""
+        if start is None:
+            return self._zero, True
+        objective = replace(self.objective, alpha=alpha)
+        given = objective.evaluate(self.sums.space.from_original(*start))
+        if given.value < objective.move(self._zero).value:
+            return given, False
+        return self._zero, True
+
+    def _model(self, alpha: float, result: Result) -> FittedModel:
+        point = result.point
+        coef, intercept = self.sums.space.to_original(point.parameters)
+        if self.sums.n_scores > 1 and self._omega.domain.has_labels:
+            intercept = intercept - intercept.mean()  # any constant gives the same model
+        return FittedModel(
+            alpha, coef, intercept, point.value, point.gradient_norm, result.n_iter, result.status
+        )
+
+    def _minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
+        """The minimum at alpha, from a point that may be that of another alpha.
+
+        Args:
+            alpha: strength of the penalty.
+            origin: where to start.
+            from_zero: whether the origin is zero, for want of a better one.
+        """
+        self._began = time.perf_counter()
+        if not self._use_newton:
+            return self._solve(lbfgs, alpha, origin)
+        leads = from_zero and alpha > 0 and self._omega.has_kinks
+        # where curvature sees the kinks around, few penalties are so weak that leading is faster
+        is_weak = alpha < WEAK_PENALTY * self._strongest
+        avoids_kinks = leads and (is_weak or not self._omega.has_mean_slope)
+        result = self._solve(newton_cg, alpha, origin, avoids_kinks=avoids_kinks)
+        if result.status is Status.STALLED and leads:
+            self._note("Newton steps stalled; stronger penalties lead to this one")
+            result = self._by_stronger_penalties(alpha, origin, result.n_iter)
+        if result.status is Status.STALLED:
+            self._note("Newton steps stalled; L-BFGS takes over")
+            result = self._solve(lbfgs, alpha, result.point, result.n_iter)
+            if result.status is Status.CONVERGED:
+                result = replace(result, status=Status.SWITCHED)
+        return result
+
+    @property
+    def _strongest(self) -> float:
+        """A penalty like the largest curvature of the loss, which leaves little to learn."""
+        return self.sums.total_weight * float(np.max(self.sums.space.spectrum))
+
+    def _by_stronger_penalties(self, alpha: float, zero: Point, n_iter: int) -> Result:
+        """Newton's method at alphas that fall to the one wanted."""
+        steps = max(0, math.ceil(math.log(self._strongest / alpha, ALPHA_RATIO)))
+        self._forget_minima()
+        point = zero
+        for step in range(steps, -1, -1):
+            result = self._solve(newton_cg, alpha * ALPHA_RATIO**step, point, n_iter)
+            if result.status is Status.STALLED and step > 0:
+                result = self._solve(lbfgs, alpha * ALPHA_RATIO**step, result.point, result.n_iter)
+            point, n_iter = result.point, result.n_iter
+        return result
+
+    def _solve(
+        self,
+        solver: Solver,
+        alpha: float,
+        origin: Point,
+        n_iter: int = 0,
+        *,
+        avoids_kinks: bool = False,
+    ) -> Result:
+        """Run one solver; ``n_iter`` iterations have been made before."""
+        rest = max(0, self._stopping.max_iter - n_iter)
+        stopping = replace(self._stopping, alpha=alpha, max_iter=rest, avoids_kinks=avoids_kinks)
+        objective = replace(self.objective, alpha=alpha)
+        settings = self.settings
+        report = Report(alpha, self._began, n_iter, settings.callback, settings.verbose)
+        result = solver(objective, self._start(objective, origin), stopping, report)
+        self._learn(result.point)
+        return replace(result, n_iter=n_iter + result.n_iter)
+
+    def _note(self, sentence: str) -> None:
+        if self.settings.verbose:
+            print(sentence)
+
+    def _start(self, objective: Objective, origin: Point) -> Point:
+        """Where the minimum is expected, unless f is higher there than at the origin."""
+        origin = objective.move(origin)
+        expected = self._expected(objective, origin)
+        if expected is None:
+            return origin
+        point = objective.evaluate(expected)
+        return point if point.value < origin.value else origin
+
+    def _expected(self, objective: Objective, origin: Point) -> Array | None:
+        """Parameters of the next minimum by what came nearer the last time; None for the first."""
+        if not self._minima or self._minima[-1].alpha == objective.alpha:
+            return None
+        self._candidates = [objective.predict(origin)]
+        before, last = self._minima[0], self._minima[-1]
+        if not 0 < objective.alpha < last.alpha < before.alpha:
+            return self._candidates[0]
+        part = math.log(objective.alpha / last.alpha) / math.log(last.alpha / before.alpha)
+        self._candidates.append(last.parameters + part * (last.parameters - before.parameters))
+        return self._candidates[self._best]
+
+    def _learn(self, minimum: Point) -> None:
+        """Keep a minimum, and see which way led nearer to it."""
+        if self._minima and self._minima[-1].alpha == minimum.alpha:
+            self._minima.pop()
+        if len(self._candidates) > 1:
+            misses = [
+                norm(self._lengths * (candidate - minimum.parameters))
+                for candidate in self._candidates
+            ]
+            self._best = int(np.argmin(misses))
+        self._minima = [*self._minima[-1:], minimum]
 
 
 def has_risen(errors: Sequence[float]) -> bool:
@@ -33,6 +278,7 @@ def has_risen(errors: Sequence[float]) -> bool:
         errors: in the order of the penalties so far, one or more, not negative.
 
     Example:
+        >>> from fitzpatrick.linear_model._path import has_risen
         >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
         (False, True, False)
     """
@@ -70,7 +316,7 @@ def fit_path(
     X: Any,
     Y: Any,
     loss: str | Loss,
-    alphas: Sequence[float] | Array,
+    alphas: Sequence[float] | Array | Iterator[float],
     *,
     tightness: float | None = None,
     fit_intercept: bool = True,
@@ -95,7 +341,8 @@ def fit_path(
             GPU, stay where they are, and everything large is computed there.
         Y: targets (n, k) in the domain of the loss, dense or sparse, or integer labels (n,).
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
-        alphas: strengths of the penalty, in the order in which they are fitted.
+        alphas: strengths of the penalty, in the order in which they are fitted. An iterator is
+            asked for the next one after ``callback`` has seen the model before.
         tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
         fit_intercept: whether to learn b.
         standardize: whether the model sees features of mean 0 and standard deviation 1.
@@ -111,7 +358,7 @@ def fit_path(
             had happened; it takes a few more iterations.
         callback: called with each model as soon as it is fitted.
         stop: asked about each model after that; the path ends with the first one for which it
-            returns True. :func:`has_risen` is a rule for errors on held-out rows.
+            returns True.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -120,8 +367,9 @@ def fit_path(
         >>> path.coefs.shape, [model.status.converged for model in path.models]
         ((2, 3, 4), [True, True])
     """
-    settings = FitSettings(
-        get_loss(loss, tightness),
+    settings = check_parameters(
+        "fit_path",
+        loss=get_loss(loss, tightness),
         fit_intercept=fit_intercept,
         standardize=standardize,
         solver=solver,
@@ -129,7 +377,6 @@ def fit_path(
         max_iter=max_iter,
         n_threads=n_threads,
     )
-    check_solver(solver, settings.loss)
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
     check_total_weight(weights)
@@ -137,34 +384,27 @@ def fit_path(
     if Y.ndim == 2:
         Y = check_proportions(Y, settings.loss, X)
     n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
-    problem = Data(X, Y, n_classes, weights, binary=False).problem(settings)
-    return path_until(problem, alphas, start, resumable=resumable, callback=callback, stop=stop)
+    data = Data(X, Y, n_classes, weights, binary=False)
+    return path_of(data, settings, alphas, start, resumable, callback, stop)
 
 
-def path_until(
-    problem: Problem,
-    alphas: Sequence[float],
+def path_of(
+    data: TrainingData,
+    settings: FitSettings,
+    alphas: Sequence[float] | Array | Iterator[float],
     start: Coefficients | None,
-    *,
     resumable: bool,
     callback: ModelCallback | None,
     stop: Callable[[FittedModel], bool] | None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""
-    grid = check_grid(alphas, "alphas")
+    grid = alphas if isinstance(alphas, Iterator) else check_grid(alphas, "alphas")
     models: list[FittedModel] = []
-
-    def finish(model: FittedModel) -> None:
+    path = PenaltyPath(data.sums(settings), settings)
+    for model in path.models(grid, start, resumable=resumable):
         models.append(model)
         if callback is not None:
             callback(model)
-
-    def until_stopped() -> Iterator[float]:
-        for alpha in grid:
-            if stop is None or not models or not stop(models[-1]):
-                yield alpha
-            else:
-                return
-
-    problem.path(until_stopped(), start, finish, resumable=resumable)
+        if stop is not None and stop(model):
+            break
     return LinearPath(tuple(models))

@@ -22,7 +22,7 @@ def norm(a: Array) -> float:
 
 
 def reshape(a: Array, shape: tuple[int, ...]) -> Array:
-    """The same entries in another shape."""
+    """An array in another shape."""
     return a.reshape(shape) if is_numpy(a) or is_torch(a) else namespace(a).reshape(a, shape)
 
 
@@ -32,7 +32,7 @@ def flat(a: Array) -> Array:
 
 
 def cast(a: Array, dtype: Any) -> Array:
-    """The same numbers in another dtype; a copy only where it differs."""
+    """An array in another dtype; a copy only where it differs."""
     return a if a.dtype == dtype else namespace(a).astype(a, dtype)
 
 

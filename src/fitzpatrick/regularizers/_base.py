@@ -36,6 +36,7 @@ from .._array import (
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import as_points, as_scores
 from ..sets import ConvexSet
+from ._probabilities import chain_probabilities
 
 
 class Solution(ABC):
@@ -132,32 +133,40 @@ class Regularizer(ABC):
 
     @property
     def is_row_wise(self) -> bool:
-        """Whether an engine may hand rows over in blocks, several at a time."""
+        """True if an engine may hand rows over in blocks, several at a time."""
         return False
 
     @property
     def is_coupled(self) -> bool:
-        """Whether the entries of a row share a number τ, and the Hessian has a rank-one part."""
+        """True if the entries of a row share a number τ, and the Hessian has a rank-one part."""
         return False
 
     @property
     def is_entrywise(self) -> bool:
-        """Whether Ω is a sum over entries that know nothing of one another."""
+        """True if Ω is a sum over independent entries."""
         return False
 
     @property
     def has_kinks(self) -> bool:
-        """Whether the link has kinks, where the Hessian jumps."""
+        """True if the link has kinks, where the Hessian jumps."""
         return True
 
     @property
     def has_mean_slope(self) -> bool:
-        """Whether it has a :meth:`SeparableRegularizer.mean_slope`."""
+        """True if Ω has a :meth:`SeparableRegularizer.mean_slope`."""
         return False
 
     @property
+    def entmax_alpha(self) -> float | None:
+        """α if the link is the α-entmax of each row, else None.
+
+        A subclass with formulas of its own has None unless it overrides this property.
+        """
+        return None
+
+    @property
     def has_curvature(self) -> bool:
-        """Whether the Hessian is more than zero."""
+        """True if the Hessian is not zero."""
         return True
 
     @property
@@ -186,7 +195,7 @@ class Regularizer(ABC):
         """Maximize ⟨y', θ⟩ − Ω(y') − c D_Ω(y, y') over y', with the tightness c."""
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        """The same at y = e_label, for labels of shape (…), where the domain has labels.
+        """The solution at y = e_label, for labels of shape (…), if the domain has labels.
 
         By default through that y; a regularizer that can do without it should.
         """
@@ -205,13 +214,25 @@ class Regularizer(ABC):
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        """The same at y = e_label, for labels that count all classes."""
+        """Loss and gradient of a shard at y = e_label, for labels that count all classes."""
         y = namespace(theta).astype(shard.mark_labels(labels, theta), theta.dtype)
         return self.solve_shard(y, theta, tightness, shard)
 
     def solve_link(self, theta: Array) -> Array:
         """∇Ω*(θ), trusting θ."""
         return self.solve(namespace(theta).zeros_like(theta), theta, 0.0).y_star
+
+    @property
+    def has_probabilities(self) -> bool:
+        """True if scores have class probabilities, or each entry its own, at every tightness."""
+        return False
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        """The probabilities that belong to θ, where ``has_probabilities``, trusting θ."""
+        raise TypeError(
+            f"the scores of {self!r} have no class probabilities; loss.link(theta) is the "
+            "prediction"
+        )
 
     def solve_conjugate(self, theta: Array) -> Array:
         """Ω*(θ), trusting θ."""
@@ -263,7 +284,7 @@ class Elementwise(ABC):
         raise TypeError(f"{type(self).__name__} does not couple the entries of a row")
 
     def end(self, theta: Array) -> Array | None:
-        """A τ not below the root, for scores whose row maximum is 0; None where none is known.
+        """A τ not below the root, for scores whose row maximum is 0; None if none is known.
 
         Where the classes are in several processes, it saves them reductions.
         """
@@ -309,14 +330,14 @@ def solve_separable(
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
-# Steps that depend on the number of classes are for so many where no process knows it.
+# No process knows the number of classes of all shards: steps that depend on it assume this many.
 MAX_CLASSES = 2**24
 
 
 def solve_separable_shard(
     kernel: Elementwise, zero_kernel: Elementwise, y: Array, theta: Array, shard: Shard
 ) -> tuple[Array, Array]:
-    """The same for a part of the classes; ``zero_kernel`` has the formulas at y = 0."""
+    """Loss and gradient of a part of the classes; ``zero_kernel`` has the formulas at y = 0."""
     theta = theta - shard.max(row_max(theta))
     # p increases with y: a lower bound for the largest score alone, at y = 0, is one for all
     xp = namespace(theta)
@@ -337,7 +358,7 @@ def solve_separable_shard(
 
 
 @dataclass(frozen=True, eq=False)
-class LabelKernel(Elementwise):
+class LabelFormulas(Elementwise):
     """The formulas at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
 
     labels: Array
@@ -392,7 +413,7 @@ class SeparableRegularizer(Regularizer):
         """Formulas of the loss at targets y, which may be broadcast against the scores."""
 
     def zero_kernel(self, zero: Array, tightness: float) -> Elementwise:
-        """The same at y = 0, for all classes but the label's; they may be simpler.
+        """Formulas of the loss at y = 0, for all classes but the label's; they may be simpler.
 
         ``zero`` holds zeros, of shape (…, 1).
         """
@@ -439,8 +460,19 @@ class SeparableRegularizer(Regularizer):
             return mark_labels(labels, s) if is_jax(s) else is_label
 
         one = self.kernel(zero + 1, tightness)
-        kernel = LabelKernel(labels, mark, one, self.zero_kernel(zero, tightness))
+        kernel = LabelFormulas(labels, mark, one, self.zero_kernel(zero, tightness))
         return solve_separable(kernel, is_label, theta, self.domain)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.domain.has_labels
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if not self.has_probabilities:
+            return super().solve_probabilities(theta, tightness)
+        if tightness == 0:
+            return self.solve_link(theta)
+        return chain_probabilities(self, theta, tightness)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard
@@ -461,7 +493,7 @@ class SeparableRegularizer(Regularizer):
         zero_kernel = self.zero_kernel(zero, tightness)
         # a label that another process has is looked up at some class here, and not used
         places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
-        kernel = LabelKernel(
+        kernel = LabelFormulas(
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)

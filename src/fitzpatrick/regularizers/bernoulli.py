@@ -4,9 +4,9 @@ With the tightness c, a = c (1 − y), b = c y and p = σ(u), the maximizer solv
 
 .. math:: c\,\frac{p - y}{p(1 - p)} + u = u + a e^u - b e^{-u} + (a - b) = \theta,
 
-increasing in u. The loss is that of the entropy at y and p, and at 1 − y and 1 − p:
+increasing in u. The loss is the entropy's at y and p, and at 1 − y and 1 − p:
 the quadratic form :math:`(p - y)^2 / (p(1 - p))` for c = 1. For a hard label one exponential is
-absent, and the root is that of a Wright omega function.
+absent, and the root is a Wright omega function.
 """
 
 import math
@@ -16,6 +16,7 @@ from .._array import Array, namespace, precision_bits
 from ..sets import Box, ConvexSet
 from ..special import sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer
+from ._probabilities import coin_probabilities
 from .negentropy import entropy_terms, kl_terms
 
 # Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed
@@ -34,7 +35,7 @@ def _odds_product(p: Array, q: Array, y: Array, tightness: float) -> tuple[Array
 
 
 @dataclass(frozen=True, eq=False)
-class CoinKernel(Elementwise):
+class CoinFormulas(Elementwise):
     """p = σ(u), with the root u above, which is s itself for c = 0."""
 
     y: Array
@@ -105,14 +106,32 @@ class CoinKernel(Elementwise):
         if self.tightness == 1:
             # (p − y)²/(p q) as a product of two numbers of one sign: p − y = a p − b q
             return ((1 - y) * p - y * q) * ((1 - y) - y + rise - fall)
-        heads = _coin_terms(y, -softplus(-u), p, self.tightness)
-        return heads + _coin_terms(1 - y, -softplus(u), q, self.tightness)
+        heads, tails = self._log_ratios(s, u)
+        c = self.tightness
+        return entropy_terms(y, heads, p, c) + entropy_terms(1 - y, tails, q, c)
 
+    def _log_ratios(self, s: Array, u: Array) -> tuple[Array, Array]:
+        """log(p/y) and log((1 − p)/(1 − y)), where y and 1 − y are not zero.
 
-def _coin_terms(y: Array, log_p: Array, p: Array, tightness: float) -> Array:
-    xp = namespace(y)
-    rho = log_p - xp.log(xp.where(y > 0, y, xp.ones_like(y)))
-    return entropy_terms(y, rho, p, tightness)
+        A large c draws p to y. Then a step for η = u − logit y, which solves
+        η + c (1 − e^(−η))(1 + y (e^η − 1)) = s − logit y, finds the digits of the ratios.
+        """
+        xp, y, c = namespace(s), self.y, self.tightness
+        one = xp.ones_like(y)
+        log_y, log_z = (xp.log(xp.where(side > 0, side, one)) for side in (y, 1 - y))
+        heads, tails = -softplus(-u) - log_y, -softplus(u) - log_z
+        if c <= 1:
+            return heads, tails
+        eta = u - (log_y - log_z)
+        is_near = (y > 0) & (y < 1) & (xp.abs(eta) < 0.5)
+        eta = xp.where(is_near, eta, xp.zeros_like(eta))
+        rise, fall = xp.expm1(eta), xp.expm1(-eta)
+        excess = eta - c * fall * (1 + y * rise) - (s - (log_y - log_z))
+        eta = eta - excess / (1 + c * ((1 - y) * (1 + fall) + y * (1 + rise)))
+        return (
+            xp.where(is_near, -xp.log1p((1 - y) * xp.expm1(-eta)), heads),
+            xp.where(is_near, -xp.log1p(y * xp.expm1(eta)), tails),
+        )
 
 
 @dataclass(frozen=True)
@@ -161,11 +180,18 @@ class Bernoulli(SeparableRegularizer):
     def solve_link(self, theta: Array) -> Array:
         return sigmoid(theta)
 
+    @property
+    def has_probabilities(self) -> bool:
+        return True
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
+
     def solve_conjugate(self, theta: Array) -> Array:
         return namespace(theta).sum(softplus(theta), axis=-1)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
-        return CoinKernel(y, tightness)
+        return CoinFormulas(y, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         xp = namespace(p)

@@ -32,7 +32,7 @@ class OracleSolution(Solution):
 
 @dataclass(frozen=True, eq=False)
 class OracleLabelSolution(OracleSolution):
-    """The same at a hard label j, max θ − θ_j; ``y`` is the mask of the labels."""
+    """The perceptron loss at a hard label j, max θ − θ_j; ``y`` is the mask of the labels."""
 
     labels: Array
 

@@ -11,16 +11,34 @@ absorbs constants, s is less by c. With ρ = log(p/y) and :math:`E(x) = e^x - 1 
 
 where an entry with y = 0 counts p: the Kullback-Leibler divergence for c = 0 and the χ² divergence
 :math:`\sum_i (p_i - y_i)^2 / p_i` for c = 1.
+
+A hard label y = e_j has a closed form on the simplex, since the other classes act as one, with
+score :math:`\log\sum_{i \ne j} e^{\theta_i}`. With the score difference d of the two,
+
+.. math:: d = \log\sum_{i \ne j} e^{\theta_i} - \theta_j, \qquad
+          c\,r = \omega(d - c + \log c), \qquad y^\star_j = \frac{1}{1 + r}, \qquad
+          L_c = (1 - c) \log(1 + r) + c\,r,
+
+where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
+:math:`e^{\theta_i}`: the cost of a soft argmax and a few functions of one number per row.
 """
 
 import math
 from dataclasses import dataclass
 
-from .._array import Array, namespace, precision_bits
+from .._array import Array, coupled_product, namespace, precision_bits, row_max, row_sum
 from ..sets import ConvexSet, Orthant, Simplex
-from ..special import expm1_minus_x, logsumexp, wright_omega
-from ._base import Elementwise, SeparableRegularizer, Shard, Solution, check_domain
-from .negentropy_labels import solve_negentropy_labels, solve_negentropy_shard_labels
+from ..special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
+from ._base import (
+    Elementwise,
+    SeparableRegularizer,
+    Shard,
+    Solution,
+    at_labels,
+    check_domain,
+    mark_labels,
+)
+from ._probabilities import negentropy_probabilities
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
 # over supports, sizes and score scales.
@@ -52,7 +70,7 @@ def entropy_terms(y: Array, rho: Array, p: Array, tightness: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxKernel(Elementwise):
+class SoftmaxFormulas(Elementwise):
     """Tightness 0: p = exp(s), on the simplex and on the orthant alike."""
 
     y: Array
@@ -72,7 +90,7 @@ class SoftmaxKernel(Elementwise):
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaKernel(Elementwise):
+class OmegaFormulas(Elementwise):
     """Tightness c > 0: p = c y / ω(log c + log y − s), with s less by an offset."""
 
     y: Array
@@ -101,19 +119,118 @@ class OmegaKernel(Elementwise):
         return p, p / (1 + omega)
 
     def terms(self, s: Array) -> Array:
-        xp = namespace(s)
-        s = s - self.offset
-        omega, p = self._omega_and_point(s)
-        if self.tightness == 1:
+        xp, c = namespace(s), self.tightness
+        omega, p = self._omega_and_point(s - self.offset)
+        if c == 1:
             # (p − y)² / p = (p − y)(1 − ω), a product of two numbers of one sign
             return (p - self.y) * (1 - omega)
         # log(p/y) in two forms, as p
         is_small = omega < 0.5
         safe = xp.where(is_small, xp.ones_like(omega), omega)
-        large = math.log(self.tightness) - xp.log(safe)
-        return entropy_terms(
-            self.y, xp.where(is_small, s + omega - self.log_y, large), p, self.tightness
-        )
+        distance = s - self.log_y
+        rho = xp.where(is_small, distance - self.offset + omega, math.log(c) - xp.log(safe))
+        if self.offset > 1:
+            # p is near y, and a step for ρ + c (1 − e^(−ρ)) = s − log y finds the digits of ρ
+            fall = xp.expm1(-rho)
+            step = (rho - c * fall - distance) / (1 + c * (1 + fall))
+            rho = rho - xp.where(xp.isfinite(step), step, xp.zeros_like(step))
+        return entropy_terms(self.y, rho, p, c)
+
+
+@dataclass(frozen=True, eq=False)
+class NegentropyLabelSolution(Solution):
+    """The loss, the probability p_j and its slope, and what the other classes have."""
+
+    is_label: Array
+    loss: Array
+    at_label: Array
+    label_slope: Array
+    share: Array
+    rest: Array
+
+    @property
+    def y_star(self) -> Array:
+        return namespace(self.rest).where(self.is_label, self.at_label, self.rest)
+
+    def value(self) -> Array:
+        return self.loss[..., 0]
+
+    def gradient(self) -> Array:
+        return namespace(self.rest).where(self.is_label, -self.share, self.rest)
+
+    def slope(self) -> Array:
+        return namespace(self.rest).where(self.is_label, self.label_slope, self.rest)
+
+    def hessian_product(self, v: Array) -> Array:
+        return coupled_product(self.slope(), v)
+
+
+def solve_negentropy_labels(labels: Array, theta: Array, tightness: float) -> Solution:
+    """The solution at y = e_label; a class with score −∞ takes no part."""
+    is_label = mark_labels(labels, theta)
+    top = row_max(theta)
+    weights = _other_weights(is_label, theta - top)
+    lead = at_labels(theta, labels) - top
+    return _solve_labels(is_label, weights, lead, row_sum(weights), tightness)
+
+
+def solve_negentropy_shard_labels(
+    labels: Array, theta: Array, tightness: float, shard: Shard
+) -> tuple[Array, Array]:
+    """The loss and the gradient where ``theta`` holds a part of the classes."""
+    xp = namespace(theta)
+    is_label = shard.mark_labels(labels, theta)
+    theta = theta - shard.max(row_max(theta))
+    weights = _other_weights(is_label, theta)
+    own_lead = row_sum(xp.where(is_label, theta, xp.zeros_like(theta)))
+    sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
+    solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
+    return solution.value(), solution.gradient()
+
+
+def _other_weights(is_label: Array, shifted: Array) -> Array:
+    """The weights exp(θ_i − max) of the classes i ≠ j, and 0 for the label."""
+    xp = namespace(shifted)
+    return xp.where(is_label, xp.zeros_like(shifted), xp.exp(shifted))
+
+
+def _solve_labels(
+    is_label: Array, weights: Array, lead: Array, total: Array, tightness: float
+) -> Solution:
+    """The solution from the weights, their total, and by what the label leads the maximum."""
+    xp = namespace(weights)
+    difference = xp.log(total) - lead
+    if tightness == 0:
+        own = xp.exp(lead)
+        p, share, rest = (part / (own + total) for part in (own, total, weights))
+        return NegentropyLabelSolution(is_label, softplus(difference), p, p, share, rest)
+    omega = wright_omega(difference - tightness + math.log(tightness))
+    # log r in the form that keeps its digits
+    log_r = xp.where(
+        omega < 1,
+        difference - tightness - omega,
+        xp.log(xp.where(omega < 1, xp.ones_like(omega), omega)) - math.log(tightness),
+    )
+    p, share = sigmoid(-log_r), sigmoid(log_r)
+    rest = weights * (share / xp.where(total == 0, xp.ones_like(total), total))
+    return NegentropyLabelSolution(
+        is_label, _label_loss(omega, log_r, tightness), p, p / (1 + tightness + omega), share, rest
+    )
+
+
+def _label_loss(omega: Array, log_r: Array, tightness: float) -> Array:
+    """(1 − c) log(1 + r) + c r, where c r = ω, as a sum of non-negative terms."""
+    if tightness == 1:
+        return omega
+    xp = namespace(omega)
+    logarithm = softplus(log_r)
+    if tightness < 1:
+        return (1 - tightness) * logarithm + omega
+    # c (r − log(1 + r)), by a series where r is small
+    near = logarithm < 0.5
+    series = tightness * expm1_minus_x(xp.where(near, logarithm, xp.zeros_like(logarithm)))
+    excess = xp.where(near, series, omega - tightness * logarithm)
+    return xp.where(omega == xp.inf, omega, logarithm + excess)
 
 
 @dataclass(frozen=True)
@@ -150,6 +267,10 @@ class Negentropy(SeparableRegularizer):
         check_domain("Negentropy", self.domain, (Simplex, Orthant))
 
     @property
+    def entmax_alpha(self) -> float | None:
+        return 1.0 if type(self) is Negentropy and self.is_coupled else None
+
+    @property
     def has_kinks(self) -> bool:
         return False
 
@@ -171,15 +292,21 @@ class Negentropy(SeparableRegularizer):
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:
-            return SoftmaxKernel(y)
+            return SoftmaxFormulas(y)
         offset = 0.0 if self.is_coupled else tightness
-        return OmegaKernel(y, namespace(y).log(y), tightness, offset)
+        return OmegaFormulas(y, namespace(y).log(y), tightness, offset)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         if tightness == 0:
             return p
-        xp = namespace(p)
-        return xp.where(p > 0, p * p / (p + tightness * y), xp.zeros_like(p))
+        # p²/(p + c y), without a square that may overflow
+        safe = namespace(p).where(p > 0, p, 1.0)
+        return p / (1 + tightness * y / safe)
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if tightness == 0 or not self.is_coupled:
+            return super().solve_probabilities(theta, tightness)
+        return negentropy_probabilities(theta, tightness)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         return solve_negentropy_labels(labels, theta, tightness)

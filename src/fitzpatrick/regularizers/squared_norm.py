@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
-from ..sets import ConvexSet, ProductSet, Reals
+from ..sets import Box, ConvexSet, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
 from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 
@@ -27,7 +27,7 @@ def _mixture(y: Array, s: Array, tightness: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredKernel(Elementwise):
+class SquaredFormulas(Elementwise):
     """The formulas above on a product set, or with τ on the simplex."""
 
     y: Array
@@ -68,7 +68,7 @@ class SquaredKernel(Elementwise):
 
 @dataclass(frozen=True, eq=False)
 class ProjectionSolution(Solution):
-    """The same on a set that is known by its projection."""
+    """The formulas above on a set that is known by its projection."""
 
     y: Array
     m: Array
@@ -124,6 +124,11 @@ class SquaredNorm(SeparableRegularizer):
         return self.is_row_wise and not self.domain.is_product
 
     @property
+    def entmax_alpha(self) -> float | None:
+        is_sparsemax = type(self) is SquaredNorm and type(self.domain) is Simplex
+        return 2.0 if is_sparsemax else None
+
+    @property
     def has_kinks(self) -> bool:
         return self.domain != Reals()
 
@@ -140,7 +145,7 @@ class SquaredNorm(SeparableRegularizer):
         return inner(y - z, y - z) / 2
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
-        return SquaredKernel(y, self._coordinates, tightness)
+        return SquaredFormulas(y, self._coordinates, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         inside = self._coordinates.is_interior(p)
@@ -166,6 +171,16 @@ class SquaredNorm(SeparableRegularizer):
         mean = xp.clip(rise / (2 * reach), 0.0, 1 / (1 + tightness))  # up to rounding errors
         has_kink = ~(coordinates.is_interior(low) & coordinates.is_interior(high))
         return xp.where(is_known & has_kink, mean, slope)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.domain.has_labels or self.domain == Box(0.0, 1.0)
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if not self.has_probabilities:
+            return super().solve_probabilities(theta, tightness)
+        # the link is the mean of y at every tightness: y* = (p + c y)/(1 + c) on the face of p
+        return self.solve_link(theta)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self.is_row_wise:

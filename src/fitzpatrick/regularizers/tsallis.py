@@ -13,9 +13,15 @@ which is :math:`p = (\beta s)_+^{1/\beta}` where c y = 0, and for α = 1.5 a qua
 
 plus :math:`y\,(-s)_+` where p = 0.
 
-The link alone is also written for an array of orders, one for each row, up to and including α = 1:
-with x = θ − λ and λ = τ + 1/β it is :math:`p = (1 + \beta x)_+^{1/\beta}`, which tends to
-:math:`e^x`. Its derivative in α follows from Σ p = 1, with d = p^{1−β}:
+Near α = 1, where 1/β is large, s is counted from where a prediction is one, that is, less by 1/β:
+then :math:`p = (1 + \beta s)_+^{1/\beta}`, which tends to :math:`e^s`. With a = 1 there and a = 0
+elsewhere, :math:`m = (p^\beta - a)/\beta` and :math:`m(y) = (y^\beta - a)/\beta`, both cases are
+
+.. math:: m + c\,p^\beta - c\,y\,p^{\beta - 1} = s, \qquad
+          \alpha D = y\,(m(y) - m) - p^\beta (y - p).
+
+The link alone is also written for an array of orders, one for each row, up to and including α = 1.
+Its derivative in α follows from Σ p = 1, with d = p^{1−β}:
 
 .. math:: \frac{\partial p}{\partial\alpha}
           = r - d\,\frac{\langle r, 1\rangle}{\langle d, 1\rangle},
@@ -28,15 +34,17 @@ from dataclasses import dataclass
 from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
-from ..special import expm1_minus_x
+from ..special import expm1_minus_x, softplus
 from ._base import Elementwise, SeparableRegularizer
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
-# Newton steps for the entries' own roots where they have no closed form, by bits of precision.
-_ENTRY_STEPS = {53: 10, 24: 8}
-# Turns of two steps each that start them for s < 0.
-_DEEP_TURNS = 2
+# Below this β, s is counted from where a prediction is one: the rounding errors of s = θ − τ, which
+# 1/β multiplies, would be too many.
+_ANCHORED = 1 / 8
+# Steps of Halley's method for the entries' own roots, by bits of precision, for α up to 1.97: one
+# more than any score and target needed in a search.
+_ENTRY_STEPS = {53: 4, 24: 3}
 # Below this (e^t − 1 − t)/t² is 1/2 + t/6 to the last bit.
 _TINY_EXPONENT = 1e-8
 
@@ -46,27 +54,72 @@ def _relu(x: Array) -> Array:
     return xp.where(x < 0, xp.zeros_like(x), x)
 
 
-def _power(q: Array, beta: float) -> Array:
-    """p = q^(1/β)."""
-    return q * q if beta == 0.5 else q ** (1 / beta)
+def anchor_of(beta: float) -> float:
+    """The number a of the formulas above."""
+    return 1.0 if beta < _ANCHORED else 0.0
 
 
-def _slope(p: Array, q: Array, y: Array, beta: float, tightness: float) -> Array:
-    """d = ∂p/∂s, from p and q = p^β, so that it is smooth where p = 0 too."""
-    xp = namespace(p)
-    flat = q if beta == 0.5 else q ** ((1 - beta) / beta)  # p^(1 − β)
+def _deformed_log(y: Array, beta: float) -> Array:
+    """(y^β − a)/β."""
+    xp = namespace(y)
+    return xp.expm1(beta * xp.log(y)) / beta if beta < _ANCHORED else y**beta / beta
+
+
+def _family(divergence: Array, quadratic: Array, tightness: float) -> Array:
+    """D + c (Q − D), from D and c Q."""
+    xp = namespace(divergence)
+    if tightness <= 1:
+        return (1 - tightness) * divergence + quadratic
+    excess = quadratic - tightness * divergence
+    # both may be infinite, where a class with a target is masked
+    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
+
+
+def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Array:
+    """d = ∂p/∂s, from p and p^(1−β)."""
     if tightness == 0:
         return flat
+    xp = namespace(p)
     w = y / xp.where(p == 0, xp.ones_like(p), p)
     slope = flat / (1 + tightness * beta + tightness * (1 - beta) * w)
     return xp.where(p == 0, xp.zeros_like(p), slope)
 
 
+def _entry_steps(bits: int, beta: float) -> int:
+    """Halley steps for an entry's root: one more for each power of ten that 1/(1 − β) has."""
+    return _ENTRY_STEPS[bits] + math.ceil(max(0.0, -1.2 * math.log10(1 - beta) - 1.8))
+
+
+def _distance(kappa: Array, b: Array, steps: int) -> Array:
+    """v ≥ 0 with v + log((1 − e^(−κv))/κ) = b, a concave function of v.
+
+    Without the exponential, or with κ → 0, there are two lower bounds, a number and a Wright omega
+    function, which Iacono and Boyd approximate within two percent. From the larger one Halley's
+    method triples the digits, once it has come around the corner that a large κ makes.
+    """
+    xp = namespace(b)
+    log_kappa, start = xp.log(kappa), softplus(b)
+    v = xp.maximum(start * (1 - xp.log1p(start) / (2 + start)), b + log_kappa)
+    level, tiny = b + log_kappa, float(xp.finfo(b.dtype).smallest_normal)
+    for _ in range(steps):
+        x = kappa * v
+        part = xp.clip(-xp.expm1(-x), tiny)
+        excess = v + xp.log(part) - level
+        share = x * (1 - part) / part  # the slope is 1 + share/v, the curvature share x/(part v²)
+        slope = v + share
+        bend = xp.clip(1 + excess / slope * (share * x / part) / (2 * slope), 0.25)
+        step = excess / slope / bend
+        # κv that underflows, which some libraries round to zero, moves nowhere
+        v = v - v * xp.where(xp.isfinite(step) & (x > tiny), step, xp.zeros_like(step))
+    return v
+
+
 @dataclass(frozen=True, eq=False)
-class EntmaxKernel(Elementwise):
-    """The formulas above, in terms of q = p^β, which keeps its digits where p underflows."""
+class EntmaxFormulas(Elementwise):
+    """The formulas above in terms of t = log p, for any 1 < α < 2."""
 
     y: Array
+    log_y: Array
     beta: float
     tightness: float
 
@@ -74,141 +127,189 @@ class EntmaxKernel(Elementwise):
     def power(self) -> float:
         return self.beta
 
+    def start(self, theta: Array) -> Array:
+        # there the largest entry alone is one, or more
+        return row_max(theta) - ((1 - anchor_of(self.beta)) / self.beta + self.tightness)
+
+    def end(self, theta: Array) -> Array:
+        # there p is at most y c/(1/β + c), which sums to less than one
+        return row_max(theta) + anchor_of(self.beta) / self.beta
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        xp = namespace(s)
+        t = self._logarithm(s)
+        p = xp.exp(t)
+        return p, _slope(p, xp.exp((1 - self.beta) * t), self.y, self.beta, self.tightness)
+
+    def terms(self, s: Array) -> Array:
+        xp, y, beta, c = namespace(s), self.y, self.beta, self.tightness
+        a = anchor_of(beta)
+        t = self._logarithm(s)
+        p, q = xp.exp(t), xp.exp(beta * t)
+        if c == 0:
+            m = xp.where(s < -a / beta, xp.full_like(s, -a / beta), s)
+            return self._divergence(t, p, q, m) + xp.where(y > 0, y * (m - s), xp.zeros_like(s))
+        m = (xp.expm1(beta * t) if a else q) / beta
+        quadratic = self._quadratic_form(s, t, p, q, m)
+        return quadratic if c == 1 else _family(self._divergence(t, p, q, m), quadratic, c)
+
+    def _quadratic_form(self, s: Array, t: Array, p: Array, q: Array, m: Array) -> Array:
+        """c Q = c q (p − y)(1 − y/p), or (y − p)(m − s) by the equation of p.
+
+        The terms of the latter have one sign where p decays like a power of s.
+        """
+        xp = namespace(s)
+        zero = xp.zeros_like(p)
+        is_below = s <= -anchor_of(self.beta) / self.beta
+        w = xp.where(is_below, zero, xp.exp(self.log_y - t))
+        falling = xp.where(self.y > 0, (self.y - p) * (m - s), zero)
+        return xp.where(is_below, falling, self.tightness * q * (p - self.y) * (1 - w))
+
+    def _divergence(self, t: Array, p: Array, q: Array, m: Array) -> Array:
+        xp = namespace(p)
+        y, beta = self.y, self.beta
+        r = self.log_y - t
+        near = xp.abs(r) < 0.5
+        r = xp.where(near, r, xp.zeros_like(r))
+        # e^r (e^(βr) − 1)/β − (e^r − 1), in two parts that do not cancel
+        first = xp.exp(r) * expm1_minus_x(beta * r) / beta
+        close = p * q * (first + (r * xp.expm1(r) - expm1_minus_x(r)))
+        apart = y * (_deformed_log(y, beta) - m) - q * (y - p)
+        return xp.where(near, close, apart) / (1 + beta)
+
+    def _logarithm(self, s: Array) -> Array:
+        """t = log p; −∞ where p = 0."""
+        alone = self._alone(s)
+        return alone if self.tightness == 0 else self._root(s, alone)
+
+    def _alone(self, s: Array) -> Array:
+        """log p where y = 0: p^β = a + β(s − a c)/(1 + c β)."""
+        xp = namespace(s)
+        a, growth = anchor_of(self.beta), 1 + self.tightness * self.beta
+        z = self.beta / growth * (s - a * self.tightness)
+        has_mass = ~(z <= -a)  # NaN has
+        z = xp.where(has_mass, z, xp.ones_like(z))
+        t = (xp.log1p(z) if a else xp.log(z)) / self.beta
+        return xp.where(has_mass, t, xp.full_like(t, -xp.inf))
+
+    def _root(self, s: Array, alone: Array) -> Array:
+        """t where y may be positive, from the root ``alone`` that it has without y, or below.
+
+        With R = 1/β + c the equation is c y/(R p) = 1 − (p₀/p)^β where ``alone`` is log p₀, and
+        e^((1−β)ε) − e^(−βε) = |s|/(R p₁^β) where s < 0, with p₁ = c y/R and t = log p₁ − ε. In
+        logarithms, with v = t − log p₀ or (1 − β) ε, both are of one form.
+        """
+        xp, beta, c = namespace(s), self.beta, self.tightness
+        one = xp.ones_like(s)
+        has_target, is_above = self.y > 0, ~(alone == -xp.inf)
+        log_y = xp.where(has_target, self.log_y, 0 * one)
+        still = log_y + (math.log(c) + math.log(beta) - math.log1p(c * beta))  # log p₁
+        is_masked = s == -xp.inf
+        depth = xp.where(is_above | is_masked, one, -s - anchor_of(beta) / beta)
+        rise = still - math.log(beta) - xp.where(is_above, alone, 0 * one)
+        fall = (1 - beta) * still + xp.log(depth) - (log_y + math.log(c)) + math.log1p(-beta)
+        kappa = xp.where(is_above, beta * one, one / (1 - beta))
+        steps = _entry_steps(precision_bits(s), beta)
+        v = _distance(kappa, xp.where(is_above, rise, fall), steps)
+        t = xp.where(is_above, alone + v, xp.where(is_masked, s, still - v / (1 - beta)))
+        # a last step in t, which has more digits than v where p is much larger than p₀
+        is_far = is_above & (t - alone > 1)
+        part = -xp.expm1(-beta * xp.where(is_far, t - alone, one))
+        step = (t - still + xp.log(part)) / (1 + beta * (1 - part) / part)
+        return xp.where(has_target, xp.where(is_far, t - step, t), alone)
+
+
+class EntmaxZeroFormulas(EntmaxFormulas):
+    """The formulas where y = 0 throughout: the terms are p q (1 + c β)/α."""
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        xp = namespace(s)
+        t = self._alone(s)
+        flat = xp.exp((1 - self.beta) * t)
+        return xp.exp(t), flat / (1 + self.tightness * self.beta)
+
+    def terms(self, s: Array) -> Array:
+        xp, t = namespace(s), self._alone(s)
+        growth = 1 + self.tightness * self.beta
+        return xp.exp(t) * xp.exp(self.beta * t) * (growth / (1 + self.beta))
+
+
+@dataclass(frozen=True, eq=False)
+class Entmax15Formulas(Elementwise):
+    """α = 1.5 in closed form, in terms of q = √p, which keeps its digits where p underflows."""
+
+    y: Array
+    tightness: float
+
+    @property
+    def power(self) -> float:
+        return 0.5
+
     @property
     def _reach(self) -> float:
-        """1/β + c: an entry that exceeds τ by so much is at least one."""
-        return 1 / self.beta + self.tightness
+        """R = 2 + c: an entry that exceeds τ by so much is at least one."""
+        return 2 + self.tightness
 
     def start(self, theta: Array) -> Array:
         return row_max(theta) - self._reach
 
     def end(self, theta: Array) -> Array:
-        # there p is at most y c/(1/β + c), which sums to less than one
         return row_max(theta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
         q = self._root(s)
-        p = _power(q, self.beta)
-        return p, _slope(p, q, self.y, self.beta, self.tightness)
+        p = q * q
+        return p, _slope(p, q, self.y, 0.5, self.tightness)
 
     def terms(self, s: Array) -> Array:
-        xp, c = namespace(s), self.tightness
-        q = self._root(s)
-        p = _power(q, self.beta)
+        xp, y, c = namespace(s), self.y, self.tightness
+        q, root = self._root(s), xp.sqrt(y)
+        p, gap = q * q, root - q
+        # c Q, by the equation of q where p may underflow: its terms have one sign for s < 0
+        depth = xp.where(y > 0, (y - p) * (2 * q + _relu(-s)), xp.zeros_like(s))
         if c == 0:
-            depth = xp.where(self.y > 0, self.y * _relu(-s), xp.zeros_like(s))
-            return self._divergence(q, p) + depth
-        quadratic = self._quadratic_form(s, q, p)
+            divergence = gap * gap * (2 * root + q) * (2 / 3)
+            return divergence + xp.where(s < 0, depth, xp.zeros_like(s))
+        w = y / xp.where(p == 0, xp.ones_like(p), p)
+        rising = xp.where(p == 0, xp.zeros_like(p), c * q * (p - y) * (1 - w))
+        quadratic = xp.where(s < 0, depth, rising)
         if c == 1:
             return quadratic
-        divergence = self._divergence(q, p)
+        family = _family(gap * gap * (2 * root + q) * (2 / 3), quadratic, c)
         if c < 1:
-            return (1 - c) * divergence + quadratic
-        excess = quadratic - c * divergence
-        # both may be infinite, where a class with a target is masked
-        return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
-
-    def _quadratic_form(self, s: Array, q: Array, p: Array) -> Array:
-        """c Q = c (p − y)² p^(β−1), in two forms that stay exact where p underflows.
-
-        They are c q (p − y)(1 − y/p), and (y − p)(q/β − s) by the equation of p, whose terms have
-        one sign for s < 0.
-        """
-        xp = namespace(s)
-        zero = xp.zeros_like(p)
-        w = self.y / xp.where(p == 0, xp.ones_like(p), p)
-        rising = xp.where(p == 0, zero, self.tightness * q * (p - self.y) * (1 - w))
-        falling = xp.where(self.y > 0, (self.y - p) * (q / self.beta + _relu(-s)), zero)
-        return xp.where(s < 0, falling, rising)
-
-    def _divergence(self, q: Array, p: Array) -> Array:
-        xp = namespace(p)
-        y, alpha, beta = self.y, 1 + self.beta, self.beta
-        if beta == 0.5:
-            a = xp.sqrt(y)
-            return (a - q) * (a - q) * (2 * a + q) * (2 / 3)
-        both = (y > 0) & (p > 0)
-        one = xp.ones_like(y)
-        ratio = xp.log(xp.where(both, y, one)) - xp.log(xp.where(both, p, one))
-        near = both & (xp.abs(ratio) < 0.5)
-        ratio = xp.where(near, ratio, xp.zeros_like(ratio))
-        close = p * q * (expm1_minus_x(alpha * ratio) - alpha * expm1_minus_x(ratio))
-        apart = y**alpha + beta * p * q - alpha * q * y
-        return xp.where(near, close, apart) / (alpha * beta)
+            return family
+        # q is near √y, and a step in the equation of their difference finds its digits
+        slope = 2 * self._reach * root - s
+        near = (xp.abs(gap) < root / 8) & (slope > self._reach * root)
+        gap = (root * (2 * root - s) + self._reach * gap * gap) / slope
+        close = gap * gap * (2 / 3 * (2 * root + q) + c / 3 * (q + 2 * root + 3 * y / q))
+        return xp.where(near, close, family)
 
     def _root(self, s: Array) -> Array:
-        """q = p^β."""
+        """q = √p."""
         if self.tightness == 0:
-            return _relu(self.beta * s)
-        return self._quadratic_root(s) if self.beta == 0.5 else self._newton_root(s)
-
-    def _quadratic_root(self, s: Array) -> Array:
+            return _relu(0.5 * s)
         xp = namespace(s)
-        # √(s² + 4 (2 + c) c y) without overflow; s = −∞ masks the entry
-        length = xp.hypot(s, xp.sqrt(4 * self._reach * self.tightness * self.y))
-        larger = (xp.abs(s) + length) / (2 * self._reach)
+        # √(s² + 4 (2 + c) c y) without overflow or underflow; s = −∞ masks the entry
+        bend = math.sqrt(4 * self._reach * self.tightness) * xp.sqrt(self.y)
+        twice = xp.abs(s) + xp.hypot(s, bend)
+        larger = twice / (2 * self._reach)
         # by the product of the two roots, without cancellation
-        smaller = self.tightness * self.y / (self._reach * larger)
+        share = bend / xp.where(twice == 0, xp.ones_like(twice), twice)
+        smaller = share * bend / (2 * self._reach)
         return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, _relu(s)))
 
-    def _newton_root(self, s: Array) -> Array:
-        """Newton's method on q, in which the equation a q − c y q^(−e) = s is concave.
 
-        It increases to the root from any lower bound. For s ≥ 0 the roots with y = 0 and with
-        s = 0 are lower bounds, within a factor of two of the root.
-        """
-        xp = namespace(s)
-        beta, a = self.beta, self._reach
-        e = (1 - beta) / beta
-        positive = self.y > 0
-        log_cy = xp.log(xp.where(positive, self.y, xp.ones_like(s))) + math.log(self.tightness)
-        alone = _relu(s) / a
-        still = xp.exp(beta * (log_cy - math.log(a)))
-        q = xp.where(alone > still, alone, still)
-        q = xp.where(s < 0, xp.exp(beta * self._deep_root(s, log_cy)), q)
-        q = xp.where(positive, q, alone)
-        for _ in range(_ENTRY_STEPS[precision_bits(s)]):
-            safe = xp.where(positive & (q > 0), q, xp.ones_like(q))
-            pull = xp.exp(log_cy - e * xp.log(safe))
-            step = (s + pull - a * safe) / (a + e * pull / safe)
-            q = xp.where(positive & (q > 0), safe + step, q)
-        return q
-
-    def _deep_root(self, s: Array, log_cy: Array) -> Array:
-        """t = log p within a few percent for s < 0, however fast p decays as α approaches 2.
-
-        There a p/(c y) + |s| p^(1−β)/(c y) = 1 is concave in p, so that a Newton step in p ends
-        below the root, and log-convex in t with slopes between 1 − β and 1, so that one in t ends
-        above. Taken by turns, they close in from both sides.
-        """
-        xp = namespace(s)
-        rate = 1 - self.beta
-        zero = xp.zeros_like(s)
-        log_a = math.log(self._reach) - log_cy
-        masked = s == -xp.inf
-        log_depth = xp.log(xp.where((s < 0) & ~masked, -s, zero + 1)) - log_cy
-        t = xp.where(log_depth > rate * log_a, -log_depth / rate, -log_a)
-        for _ in range(_DEEP_TURNS):
-            first, second = xp.exp(log_a + t), xp.exp(log_depth + rate * t)
-            step = (first + second - 1) / (first + rate * second)
-            t = t + xp.log1p(-xp.where(step < 1, step, zero))
-            first, second = xp.exp(log_a + t), xp.exp(log_depth + rate * t)
-            total = first + second
-            t = t - xp.log(total) * total / (first + rate * second)
-        return xp.where(masked, s, t)
-
-
-class EntmaxZeroKernel(EntmaxKernel):
-    """The same where y = 0 throughout: q = (s)₊/(1/β + c), and the terms p q (1 + c β)/α."""
+class Entmax15ZeroFormulas(Entmax15Formulas):
+    """The formulas where y = 0 throughout."""
 
     def point(self, s: Array) -> tuple[Array, Array]:
         q = _relu(s) / self._reach
-        flat = q if self.beta == 0.5 else q ** ((1 - self.beta) / self.beta)
-        return _power(q, self.beta), flat / (1 + self.tightness * self.beta)
+        return q * q, q * (2 / self._reach)
 
     def terms(self, s: Array) -> Array:
         q = _relu(s) / self._reach
-        return q * _power(q, self.beta) * ((1 + self.tightness * self.beta) / (1 + self.beta))
+        return q * q * q * (self._reach / 3)
 
 
 def _entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
@@ -282,8 +383,7 @@ class Tsallis(SeparableRegularizer):
 
     The link is α-entmax: the soft argmax for α = 1 (where Ω is the negentropy), the sparse argmax
     for α = 2 (where Ω is half the squared norm, less the constant ½). Predictions are sparse for
-    α > 1. α = 1.5 is in closed form up to τ; for other α the results lose about 1/(α − 1) ulp as α
-    approaches 1.
+    α > 1. α = 1.5 is in closed form up to τ.
 
     Args:
         alpha: the order α.
@@ -316,6 +416,10 @@ class Tsallis(SeparableRegularizer):
         return SquaredNorm(Simplex()) if self.alpha == 2 else None
 
     @property
+    def entmax_alpha(self) -> float | None:
+        return float(self.alpha) if type(self) is Tsallis else None
+
+    @property
     def has_kinks(self) -> bool:
         return self.alpha > 1
 
@@ -323,12 +427,14 @@ class Tsallis(SeparableRegularizer):
         xp = namespace(y)
         if self.alpha == 1:
             return Negentropy().potential(y)
-        return xp.sum(y**self.alpha - y, axis=-1) / (self.alpha * (self.alpha - 1))
+        beta = self.alpha - 1
+        powers = xp.expm1(beta * xp.log(xp.where(y > 0, y, xp.ones_like(y))))  # y^β − 1
+        return xp.sum(y * powers, axis=-1) / (self.alpha * beta)
 
     def potential_gradient(self, z: Array) -> Array:
         xp = namespace(z)
         beta = self.alpha - 1
-        return xp.log(z) if beta == 0 else z**beta / beta
+        return xp.log(z) if beta == 0 else _deformed_log(z, beta)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
         xp = namespace(z)
@@ -338,15 +444,24 @@ class Tsallis(SeparableRegularizer):
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if self._limit is not None:
             return self._limit.kernel(y, tightness)
-        return EntmaxKernel(y, self.alpha - 1, tightness)
+        if self.alpha == 1.5:
+            return Entmax15Formulas(y, tightness)
+        return EntmaxFormulas(y, namespace(y).log(y), self.alpha - 1, tightness)
 
     def zero_kernel(self, zero: Array, tightness: float) -> Elementwise:
         if self._limit is not None:
             return self._limit.zero_kernel(zero, tightness)
-        return EntmaxZeroKernel(zero, self.alpha - 1, tightness)
+        if self.alpha == 1.5:
+            return Entmax15ZeroFormulas(zero, tightness)
+        return EntmaxZeroFormulas(zero, zero, self.alpha - 1, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         if self._limit is not None:
             return self._limit.slope(p, y, tightness)
         beta = self.alpha - 1
-        return _slope(p, p**beta, y, beta, tightness)
+        return _slope(p, p ** (1 - beta), y, beta, tightness)
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if self._limit is not None:
+            return self._limit.solve_probabilities(theta, tightness)
+        return super().solve_probabilities(theta, tightness)

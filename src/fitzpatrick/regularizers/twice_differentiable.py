@@ -229,7 +229,7 @@ def _find_root_in_jax(
     size: Callable[[Array], Array],
     start: Array,
 ) -> Array:
-    """The same iteration while JAX traces, in a loop that is compiled once.
+    """Newton's iteration while JAX traces, in a loop that is compiled once.
 
     A loop cannot be differentiated backward, but the root that it finds can.
     """

@@ -10,10 +10,12 @@ from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
 from torch.autograd import forward_ad
 
-from .._validation import check_membership
+from .._validation import check_membership, read_number
 from ..sets import ConvexSet
 
 _PLAIN = (Tensor, torch.nn.Parameter)
+# NumPy checks up to this many targets faster than PyTorch, which starts threads.
+MAX_NUMPY_SIZE = 1 << 16
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -119,9 +121,8 @@ def check_weight_vector(weight: Tensor, input: Tensor) -> None:  # noqa: A002
         raise ValueError(f"weight must have one entry per class, got shape {tuple(weight.shape)}")
 
 
-def check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> None:  # noqa: A002
-    """Raise unless ``weight`` has an entry for each class, not negative where one looks."""
-    check_weight(weight, input, "weight")
+def check_class_weight(weight: Tensor, k: int, look: bool) -> None:
+    """Raise unless ``weight`` has an entry for each class, not negative if values are checked."""
     if tuple(weight.shape) != (k,):
         raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
     if look and bool((weight < 0).any()):
@@ -131,12 +132,37 @@ def check_class_weight(weight: Tensor, input: Tensor, k: int, look: bool) -> Non
         )
 
 
-def check_nothing_ignored(ignore_index: int) -> None:
-    """Raise where proportions come with a class index to ignore."""
-    if ignore_index >= 0:
+def check_class_target(
+    target: Tensor, shape: tuple[int, ...], axis: int, ignore_index: int
+) -> None:
+    """Raise unless the target's shape is right for class indices, or for proportions.
+
+    The scores have that shape, with classes in ``axis``.
+    """
+    if target.is_floating_point():
+        check_same_shape(target, shape, "; class indices are integers: convert them with .long()")
+        if ignore_index >= 0:
+            raise ValueError(
+                f"ignore_index={ignore_index} is a class index and the target holds proportions, "
+                "which have none; a weight of 0 leaves a class out"
+            )
+        return
+    expected = (*shape[:axis], *shape[axis + 1 :])
+    if target.shape != expected:
+        one_hot = "; one-hot rows are proportions: convert them with .float()"
+        hint = one_hot if target.shape == shape else ""
         raise ValueError(
-            f"ignore_index={ignore_index} is a class index and the target holds proportions, "
-            "which have none; a weight of 0 leaves a class out"
+            f"class indices must have shape {expected} to go with scores of shape "
+            f"{tuple(shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
+        )
+
+
+def check_same_shape(target: Tensor, shape: tuple[int, ...], hint: str = "") -> None:
+    """Raise unless a target has the shape of the scores."""
+    if target.shape != shape:
+        raise ValueError(
+            f"target must have the shape of the scores, {tuple(shape)}, got "
+            f"{tuple(target.shape)}{hint}"
         )
 
 
@@ -178,16 +204,18 @@ def check_options(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
     validate: bool | None = None,
-) -> None:
-    """Raise for options that no input could go with."""
+) -> float:
+    """Raise for options that no input could go with; ``label_smoothing`` as a number."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    label_smoothing = read_number(label_smoothing, "label_smoothing")
     if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
         raise TypeError(f"label_smoothing must be a number, got {label_smoothing!r}")
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
     if validate not in (None, True, False):
         raise TypeError(f"validate must be True, False or None, got {validate!r}")
+    return float(label_smoothing)
 
 
 def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
@@ -208,7 +236,9 @@ def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
     Its values are looked at on a CPU; on a GPU one out of range makes its rows NaN.
     """
     check_weight(alpha, input, "alpha")
-    if looks_at_values(None, alpha) and not bool(((alpha >= 1) & (alpha <= 2)).all()):
+    if looks_at_values(None, alpha, is_eager(alpha)) and not bool(
+        ((alpha >= 1) & (alpha <= 2)).all()
+    ):
         wrong = alpha[~((alpha >= 1) & (alpha <= 2))].flatten()[0].item()
         raise ValueError(f"alpha must be between 1 and 2, got {wrong}")
 
@@ -250,11 +280,11 @@ def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
 
 
 def is_plain(*tensors: Tensor) -> bool:
-    """Whether all that happens to the tensors is what Python sees: no subclass, transform or mode.
+    """True if these are ordinary eager tensors, whose values may be looked at.
 
-    Nor a meta tensor, which has no values. Then their values may be looked at, and an engine be
-    called without PyTorch's dispatcher, which costs more than a small kernel. PyTorch has no public
-    name for most of these questions.
+    That is: no subclass, functorch transform, dispatch mode, tracing or meta device. An engine may
+    then be called without PyTorch's dispatcher, which costs more than a small kernel. PyTorch has
+    no public name for most of these questions.
     """
     for x in tensors:
         if type(x) not in _PLAIN or x.is_meta or is_legacy_batchedtensor(x):
@@ -301,11 +331,19 @@ def check_no_transform() -> None:
         )
 
 
-def looks_at_values(validate: bool | None, x: Tensor) -> bool:
-    """Whether values are checked: as asked, else on the CPU, where looking costs no wait."""
+def is_eager(*tensors: Tensor | None) -> bool:
+    """True if the tensors are ordinary ones, and no compiler traces what happens to them."""
+    given = [x for x in tensors if x is not None]
+    return not torch.compiler.is_compiling() and is_plain(*given)
+
+
+def looks_at_values(validate: bool | None, x: Tensor, eager: bool | None = None) -> bool:
+    """True if values are checked: as asked, else on the CPU, where looking costs no wait."""
+    eager = is_eager(x) if eager is None else eager
     if validate is None:
-        return x.is_cpu and not torch.compiler.is_compiling() and is_plain(x)
-    if validate and (torch.compiler.is_compiling() or not is_plain(x)):
+        return x.is_cpu and eager
+    # asked once more, since a compiler that gives up on this call resumes with what it traced
+    if validate and not eager and (torch.compiler.is_compiling() or not is_plain(x)):
         raise RuntimeError(
             "validate=True looks at the values of the target, which torch.compile and torch.func "
             "do not show, and meta tensors do not have; check outside of the transformed function, "
@@ -332,15 +370,24 @@ def check_labels(labels: Tensor, k: int, ignore_index: int) -> None:
     )
 
 
-def check_rows(y: Tensor, domain: ConvexSet) -> None:
-    """Raise with the first row of targets that is outside of the domain."""
-    check_membership(y, domain, "target")
+def check_rows(y: Tensor, domain: ConvexSet, axis: int) -> None:
+    """Raise with the first vector along ``axis`` that is outside of the domain, and its place."""
+    is_small = y.is_cpu and y.itemsize > 2 and y.numel() <= MAX_NUMPY_SIZE
+    is_small &= domain.coordinates is not None  # a set of a user's own may be for tensors alone
+    check_membership(y.numpy(force=True) if is_small else y, domain, "target", axis=axis)
 
 
-def output_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
+def output_dtype(input: Tensor, dtype: torch.dtype | None = None) -> torch.dtype:  # noqa: A002
     """The dtype of a loss: the scores' own; float32 for half precision under autocast."""
-    half = input.dtype in (torch.float16, torch.bfloat16)
-    return torch.float32 if half and is_autocast(input) else input.dtype
+    dtype = input.dtype if dtype is None else dtype
+    return torch.float32 if dtype.itemsize == 2 and is_autocast(input) else dtype
+
+
+def product_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
+    """The dtype of matrix products with ``input``; autocast leaves float64 alone."""
+    if is_autocast(input) and input.dtype != torch.float64:
+        return torch.get_autocast_dtype(input.device.type)
+    return input.dtype
 
 
 def is_autocast(x: Tensor) -> bool:

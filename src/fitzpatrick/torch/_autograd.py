@@ -7,43 +7,50 @@ backward and the transforms of ``torch.func`` compose, compiled or not. They tak
 the operators. What has no derivative here raises: targets, third derivatives, and forward mode
 inside of forward mode.
 
-:class:`_TrainingLoss` is for plain training: it calls an engine without PyTorch's dispatcher, and
-computes the gradient of a mean or a sum in the forward pass, where the scores are at hand, and only
-rescales it in the backward pass. Without a reduction that would be a needless pass over the
+:class:`_Computed` is for plain training: an engine is called without PyTorch's dispatcher, and
+computes the gradient of a mean or a sum in the forward pass, where the scores are at hand; the
+backward pass only rescales it. Without a reduction that would be a needless pass over the
 gradient, and in float16 a gradient that waits for the loss scale would underflow; in float64 all
 backward passes shall have the same digits, which two kernels do not promise. A compiled graph does
 without it, since it could not rescale in place. Entry-wise losses have an operator for it that
 returns both: the compiler fuses the rescaling with the backward pass of what stands before.
 """
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..engines.triton.scale import Scale, as_tensor, working_dtype
-from ..engines.triton.targets import Smoothed, Target
 from ..regularizers import SeparableRegularizer
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
-from ._compiled import compute_few_labels
-from ._engine import engine_module, has_column_kernel, kernel_of
-from ._handles import regularizer_of
+from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
+from ._handles import LossCall, regularizer_of
+from ._targets import (
+    Scale,
+    Smoothed,
+    Target,
+    as_rows,
+    parts_of,
+    scale_vector,
+    target_of,
+    working_dtype,
+)
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
+# The backward pass of a loss that is computed already. From the tensors that it was computed of,
+# the gradients that came with it (in the first backward pass; they may be overwritten), the
+# upstream gradient and which tensors want a gradient: the gradients in the first tensors.
+Pullback = Callable[[Any, Gradients | None, Tensor, Any], Gradients]
 
-
-class LossCall(NamedTuple):
-    """What an operator is told besides its tensors."""
-
-    omega: str
-    tightness: float
-    engine: str
-    ignore_index: int
+THIRD_DERIVATIVE = (
+    "the losses have two derivatives in input and the links one; there is no further one"
+)
 
 
 def apply(function: type[Function], *inputs: Any) -> Tensor:
@@ -77,12 +84,6 @@ def no_target_derivative() -> NoReturn:
         "the losses are differentiated in input and in weights that only multiply rows, not in "
         "target, nor in a weight that changes the target (with label_smoothing, pos_weight); "
         "detach those"
-    )
-
-
-def _no_third_derivative() -> NoReturn:
-    raise NotImplementedError(
-        "the losses have two derivatives in input and the links one; there is no further one"
     )
 
 
@@ -175,7 +176,7 @@ def _hessian_product(
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
     omega, tightness, _, ignore_index, symbolic_tightness = others
-    theta, scale = apply(_NoFurtherDerivative, theta), apply(_NoFurtherDerivative, scale)
+    theta, scale = (apply(_Refusal, THIRD_DERIVATIVE, x) for x in (theta, scale))
     others = omega, tightness, ignore_index, symbolic_tightness
     return apply(_HessianProduct, theta, target, scale, v, *others)
 
@@ -197,182 +198,136 @@ class _HessianProduct(_RowFunction):
     def jvp(ctx: Any, theta_dot: Any, _: Any, scale_dot: Any, v_dot: Any, *__: Any) -> Tensor:
         check_one_forward_level()
         if theta_dot is not None or scale_dot is not None:
-            _no_third_derivative()
+            raise NotImplementedError(THIRD_DERIVATIVE)
         theta, target, scale, _v, *others = _saved_inputs(ctx)
         return apply(_HessianProduct, theta, target, scale, v_dot, *others)
 
 
-class _OnceDifferentiated(Function):
-    """A gradient itself, which raises when somebody differentiates it."""
-
-    @staticmethod
-    def forward(ctx: Any, message: str, gradient: Tensor, *sources: Tensor) -> Tensor:
-        del sources
-        ctx.message = message
-        return gradient.view_as(gradient)
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> NoReturn:
-        raise NotImplementedError(ctx.message)
-
-
-def once_differentiated(gradient: Tensor, message: str, *sources: Tensor) -> Tensor:
-    """A gradient in the sources that says why it has no derivative, when asked for one."""
-    return apply(_OnceDifferentiated, message, gradient, *sources)
-
-
-class _NoFurtherDerivative(_RowFunction):
-    """A tensor itself, which raises when somebody asks for the derivative in it.
+class _Refusal(Function):
+    """A tensor itself, which raises when its derivative in it, or in the sources, is asked for.
 
     It is not :class:`_HessianProduct` that raises: its backward pass also runs for v alone.
     """
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(x: Tensor) -> Tensor:
+    def forward(message: str, x: Tensor, *sources: Tensor) -> Tensor:
+        del message, sources
         return x.view_as(x)
 
     @staticmethod
-    def backward(*_: Any) -> NoReturn:
-        _no_third_derivative()
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        del output
+        ctx.message = inputs[0]
 
     @staticmethod
-    def jvp(*_: Any) -> NoReturn:
-        _no_third_derivative()
+    def backward(ctx: Any, *_: Any) -> NoReturn:
+        raise NotImplementedError(ctx.message)
+
+    jvp = backward
 
 
-def _as_rows(target: Target, theta: Tensor) -> Tensor:
-    return target.rows(theta.shape[1]) if isinstance(target, Smoothed) else target
+def once_differentiated(gradient: Tensor, message: str, *sources: Tensor) -> Tensor:
+    """A gradient in the sources that says why it has no derivative, when asked for one."""
+    return apply(_Refusal, message, gradient, *sources)
 
 
-class _TrainingLoss(Function):
-    """:class:`_Value` of plain tensors, or its sum, by an engine that is called directly.
+class _Computed(Function):
+    """A loss of plain tensors that is computed already, perhaps with its gradients.
 
-    Where it is ``fused``, the gradient comes from the forward pass: the first backward pass hands
-    it out, scaled in place. Without that, and in a second backward pass through the same graph, it
-    is computed in the backward pass; by :class:`_Gradient`, where that is differentiated or mapped.
+    These are not saved as the tensors are, since the first backward pass scales them in place.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        theta: Tensor,
-        target: Target,
-        scale: Scale,
-        call: LossCall,
-        is_summed: bool,
-        is_fused: bool,
-    ) -> Tensor:
-        ctx.save_for_backward(theta, *(target if isinstance(target, Smoothed) else (target,)))
-        ctx.scale, ctx.call = scale, call
-        engine = engine_module(call.engine)
-        arguments = theta, target, scale, call.omega, call.tightness, call.ignore_index
-        value: Tensor
-        if is_fused:
-            # the gradient is not saved as the others are, since it is scaled in place, once
-            value, ctx.gradient = engine.value_and_gradient(*arguments)
-        else:
-            value, ctx.gradient = engine.value(*arguments), None
-        return value.sum() if is_summed else value
+        ctx: Any, loss: tuple[Tensor], pull_back: Any, gradients: Any, *tensors: Any
+    ) -> Any:
+        ctx.pull_back, ctx.gradients = pull_back, gradients
+        ctx.save_for_backward(*tensors)
+        out: Tensor = loss[0]
+        return out
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
-        rows, ctx.gradient = ctx.gradient, None
-        call: LossCall = ctx.call
-        engine = engine_module(call.engine)
-        plain = not torch.is_grad_enabled() and is_plain(upstream)
-        if plain and rows is not None:
-            engine.scale_rows_(rows, upstream)
-            return rows, None, None, None, None, None
-        theta, *parts = ctx.saved_tensors
-        target = Smoothed(*parts) if len(parts) > 1 else parts[0]
-        scale = as_tensor(ctx.scale, theta, parts[0], call.ignore_index) * upstream
-        if plain:
-            number = call.tightness
-            rows = engine.gradient(theta, target, scale, call.omega, number, call.ignore_index)
-        else:
-            flat = theta if theta.ndim == 2 else rows_along(theta, 1)
-            rows = apply(_Gradient, flat, _as_rows(target, theta), scale, *call, None)
-            if theta.ndim == 3:
-                outer, k, inner = theta.shape
-                rows = rows.reshape(outer, inner, k).transpose(1, 2)
-        return rows, None, None, None, None, None
+        gradients, ctx.gradients = ctx.gradients, None
+        tensors, needed = ctx.saved_tensors, ctx.needs_input_grad[3:]
+        out = ctx.pull_back(tensors, gradients, upstream, needed)
+        return None, None, None, *out, *(None,) * (len(tensors) - len(out))
 
 
-class _LabelLoss(_TrainingLoss):
-    """The same for labels that are computed already."""
+def computed_loss(
+    loss: Tensor, pull_back: Pullback, gradients: Gradients | None, *tensors: Tensor | None
+) -> Tensor:
+    """A loss that is computed, with a backward pass into the tensors that it was computed of."""
+    return apply(_Computed, (loss,), pull_back, gradients, *tensors)
 
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, computed: Any) -> Tensor:  # type: ignore[override]
-        target, call, loss, ctx.scale, ctx.gradient = computed
-        ctx.save_for_backward(theta, target)
-        ctx.call = call
-        out: Tensor = loss
-        return out
+
+def _pull_back_rows(
+    scale: Scale,
+    call: LossCall,
+    tensors: Any,
+    gradients: Gradients | None,
+    upstream: Tensor,
+    _needed: Any,
+) -> Gradients:
+    """Into rows of scores: by an engine, or by :class:`_Gradient` if differentiated or mapped."""
+    is_final = not torch.is_grad_enabled() and is_plain(upstream)
+    if is_final and gradients is not None and gradients[0] is not None:
+        return (scale_(gradients[0], upstream, call.engine),)
+    theta, *parts = tensors
+    target = target_of(tuple(parts))
+    factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
+    if is_final:
+        return (compute(theta, target, factors, call, with_value=False)[1],)
+    flat = theta if theta.ndim == 2 else rows_along(theta, 1)
+    rows = apply(_Gradient, flat, as_rows(target, theta.shape[1]), factors, *call, None)
+    if theta.ndim == 3:
+        outer, k, inner = theta.shape
+        rows = rows.reshape(outer, inner, k).transpose(1, 2)
+    return (rows,)
 
 
 def few_labels(
     theta: Tensor, target: Tensor, omega: str, tightness: float, ignore_index: int, is_mean: bool
 ) -> Tensor | None:
-    """The mean or the sum of L(y, θ) over a small batch; None where that is for others to do.
+    """The mean or the sum of L(y, θ) over a small batch; None if compiled rows do not take it.
 
     The tensors are plain ones on a CPU: scores (n, k) in float32 or float64, int64 labels (n,),
     which may be no classes; ``ignore_index`` is none.
     """
     count = theta.shape[0] if is_mean else 1
-    computed = compute_few_labels(theta, target, omega, tightness, count)
+    computed = reference.compute_few_labels(theta, target, omega, tightness, count)
     if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
         return computed and computed[0]
     loss, gradient = computed
     call = LossCall(omega, tightness, "reference", ignore_index)
-    return apply(_LabelLoss, theta, (target, call, loss, count, gradient))
+    pull_back = functools.partial(_pull_back_rows, count, call)
+    return computed_loss(loss, pull_back, (gradient,), theta, target)
 
 
-class _TrainingEntries(Function):
-    """Entry-wise losses, or their sum, by one kernel; the gradient comes with a sum."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        theta: Tensor,
-        target: Tensor,
-        weight: Tensor | None,
-        pos_weight: Tensor | None,
-        divisor: int,
-        call: Any,
-        by_rows: Callable[[Tensor], Tensor],
-    ) -> Tensor:
-        ctx.save_for_backward(theta, target, *(w for w in (weight, pos_weight) if w is not None))
-        ctx.has_weights = weight is not None, pos_weight is not None
-        ctx.divisor, ctx.call, ctx.by_rows = divisor, call, by_rows
-        values, gradient = engine_module("triton").entry_loss(
-            theta, target, weight, pos_weight, divisor, call
-        )
-        ctx.gradient = gradient if call.with_gradient else None
-        out: Tensor = values.sum() if call.is_summed else values
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Gradients:
-        rows, ctx.gradient = ctx.gradient, None
-        engine = engine_module("triton")
-        theta, target, *weights = ctx.saved_tensors
-        nothing = (None,) * 6
-        if torch.is_grad_enabled() or not is_plain(upstream):
-            with torch.enable_grad():
-                loss = ctx.by_rows(theta)
-            (rows,) = torch.autograd.grad(
-                loss, theta, upstream.to(loss.dtype), create_graph=torch.is_grad_enabled()
-            )
-            return rows, *nothing
-        if rows is not None:
-            engine.scale_rows_(rows.reshape(-1, rows.shape[-1] if rows.ndim else 1), upstream)
-            return rows, *nothing
-        given = iter(weights)
-        weight, pos_weight = (next(given) if has else None for has in ctx.has_weights)
-        weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
-        call = ctx.call._replace(is_summed=False, with_value=False, with_gradient=True)
-        _, rows = engine.entry_loss(theta, target, weight, pos_weight, ctx.divisor, call)
-        return rows, *nothing
+def _pull_back_entries(
+    divisor: int,
+    call: LossCall,
+    by_rows: Callable[[Tensor], Tensor],
+    tensors: Any,
+    gradients: Gradients | None,
+    upstream: Tensor,
+    _needed: Any,
+) -> Gradients:
+    """Into entries that one kernel computes, or through ``by_rows`` if differentiated or mapped."""
+    theta, target, weight, pos_weight = tensors
+    if torch.is_grad_enabled() or not is_plain(upstream):
+        with torch.enable_grad():
+            loss = by_rows(theta)
+        graph = {"create_graph": torch.is_grad_enabled()}
+        (rows,) = torch.autograd.grad(loss, theta, upstream.to(loss.dtype), **graph)
+        return (rows,)
+    if gradients is not None and gradients[0] is not None:
+        return (scale_(gradients[0], upstream, "triton"),)
+    weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
+    given = theta, target, weight, pos_weight, divisor, call.omega, call.tightness, False
+    return (compute_entries(*given, with_value=False)[1],)
 
 
 def training_entries(
@@ -384,43 +339,36 @@ def training_entries(
     reduction: str,
     by_rows: Callable[[Tensor], Tensor],
 ) -> Tensor | None:
-    """Entry-wise losses of plain tensors in one pass; None where that is for others to do.
+    """Entry-wise losses in one pass of a kernel; None for transforms, and for learned weights.
 
-    That is: transforms, and weights that are learned. ``by_rows`` is the loss in another
-    way, which can be differentiated again.
+    ``by_rows`` is the loss in another way, which can be differentiated again.
     """
     weights = [w for w in (weight, pos_weight) if w is not None]
     if torch.is_grad_enabled() and any(w.requires_grad for w in weights):
         return None
     is_summed = reduction != "none"
     needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    # in float16 a gradient that waits for the loss scale would underflow
+    is_float16 = theta.dtype == torch.float16
+    divisor = theta.numel() if reduction == "mean" else 1
+    given = theta, target, weight, pos_weight
+    loss: Tensor
     if torch.compiler.is_compiling():
-        if not needs_grad or theta.dtype == torch.float16:
+        if not needs_grad or is_float16:
             return None
         number, symbol = operators.as_operator_arguments(call.tightness)
-        divisor = theta.numel() if reduction == "mean" else 1
-        given = theta, target, weight, pos_weight
-        loss: Tensor = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)[
-            0
-        ]
+        loss = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)[0]
         return loss
     if not is_plain(theta, target, *weights):
         return None
-    # in float16 a gradient that waits for the loss scale would underflow
-    is_fused = needs_grad and is_summed and theta.dtype != torch.float16
-    engine = engine_module("triton")
-    asked = engine.EntryCall(
-        kernel_of(call.omega), call.tightness, is_summed, with_gradient=is_fused
-    )
-    divisor = theta.numel() if reduction == "mean" else 1
-    inputs = theta, target, weight, pos_weight, divisor, asked
-    out: Tensor
-    if needs_grad:
-        out = apply(_TrainingEntries, *inputs, by_rows)
-    else:
-        values, _ = engine.entry_loss(*inputs)
-        out = values.sum() if is_summed else values
-    return out
+    is_fused = needs_grad and is_summed and not is_float16
+    asked = call.omega, call.tightness, is_summed
+    detached = theta.detach(), *given[1:], divisor
+    loss, gradient = compute_entries(*detached, *asked, with_gradient=is_fused)
+    if not needs_grad:
+        return loss
+    pull_back = functools.partial(_pull_back_entries, divisor, call, by_rows)
+    return computed_loss(loss, pull_back, (gradient,) if is_fused else None, *given)
 
 
 def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
@@ -451,7 +399,7 @@ class _Link(Function):
 
 
 class _PlainLink(Function):
-    """The same for plain tensors, without PyTorch's dispatcher."""
+    """The call for plain tensors, without PyTorch's dispatcher."""
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, omega: str) -> Tensor:
@@ -473,14 +421,14 @@ def _link_product(ctx: Any, v: Tensor) -> Tensor:
         omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
         p, dtype = kept, working_dtype(kept)
         if torch.is_grad_enabled():
-            p = apply(_NoFurtherDerivative, kept)
+            p = apply(_Refusal, THIRD_DERIVATIVE, kept)
             v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
         if p.dtype == v.dtype == dtype:
             return _coupled_product(omega.slope(p, p, 0.0), v)
         p = p.to(dtype)
         return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(kept.dtype)
     scale = torch.ones_like(kept[:, 0], dtype=working_dtype(kept))
-    call = LossCall(ctx.omega, tightness=0.0, engine="reference", ignore_index=-1)
+    call = LossCall(ctx.omega, tightness=0.0, engine="reference")
     return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
 
 
@@ -529,54 +477,54 @@ def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
 
 
 def loss_rows(
-    theta: Tensor, target: Target, scale: Scale, call: LossCall, *, is_summed: bool
+    theta: Tensor, target: Target, scale: Scale, call: LossCall, *, is_summed: bool, is_eager: bool
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
-    Labels may come with scores of shape (outer, k, inner), whose columns are the rows.
+    Labels may come with scores of shape (outer, k, inner), whose columns are the rows. The tensors
+    are ordinary ones if ``is_eager``.
     """
-    parts = target if isinstance(target, Smoothed) else (target,)
-    weights = scale if isinstance(scale, Tensor) else theta
-    if torch.compiler.is_compiling() or not is_plain(theta, weights, *parts):
+    parts = parts_of(target)
+    is_learned = isinstance(scale, Tensor) and scale.requires_grad and torch.is_grad_enabled()
+    is_target_learned = any(part.requires_grad for part in parts) and torch.is_grad_enabled()
+    if not is_eager or (is_learned and not is_target_learned):
         return _any_loss_rows(theta, target, scale, call, is_summed)
+    if is_target_learned:
+        no_target_derivative()
     if theta.ndim == 3 and not _takes_columns(theta, target, call):
         theta = rows_along(theta, 1)
-    if call.engine == "reference":
-        target = _as_rows(target, theta)
-    is_target_given = any(part.requires_grad for part in parts)
-    needs_grad = theta.requires_grad or weights.requires_grad or is_target_given
-    if not (needs_grad and torch.is_grad_enabled()):
-        omega, tightness, engine, ignore_index = call
-        value = engine_module(engine).value(theta, target, scale, omega, tightness, ignore_index)
-        loss: Tensor = value.sum() if is_summed else value
+    needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    is_fused = needs_grad and theta.dtype != torch.float16
+    if call.engine == "triton":
+        is_fused = is_fused and theta.dtype != torch.float64 and is_summed
+    else:
+        target = as_rows(target, theta.shape[1])
+        parts = (target,)
+    loss, gradient = compute(theta.detach(), target, scale, call, with_gradient=is_fused)
+    loss = loss.sum() if is_summed else loss
+    if not needs_grad:
         return loss
-    if is_target_given:
-        no_target_derivative()
-    if weights.requires_grad and weights is not theta:
-        return _any_loss_rows(theta, target, scale, call, is_summed)
-    has_kernel = theta.dtype in (torch.float32, torch.bfloat16) and is_summed
-    is_fused = has_kernel if call.engine == "triton" else theta.dtype != torch.float16
-    return apply(_TrainingLoss, theta, target, scale, call, is_summed, is_fused)
+    gradients = (gradient,) if is_fused else None
+    pull_back = functools.partial(_pull_back_rows, scale, call)
+    return computed_loss(loss, pull_back, gradients, theta, *parts)
 
 
 def _any_loss_rows(
     theta: Tensor, target: Target, scale: Scale, call: LossCall, is_summed: bool
 ) -> Tensor:
-    """The same through PyTorch's dispatcher, for compilers, transforms and learned weights."""
+    """The loss through PyTorch's dispatcher, for compilers, transforms and learned weights."""
     if theta.ndim == 3:
         theta = rows_along(theta, 1)
-    rows = _as_rows(target, theta)
-    factors = as_tensor(scale, theta, rows, call.ignore_index)
+    rows = as_rows(target, theta.shape[1])
+    factors = scale_vector(scale, theta, rows, call.ignore_index)
     out: Tensor = _differentiable_rows(theta, rows, factors, *call)
     return out.sum() if is_summed else out
 
 
 def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
-    """Whether an engine computes the columns of (outer, k, inner) scores where they are."""
-    if call.engine != "triton" or isinstance(target, Smoothed) or not has_column_kernel(call.omega):
-        return False
-    takes_columns: bool = engine_module(call.engine).takes_columns(*theta.shape[1:])
-    return takes_columns
+    """Whether an engine computes the columns of (outer, k, inner) scores without a copy."""
+    has_kernel = call.engine == "triton" and kernel_of(call.omega).takes_columns
+    return has_kernel and not isinstance(target, Smoothed) and takes_columns(theta)
 
 
 def link_rows(theta: Tensor, omega: str) -> Tensor:

@@ -1,32 +1,75 @@
-r"""α-entmax of tensors, from the soft argmax (α = 1) over entmax15 to sparsemax (α = 2).
+r"""Links with a parameter: α-entmax, α-normmax, and sparsemax with a budget.
 
 Everything here has its classes in axis 1: scores (n, k), or (outer, k, inner) on a GPU, where they
-are not copied. α is a number, or a tensor with one for each row; a mask says which entries are
-kept. The backward pass needs the predictions alone, and is a formula of PyTorch's own operators
-where it is itself differentiated.
+are not copied. The parameter is a number, or a tensor with one for each row; a mask says which
+entries are kept. The backward pass needs the predictions alone, and is a formula of PyTorch's own
+operators where it is itself differentiated.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.library import custom_op, register_vmap
 
-from ..engines.triton.scale import working_dtype
-from ..regularizers.tsallis import entmax_alpha_slope, entmax_slope
+from ..engines.rows import for_each_block
+from ..regularizers.norm import normmax_alpha_slope, normmax_link, normmax_product
+from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
+from ..sets.budget import budget_product, budget_slope, project_to_budget
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
 from ._autograd import Gradients, apply
-from ._compiled import compute_link_product
+from ._targets import working_dtype
+
+# Blocks of the core's formulas, whose intermediate results stay in cache.
+_BLOCK_BYTES = 1 << 18
+
+
+def _entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> Tensor:
+    d: Tensor = entmax_slope(p, alpha)
+    weight = d.sum(-1, keepdim=True)  # 0 where everything is masked
+    return d * (v - (d * v).sum(-1, keepdim=True) / torch.where(weight == 0, 1.0, weight))
+
+
+def _entmax_slope(p: Tensor, alpha: Tensor) -> Tensor:
+    slope: Tensor = entmax_alpha_slope(p, alpha)
+    return torch.where((p != 0).any(-1, keepdim=True), slope, 0.0)
+
+
+class Formulas(NamedTuple):
+    """A link: its predictions p, J v from p, and ∂p/∂parameter from p; symmetric J."""
+
+    solve: Callable[..., Any]
+    product: Callable[..., Any]
+    slope: Callable[..., Any]
+
+
+_FORMULAS = {
+    "entmax": Formulas(entmax_link, _entmax_product, _entmax_slope),
+    "normmax": Formulas(normmax_link, normmax_product, normmax_alpha_slope),
+    "budget": Formulas(
+        project_to_budget, lambda p, v, _: budget_product(p, v), lambda p, _: budget_slope(p)
+    ),
+}
 
 
 class EntmaxCall(NamedTuple):
-    """What is asked for besides tensors: Ω by its handle and α, or neither where α is a tensor."""
+    """What is asked for besides tensors.
+
+    Attributes:
+        omega: handle of Ω if it is one of the core's and its parameter a number, else "".
+        alpha: the parameter if it is a number.
+        engine: who computes.
+        kind: which of the links.
+    """
 
     omega: str
     alpha: float
     engine: str
+    kind: str = "entmax"
 
 
 def _with_classes_last(x: Tensor) -> Tensor:
@@ -34,10 +77,28 @@ def _with_classes_last(x: Tensor) -> Tensor:
 
 
 def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
-    """α in working precision, so that it broadcasts along the classes, which are last."""
+    """The parameter in working precision, (…, 1) for rows (…, k)."""
     if alpha is None:
         return torch.full((), number, dtype=working_dtype(p), device=p.device)
     return alpha.to(working_dtype(p)).reshape(*p.shape[:-1], 1)
+
+
+@reference.exact
+def _solve_by_core(theta: Tensor, alpha: Tensor | None, call: EntmaxCall) -> Tensor:
+    """The formulas of the core; on a CPU in blocks of NumPy's, which end where they converge."""
+    solve, scores = _FORMULAS[call.kind].solve, reference.widen(theta)
+    parameter = _shaped(alpha, call.alpha, scores).expand(*scores.shape[:-1], 1)
+    if not theta.is_cpu:
+        found: Tensor = solve(scores, parameter)
+        return found.to(theta.dtype)
+    x, orders = scores.numpy(force=True), parameter.numpy(force=True)
+    out = np.empty(x.shape, x.dtype)
+
+    def work(rows: slice, _: Any) -> None:
+        out[rows] = solve(x[rows], orders[rows])
+
+    for_each_block(x.shape, x.itemsize, torch.get_num_threads(), work, _BLOCK_BYTES)
+    return torch.from_numpy(out).to(theta.dtype)
 
 
 def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall) -> Tensor:
@@ -50,48 +111,39 @@ def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: Entma
     if mask is not None:
         mask = mask.reshape(theta.shape)
         theta = theta.masked_fill(~mask, -torch.inf)
-    if alpha is None:
-        p = reference.link(theta, call.omega)
-    else:
-        p = reference.entmax(theta, alpha[:, None])
+    p = reference.link(theta, call.omega) if call.omega else _solve_by_core(theta, alpha, call)
     if mask is None:
         return p
     return torch.where(mask.any(1, keepdim=True), p, torch.zeros_like(p))
 
 
 def _differentiable_product(
-    p: Tensor, v: Tensor, alpha: Tensor | None, number: float
-) -> tuple[Tensor, Tensor]:
-    """J v and the derivative along v in α, (n,), by formulas that can be differentiated."""
-    dtype = working_dtype(p)
+    p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall
+) -> tuple[Tensor, Tensor | None]:
+    """J v and the derivative along v in the parameter, (n,), which can be differentiated."""
+    dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
     entries, v = _with_classes_last(p.to(dtype)), _with_classes_last(v.to(dtype))
-    shaped = _shaped(alpha, number, entries)
-    d: Tensor = entmax_slope(entries, shaped)
-    weight = d.sum(-1, keepdim=True)
-    is_empty = weight == 0  # everything is masked
-    rest = v - (d * v).sum(-1, keepdim=True) / torch.where(is_empty, 1.0, weight)
-    by_theta = (d * rest).to(p.dtype)
+    shaped = _shaped(alpha, call.alpha, entries)
+    by_theta = formulas.product(entries, v, shaped).to(p.dtype)
     if p.ndim == 3:
         by_theta = by_theta.movedim(-1, 1)
-    by_alpha = v.new_zeros(())
-    if alpha is not None:
-        slopes: Tensor = entmax_alpha_slope(entries, shaped)
-        by_alpha = (torch.where(is_empty, 0.0, slopes) * v).sum(-1).reshape(-1)
-    return by_theta, by_alpha
+    if alpha is None:
+        return by_theta, None
+    return by_theta, (formulas.slope(entries, shaped) * v).sum(-1).reshape(-1)
 
 
 def _product(
     p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall, with_alpha: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The same by an engine, where nobody differentiates it; None where nobody asks for α."""
+    """J v by an engine, and the derivative in α if it is asked for; neither is differentiated."""
     if call.engine == "triton":
         from ..engines.triton.link_launch import link_gradient
 
         return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
-    by_theta = compute_link_product(p, v, call.omega) if alpha is None else None
+    by_theta = reference.compute_link_product(p, v, call.omega) if call.omega else None
     if by_theta is not None:
         return by_theta, None
-    return _differentiable_product(p, v, alpha, call.alpha)
+    return _differentiable_product(p, v, alpha, call)
 
 
 def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
@@ -101,14 +153,14 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
     if upstream is not None:
         with_alpha = alpha is not None and ctx.needs_input_grad[1]
         if torch.is_grad_enabled() or not is_plain(upstream, p):
-            by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call.alpha)
+            by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
         if alpha is None or by_alpha is None or not with_alpha:
             by_alpha = None
         else:
             by_alpha = by_alpha.to(alpha.dtype)
-    return by_theta, by_alpha, None, None, None, None
+    return by_theta, by_alpha, None, None, None, None, None
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -128,9 +180,10 @@ def entmax(
     omega: str,
     number: float,
     engine: str,
+    kind: str,
 ) -> Tensor:
     """The predictions of rows (n, k) as an operator, for compilers and transforms."""
-    return _solve(theta, alpha, mask, EntmaxCall(omega, number, engine))
+    return _solve(theta, alpha, mask, EntmaxCall(omega, number, engine, kind))
 
 
 @entmax.register_fake
@@ -173,15 +226,15 @@ class _Entmax(Function):
         p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
         out = torch.zeros_like(p)
         if theta_dot is not None:
-            out = out + _differentiable_product(p, theta_dot, alpha, ctx.call.alpha)[0]
+            out = out + _differentiable_product(p, theta_dot, alpha, ctx.call)[0]
         if alpha_dot is not None:
-            slopes = entmax_alpha_slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
+            slopes = _FORMULAS[ctx.call.kind].slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
             out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
         return out
 
 
 class _PlainEntmax(Function):
-    """The same for plain tensors, without PyTorch's dispatcher."""
+    """The operator for plain tensors, without PyTorch's dispatcher."""
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:

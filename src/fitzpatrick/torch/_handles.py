@@ -1,17 +1,26 @@
 """Strings that stand for regularizers.
 
-A PyTorch operator takes tensors, numbers and strings, so that a regularizer travels through one as
-a string: its registry name, or a key made here for one of the user's own.
+A PyTorch operator takes tensors, numbers and strings. A regularizer travels through one as a
+string: its registry name, or a key made here for a regularizer of the user's own.
 """
 
-import functools
 import uuid
+from typing import NamedTuple
 
-from ..losses import Loss, regularizers_by_name
+from ..losses import regularizers_by_name
 from ..regularizers import Regularizer
 
 # A compiled graph keeps nothing but the string: a regularizer that was once used stays here.
 _REGULARIZERS: dict[str, Regularizer] = regularizers_by_name()
+
+
+class LossCall(NamedTuple):
+    """What a loss of rows is told besides its tensors; Ω by its handle."""
+
+    omega: str
+    tightness: float
+    engine: str
+    ignore_index: int = -1
 
 
 def _is_same(one: Regularizer, other: Regularizer) -> bool:
@@ -52,9 +61,3 @@ def restore(handle: str, omega: Regularizer) -> Regularizer:
 def regularizer_of(handle: str) -> Regularizer:
     """The regularizer that ``handle`` stands for."""
     return _REGULARIZERS[handle]
-
-
-@functools.lru_cache(maxsize=256)
-def loss_of(handle: str, tightness: float) -> Loss:
-    """The loss of that regularizer, at a tightness."""
-    return Loss(regularizer_of(handle), tightness)

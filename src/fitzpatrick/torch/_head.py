@@ -13,6 +13,7 @@ the backward pass computes the scores once more, with the upstream gradient as a
 Rows with the label ``ignore_index`` are left out of all products.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,16 +22,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 from torch.library import custom_op
 
-from ..engines.triton.scale import Scale, as_tensor, working_dtype
-from ..engines.triton.targets import Smoothed, Target
 from ._arguments import check_no_transform, is_plain
-from ._autograd import Gradients, LossCall, apply, once_differentiated
-from ._engine import engine_module
-from ._operators import as_operator_arguments
-from ._targets import divisor_of, weigh_labels, weigh_proportions
+from ._autograd import Gradients, computed_loss, once_differentiated
+from ._engines import compute, scale_
+from ._handles import LossCall
+from ._operators import as_number, as_operator_arguments
+from ._targets import (
+    Scale,
+    Smoothed,
+    Target,
+    Weighing,
+    parts_of,
+    scale_vector,
+    working_dtype,
+)
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -73,6 +80,11 @@ class HeadCall(NamedTuple):
     dtype: torch.dtype
     output_dtype: torch.dtype
 
+    @property
+    def loss(self) -> LossCall:
+        """What an engine is told."""
+        return LossCall(self.omega, self.tightness, self.engine, self.ignore_index)
+
 
 class Layer(NamedTuple):
     """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None."""
@@ -108,70 +120,41 @@ def _kept(labels: Tensor, ignore_index: int) -> Tensor | None:
     return None if len(kept) == len(labels) else kept
 
 
-def _label_rows(
-    labels: Tensor, k: Tensor | int, weight: Tensor | None, call: HeadCall, dtype: torch.dtype
-) -> _Rows:
-    kept = _kept(labels, call.ignore_index)
-    if kept is not None:
-        labels = labels[kept]
-    y: Target
-    scale: Tensor
-    if weight is None and call.label_smoothing == 0:
-        y, is_mean = labels, call.reduction == "mean"
-        like = labels.new_empty(0, dtype=dtype)
-        scale = as_tensor(None if is_mean else 1, like, labels, call.ignore_index)
-        nan_of_no_rows = like.new_full((), math.nan) if is_mean and len(labels) == 0 else None
-    else:
-        y, scale, nan_of_no_rows = weigh_labels(
-            labels, k, weight, call.ignore_index, call.reduction, call.label_smoothing, dtype
-        )
+def _rows(target: Tensor, weighing: Weighing, dtype: torch.dtype) -> _Rows:
+    """The rows of a target that count, with their scale in a dtype."""
+    kept = None if target.is_floating_point() else _kept(target, weighing.ignore_index)
+    target = target if kept is None else target[kept]
+    n = len(target)
+    nan = None
+    if n == 0 and weighing.reduction == "mean":
+        nan = torch.full((), math.nan, dtype=dtype, device=target.device)
+    if target.is_floating_point():
+        return _Rows(kept, n, lambda rows: weighing.weigh(target[rows], dtype, n)[:2], nan)
+    y, scale, added = weighing.weigh(target, dtype, n)
+    scale = scale_vector(scale, target.new_empty(0, dtype=dtype), target, weighing.ignore_index)
 
     def chunk(rows: slice) -> tuple[Target, Tensor]:
         if not isinstance(y, Smoothed):
             return y[rows], scale[rows]
         return Smoothed(y.labels[rows], y.base, y.share[rows], y.own[rows]), scale[rows]
 
-    return _Rows(kept, len(labels), chunk, nan_of_no_rows)
-
-
-def _proportion_rows(
-    y: Tensor,
-    weight: Tensor | None,
-    call: HeadCall,
-    dtype: torch.dtype,
-    shard: "ClassShard | None",
-) -> _Rows:
-    n = len(y)
-    divisor = divisor_of(n, call.reduction)
-
-    def chunk(rows: slice) -> tuple[Target, Scale]:
-        weigh = weigh_proportions if shard is None else shard.weigh_proportions
-        return weigh(y[rows], weight, call.label_smoothing, divisor, dtype)
-
-    is_mean_of_nothing = call.reduction == "mean" and n == 0
-    return _Rows(None, n, chunk, y.new_full((), math.nan) if is_mean_of_nothing else None)
+    return _Rows(kept, n, chunk, nan if added is None else added)
 
 
 def chunk_loss(
     scores: Tensor,
     target: Target,
     scale: Scale,
-    call: HeadCall,
+    call: LossCall,
     with_gradient: bool,
     shard: "ClassShard | None",
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
     if shard is not None:
-        part = LossCall(call.omega, call.tightness, call.engine, call.ignore_index)
-        return shard.value_and_gradient(scores, target, scale, part, scores.dtype)
-    if call.engine == "reference" and isinstance(target, Smoothed):
-        target = target.rows(scores.shape[1])
-    engine = engine_module(call.engine)
-    arguments = scores, target, scale, call.omega, call.tightness, call.ignore_index
-    if with_gradient:
-        out: tuple[Tensor, Tensor] = engine.value_and_gradient_(*arguments)
-        return out
-    return engine.value(*arguments), scores
+        return shard.compute(scores, target, scale, call, scores.dtype)
+    if not with_gradient:
+        return compute(scores, target, scale, call, with_gradient=False)[0], scores
+    return compute(scores, target, scale, call, in_place=True)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -199,7 +182,7 @@ def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
 
 
 def _rows_of_shards_chunk(n: int, weight: Tensor, call: HeadCall, shard: "ClassShard") -> int:
-    """The same where processes share the classes: a number that all of them come to."""
+    """How many rows a chunk has if processes share the classes: the same number on all of them."""
     even = -(-int(shard.n_classes) // shard.n_shards)
     return rows_of_chunk(n, even, weight[:1].expand(even, -1), call)
 
@@ -259,11 +242,9 @@ def _walk(
         if has_labels and shard is None:  # those out of range stay there
             outside = width + (call.ignore_index == width)
             target = target.masked_fill((target >= k) & (target != call.ignore_index), outside)
-    if has_labels:
-        n_classes = k if shard is None else shard.n_classes
-        rows = _label_rows(target, n_classes, weight, call, working)
-    else:
-        rows = _proportion_rows(target, weight, call, working, shard)
+    n_classes = k if shard is None else shard.n_classes
+    options = call.ignore_index, call.reduction, call.label_smoothing
+    rows = _rows(target, Weighing(weight, n_classes, *options, shard), working)
     if upstream is not None and upstream.ndim and rows.kept is not None:
         upstream = upstream[rows.kept]
 
@@ -289,9 +270,9 @@ def _walk(
         seen = scores if sees_all else scores[:, :k]
         y, scale = rows.chunk(now)
         if upstream is not None:
-            factors = as_tensor(scale, seen, _labels_or_rows(y), call.ignore_index)
+            factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call, any(wanted), shard)
+        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
@@ -354,10 +335,6 @@ class _Sums:
         return self._by_x, by_weight, by_bias
 
 
-def _labels_or_rows(y: Target) -> Tensor:
-    return y.labels if isinstance(y, Smoothed) else y
-
-
 def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dtype:
     own = layer.weight.dtype
     if call.accumulate_dtype is not None:
@@ -384,54 +361,35 @@ def _is_fused(call: HeadCall) -> bool:
     return call.reduction != "none" and call.dtype != torch.float16
 
 
-class _Head(Function):
-    """The loss of plain tensors; its gradients are scaled in place, once."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        linear_weight: Tensor,
-        linear_bias: Tensor | None,
-        target: Tensor,
-        weight: Tensor | None,
-        call: HeadCall,
-        shard: "ClassShard | None",
-    ) -> Tensor:
-        ctx.save_for_backward(x, linear_weight, linear_bias, target, weight)
-        ctx.call, ctx.shard = call, shard
-        wanted = ctx.needs_input_grad[:3] if _is_fused(call) else (False, False, False)
-        layer = Layer(x, linear_weight, linear_bias)
-        loss, ctx.gradients = _solve(layer, target, weight, call, wanted, shard=shard)
-        if not _is_fused(call):
-            ctx.gradients = None
-        return loss
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Gradients:
-        gradients, ctx.gradients = ctx.gradients, None
-        if not is_plain(upstream):
-            raise NotImplementedError(
-                "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
-                "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
-            )
-        if gradients is not None:
-            engine = engine_module(ctx.call.engine)
-            for gradient in gradients:
-                if gradient is not None and gradient.numel():
-                    engine.scale_rows_(gradient if gradient.ndim == 2 else gradient[None], upstream)
-        else:
-            *layer, target, weight = ctx.saved_tensors
-            wanted = ctx.needs_input_grad[:3]
-            given = target, weight, ctx.call, wanted, upstream, ctx.shard
-            gradients = _solve(Layer(*layer), *given)[1]
-        if torch.is_grad_enabled():
-            sources = [x for x in (*ctx.saved_tensors[:3], upstream) if x is not None]
-            gradients = tuple(
-                None if g is None else once_differentiated(g, ONE_DERIVATIVE, *sources)
-                for g in gradients
-            )
-        return *gradients, None, None, None, None
+def _pull_back(
+    call: HeadCall,
+    shard: "ClassShard | None",
+    tensors: Any,
+    gradients: Gradients | None,
+    upstream: Tensor,
+    needed: Any,
+) -> Gradients:
+    """The backward pass of plain tensors; gradients of the forward pass are scaled in place."""
+    if not is_plain(upstream):
+        raise NotImplementedError(
+            "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
+            "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+        )
+    *layer, target, weight = tensors
+    if gradients is None:
+        given = target, weight, call, needed[:3], upstream, shard
+        gradients = _solve(Layer(*layer), *given)[1]
+    else:
+        for gradient in gradients:
+            if gradient is not None:
+                scale_(gradient, upstream, call.engine)
+    if torch.is_grad_enabled():
+        sources = [x for x in (*layer, upstream) if x is not None]
+        gradients = tuple(
+            None if g is None else once_differentiated(g, ONE_DERIVATIVE, *sources)
+            for g in gradients
+        )
+    return gradients
 
 
 @custom_op("fitzpatrick::linear_loss", mutates_args=())
@@ -459,7 +417,7 @@ def linear_loss(
 
     A gradient that is not wanted is empty.
     """
-    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
+    c = as_number(tightness, symbolic_tightness)
     call = HeadCall(
         omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
         dtype, output_dtype,
@@ -497,7 +455,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.set_materialize_grads(False)
 
 
-def _pull_back(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
+def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
     nothing = [None] * 15
@@ -513,7 +471,7 @@ def _pull_back(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gr
     return *out, *nothing
 
 
-linear_loss.register_autograd(_pull_back, setup_context=_save)
+linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
 
 
 def head_loss(
@@ -522,26 +480,28 @@ def head_loss(
     weight: Tensor | None,
     call: HeadCall,
     shard: "ClassShard | None" = None,
+    *,
+    is_eager: bool,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
     The target holds labels (n,) or proportions (n, k). With a shard, weight and bias are those of
-    its classes.
+    its classes. The tensors are ordinary ones if ``is_eager``.
     """
-    parts = [part for part in layer if part is not None]
-    needs_grad = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
-    others = [target] if weight is None else [target, weight]
     check_no_transform()
-    if shard is None and (torch.compiler.is_compiling() or not is_plain(*parts, *others)):
-        wanted = [
-            needs_grad and _is_fused(call) and part is not None and part.requires_grad
-            for part in layer
-        ]
+    is_fused = _is_fused(call)
+    needs = [part is not None and part.requires_grad and torch.is_grad_enabled() for part in layer]
+    wanted = needs[0] and is_fused, needs[1] and is_fused, needs[2] and is_fused
+    loss: Tensor
+    if shard is None and not is_eager:
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        computed = linear_loss(*layer, target, weight, None, wanted, omega, number, *rest, symbol)
-        loss: Tensor = computed[0]
+        given = *layer, target, weight, None, list(wanted)
+        loss = linear_loss(*given, omega, number, *rest, symbol)[0]
         return loss
-    if needs_grad:
-        return apply(_Head, *layer, target, weight, call, shard)
-    return _solve(layer, target, weight, call, (False, False, False), shard=shard)[0]
+    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard)
+    if not any(needs):
+        return loss
+    kept = gradients if is_fused else None
+    pull_back = functools.partial(_pull_back, call, shard)
+    return computed_loss(loss, pull_back, kept, *layer, target, weight)

@@ -1,33 +1,35 @@
 """A loss of tensors, for the three kinds of regularizer.
 
-- On a set whose vertices are classes, one loss per row, with the arguments of ``cross_entropy``.
-- Entry by entry where the regularizer is a sum over entries, with the arguments of
+- On a set whose vertices are classes, one loss per row, with the arguments of ``cross_entropy``, or
+  of ``linear_cross_entropy`` for the scores of a linear layer.
+- Entry by entry if the regularizer is a sum over entries, with the arguments of
   ``binary_cross_entropy_with_logits``.
 - Elsewhere, one loss per row.
 
 Each brings its arguments into rows, a target and a scale, which holds weights and reduction, and
-leaves the rest to the operators.
+leaves the rest to the engines.
 """
+
+# ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import torch
 from torch import Tensor
 
 from .._validation import as_tightness, check_order
-from ..engines.triton.scale import Scale, working_dtype
-from ..engines.triton.targets import Target
 from ..regularizers import Regularizer, Tsallis
 from ._arguments import (
-    as_class_index,
+    as_chunk_size,
+    check_accumulate_dtype,
     check_alphas,
-    check_class_weight,
-    check_labels,
-    check_nothing_ignored,
+    check_features,
+    check_layer,
     check_options,
     check_rows,
+    check_same_shape,
     check_scores,
     check_target,
     check_weight,
@@ -37,16 +39,21 @@ from ._arguments import (
     expand_over_rows,
     expand_to,
     is_dtensor,
+    is_eager,
     is_plain,
+    is_transformed,
     looks_at_values,
     output_dtype,
+    product_dtype,
     rows_along,
 )
-from ._autograd import LossCall, few_labels, link_rows, loss_rows, training_entries
-from ._engine import choose_engine, engine_module, entmax_alpha
+from ._autograd import few_labels, link_rows, loss_rows, training_entries
+from ._engines import choose_engine, entmax_alpha, takes_columns
 from ._entmax import EntmaxCall, entmax_rows
-from ._handles import handle_of, regularizer_of
-from ._targets import divisor_of, weigh_labels, weigh_proportions
+from ._handles import LossCall, handle_of, regularizer_of
+from ._head import HeadCall, Layer, head_loss
+from ._prepare import ClassOptions, Layout, prepare
+from ._targets import Scale, divisor_of, working_dtype
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -65,59 +72,7 @@ def supports_pos_weight(omega: Regularizer) -> bool:
     return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 
 
-def check_arguments(
-    input: Tensor,  # noqa: A002
-    target: Tensor,
-    reduction: str,
-    label_smoothing: float,
-    validate: bool | None,
-) -> None:
-    """Raise for what no loss could make sense of."""
-    check_scores(input)
-    check_target(target, input)
-    check_options(reduction, label_smoothing, validate)
-
-
-def without_axis(shape: torch.Size, axis: int) -> torch.Size:
-    """A shape without one of its axes."""
-    return shape[:axis] + shape[axis + 1 :]
-
-
-def _check_same_shape(input: Tensor, target: Tensor, hint: str = "") -> None:  # noqa: A002
-    if target.shape != input.shape:
-        raise ValueError(
-            f"target must have the shape of input, got {tuple(target.shape)} and "
-            f"{tuple(input.shape)}{hint}"
-        )
-
-
-def _call(
-    omega: str,
-    tightness: float,
-    engine: str | None,
-    input: Tensor,  # noqa: A002
-    ignore_index: int = -1,
-    *,
-    has_labels: bool = False,
-) -> LossCall:
-    c = as_tightness(tightness)
-    engine = choose_engine(engine, input, omega, has_labels=has_labels)
-    return LossCall(omega, c, engine, ignore_index)
-
-
-def _reduce(
-    rows: tuple[Tensor, Target, Scale],
-    call: LossCall,
-    reduction: str,
-    shape: torch.Size,
-    dtype: torch.dtype,
-) -> Tensor:
-    """The reduced loss of rows that carry the reduction's scale already."""
-    out = loss_rows(*rows, call, is_summed=reduction != "none")
-    return deliver(out, reduction, shape, dtype)
-
-
-def deliver(out: Tensor, reduction: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+def _deliver(out: Tensor, reduction: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """A loss that is reduced already, or the losses of rows in their shape, in a dtype."""
     if reduction == "none":
         out = out.reshape(shape)
@@ -129,7 +84,7 @@ def deliver(out: Tensor, reduction: str, shape: torch.Size, dtype: torch.dtype) 
 def class_loss(
     omega: str,
     tightness: float,
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -148,89 +103,167 @@ def class_loss(
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
         if loss is not None:
             return loss
-    if process_group is not None or is_dtensor(input):
-        from ._sharded_losses import sharded_class_loss  # PyTorch may come without distributed
+    options = ClassOptions(
+        weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
+    )
+    is_shared = process_group is not None or is_dtensor(input)
+    compute: Any = _shared_class_loss if is_shared else _class_loss
+    out: Tensor = compute(omega, tightness, input, target, options, dim)
+    return out
 
-        options = weight, ignore_index, reduction, label_smoothing, dim, engine, validate
-        sharded: Tensor = sharded_class_loss(
-            omega, tightness, input, target, process_group, *options
-        )
-        return sharded
-    check_arguments(input, target, reduction, label_smoothing, validate)
-    ignore_index = as_class_index(ignore_index)
-    axis = class_dim(input, dim)
-    k = input.shape[axis]
-    if k == 0:
-        raise ValueError(f"input must have at least one class, got shape {tuple(input.shape)}")
-    look = looks_at_values(validate, input)
-    if weight is not None:
-        check_class_weight(weight, input, k, look and label_smoothing > 0)
-    has_labels = not target.is_floating_point() and label_smoothing == 0
-    call = _call(omega, tightness, engine, input, ignore_index, has_labels=has_labels)
-    shape = without_axis(input.shape, axis)
-    theta = rows_along(input, axis) if target.is_floating_point() else columns_along(input, axis)
-    nan_of_no_rows = None
-    y: Target
-    scale: Scale
-    check_class_target(input, target, axis, ignore_index)
-    if target.is_floating_point():
-        y = rows_along(target, axis)
-        if look:
-            check_rows(y, regularizer_of(omega).domain)
-        divisor = divisor_of(theta.shape[0], reduction)
-        y, scale = weigh_proportions(y, weight, label_smoothing, divisor, working_dtype(theta))
+
+def _class_loss(
+    omega: str,
+    tightness: float,
+    input: Tensor,
+    target: Tensor,
+    options: ClassOptions,
+    dim: int | None,
+) -> Tensor:
+    check_scores(input)  # without which there is no device
+
+    def find_layout() -> Layout:
+        return Layout(input.shape, class_dim(input, dim), input.dtype)
+
+    rows = prepare(omega, tightness, input, target, options, find_layout)
+    axis, n, is_summed = rows.axis, math.prod(rows.shape), options.reduction != "none"
+    is_rows = rows.target.ndim == 2 or rows.shard is not None
+    theta = rows_along(input, axis) if is_rows else columns_along(input, axis)
+    y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, working_dtype(theta), n)
+    if rows.shard is None:
+        out = loss_rows(theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager)
     else:
-        labels = target if target.dtype == torch.int64 else target.long()
-        if look:
-            check_labels(labels, k, ignore_index)
-        labels = labels if labels.ndim == 1 else labels.reshape(labels.numel())
-        if weight is None and label_smoothing == 0:
-            y, scale = labels, None if reduction == "mean" else 1
-        else:
-            y, scale, nan_of_no_rows = weigh_labels(
-                labels, k, weight, ignore_index, reduction, label_smoothing, working_dtype(theta)
-            )
-    out = _reduce((theta, y, scale), call, reduction, shape, output_dtype(input))
+        from ._sharded import loss_of_shard
+
+        out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
+    out = _deliver(out, options.reduction, rows.shape, output_dtype(input))
     return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
 
 
-def check_class_target(
-    input: Tensor,  # noqa: A002
+# Compilers would trace the reductions one by one.
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _shared_class_loss(
+    omega: str,
+    tightness: float,
+    input: Any,
     target: Tensor,
-    axis: int,
-    ignore_index: int,
-) -> None:
-    """Raise unless the target's shape is right for class indices, or for proportions."""
-    if target.is_floating_point():
-        _check_same_shape(input, target, "; class indices are integers: convert them with .long()")
-        check_nothing_ignored(ignore_index)
-        return
-    shape = without_axis(input.shape, axis)
-    if target.shape != shape:
-        one_hot = "; one-hot rows are proportions: convert them with .float()"
-        hint = one_hot if target.shape == input.shape else ""
-        raise ValueError(
-            f"class indices must have shape {tuple(shape)} to go with input of shape "
-            f"{tuple(input.shape)} and classes in axis {axis}, got {tuple(target.shape)}{hint}"
+    options: ClassOptions,
+    dim: int | None,
+) -> Tensor:
+    """The loss of scores whose classes are in several processes."""
+    from ._sharded import check_group, from_dtensors  # which need torch.distributed
+
+    if is_transformed():
+        raise NotImplementedError(
+            "with classes in several processes the losses are differentiated by backward() and "
+            "torch.autograd.grad, not by torch.func or in forward mode; there, gather the scores "
+            "in one process"
         )
+    if not is_dtensor(input):
+        check_group(options.process_group)
+        return _class_loss(omega, tightness, input, target, options, dim)
+    axis = class_dim(input, dim)
+    scores, target, options, as_dtensor = from_dtensors(input, target, options, axis)
+    return as_dtensor(_class_loss(omega, tightness, scores, target, options, axis))
+
+
+def linear_class_loss(
+    omega: str,
+    tightness: float,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    chunk_size: SupportsIndex | None = None,
+    accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
+) -> Tensor:
+    """A loss on the simplex of the scores that a linear layer would compute."""
+    check_features(input)
+    options = ClassOptions(
+        weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
+    )
+    layer = Layer(input, linear_weight, linear_bias)
+    compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
+    loss: Tensor = compute(omega, tightness, layer, target, options, chunk_size, accumulate_dtype)
+    return loss
+
+
+def _linear_class_loss(
+    omega: str,
+    tightness: float,
+    layer: Layer,
+    target: Tensor,
+    options: ClassOptions,
+    chunk_size: SupportsIndex | None,
+    accumulate_dtype: torch.dtype | None,
+) -> Tensor:
+    input, linear_weight, linear_bias = layer
+    weight = options.weight
+    if options.process_group is not None:
+        from ._sharded import check_group
+
+        check_group(options.process_group)
+
+    def find_layout() -> Layout:
+        check_layer(input, linear_weight, linear_bias)
+        check_accumulate_dtype(accumulate_dtype, linear_weight.dtype)
+        shape = *input.shape[:-1], linear_weight.shape[0]
+        return Layout(shape, len(shape) - 1, input.dtype)
+
+    def details() -> tuple[object, ...]:
+        needs_grad = input.requires_grad and torch.is_grad_enabled()
+        return as_chunk_size(chunk_size), needs_grad, product_dtype(input)
+
+    rows = prepare(omega, tightness, input, target, options, find_layout, details)
+    if weight is not None and weight.requires_grad:
+        raise ValueError(
+            "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
+            "weight; pass weight.detach()"
+        )
+    dtype = product_dtype(input)
+    call = HeadCall(
+        *rows.call,
+        reduction=options.reduction,
+        label_smoothing=rows.weighing.label_smoothing,
+        chunk_size=as_chunk_size(chunk_size) or 0,
+        accumulate_dtype=accumulate_dtype,
+        dtype=dtype,
+        output_dtype=output_dtype(input, dtype),
+    )
+    flat = layer._replace(x=input.reshape(math.prod(rows.shape), input.shape[-1]))
+    eager = rows.is_eager and is_eager(linear_weight, linear_bias)
+    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager)
+    return loss.reshape(rows.shape) if options.reduction == "none" else loss
+
+
+# Compilers would trace the reductions one by one.
+_shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
 
 
 def _few_labels(
     omega: str,
     tightness: float,
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     ignore_index: int,
     reduction: str,
 ) -> Tensor | None:
-    """The loss of a small plain batch on a CPU, by the shortest way; None where there is none.
+    """The loss of a small plain batch on a CPU, by the shortest way; None if there is none.
 
     It assumes hard labels and no weights, and nothing else: whatever it does not recognize, be it
     wrong or only rare, goes the general way, which checks it.
     """
-    if torch.compiler.is_compiling() or not is_plain(input, target):
+    if not getattr(input, "is_cpu", False) or torch.compiler.is_compiling():
         return None
-    if not (input.is_cpu and target.is_cpu and target.dtype is torch.int64):
+    if not is_plain(input, target) or not (target.is_cpu and target.dtype is torch.int64):
         return None
     if input.dtype is not torch.float32 and input.dtype is not torch.float64:
         return None
@@ -243,10 +276,34 @@ def _few_labels(
     return few_labels(input, target, omega, tightness, ignore_index, reduction == "mean")
 
 
+def _prepare_rows(
+    omega: str,
+    tightness: float,
+    input: Tensor,
+    target: Tensor,
+    reduction: str,
+    engine: str | None,
+    validate: bool | None,
+    axis: int,
+    *weights: Tensor | None,
+) -> tuple[LossCall, bool]:
+    """Check a loss whose target has the shape of the scores; True if all tensors are ordinary."""
+    check_target(target, input)
+    check_options(reduction, validate=validate)
+    check_same_shape(target, input.shape)
+    eager = is_eager(input, target, *weights)
+    call = LossCall(
+        omega, as_tightness(tightness), choose_engine(engine, input, omega, has_labels=False)
+    )
+    if looks_at_values(validate, input, eager):
+        check_rows(target if target.ndim else target[None], regularizer_of(omega).domain, axis)
+    return call, eager
+
+
 def entry_loss(
     omega: str,
     tightness: float,
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
@@ -256,23 +313,22 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    check_arguments(input, target, reduction, 0.0, validate)
-    _check_same_shape(input, target)
-    call = _call(omega, tightness, engine, input)
-    if looks_at_values(validate, input) and target.numel():
-        vectors = target.reshape(-1, target.shape[-1] if target.ndim else 1)
-        check_rows(vectors, regularizer_of(omega).domain)
+    check_scores(input)
+    weight = None if weight is None else _spread(weight, input, "weight")
+    pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
+    options = reduction, engine, validate, -1, weight, pos_weight
+    call, eager = _prepare_rows(omega, tightness, input, target, *options)
     if pos_weight is not None and not supports_pos_weight(regularizer_of(omega)):
         raise TypeError(
             "pos_weight is for targets between 0 and 1, this loss has the domain "
             f"{regularizer_of(omega).domain!r}; use weight"
         )
-    weight = None if weight is None else _spread(weight, input, "weight")
-    pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
 
     def by_rows(theta: Tensor) -> Tensor:
         rows = _entry_rows(theta, target, weight, pos_weight, divisor_of(theta.numel(), reduction))
-        return _reduce(rows, call, reduction, input.shape, output_dtype(input))
+        is_plain_call = eager and is_eager(theta)
+        out = loss_rows(*rows, call, is_summed=reduction != "none", is_eager=is_plain_call)
+        return _deliver(out, reduction, input.shape, output_dtype(input))
 
     if call.engine == "triton" and input.numel():
         loss = training_entries(input, target, weight, pos_weight, call, reduction, by_rows)
@@ -303,7 +359,7 @@ def _entry_rows(
     return theta.reshape(theta.numel(), 1), y, scale
 
 
-def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
+def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:
     check_weight(weight, input, name)
     return expand_to(weight, input, name)
 
@@ -311,7 +367,7 @@ def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
 def row_loss(
     omega: str,
     tightness: float,
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     *,
@@ -320,23 +376,23 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    check_arguments(input, target, reduction, 0.0, validate)
-    _check_same_shape(input, target)
+    check_scores(input)
     axis = class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
-    call = _call(omega, tightness, engine, input)
+    checked = reduction, engine, validate, axis
+    call, eager = _prepare_rows(omega, tightness, input, target, *checked)
     theta = rows_along(input, axis)
     y = rows_along(target.to(working_dtype(input)), axis)
-    if looks_at_values(validate, input):
-        check_rows(y, regularizer_of(omega).domain)
-    rows = theta, y, divisor_of(theta.shape[0], reduction)
-    return _reduce(rows, call, reduction, without_axis(input.shape, axis), output_dtype(input))
+    divisor, is_summed = divisor_of(theta.shape[0], reduction), reduction != "none"
+    out = loss_rows(theta, y, divisor, call, is_summed=is_summed, is_eager=eager)
+    shape = input.shape[:axis] + input.shape[axis + 1 :]
+    return _deliver(out, reduction, shape, output_dtype(input))
 
 
 def link(
     omega: str,
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     dim: int | None = -1,
     *,
     mask: Tensor | None = None,
@@ -362,7 +418,7 @@ def link(
 
 
 def entmax(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     alpha: float | Tensor,
     dim: int | None = -1,
     *,
@@ -381,7 +437,7 @@ def entmax(
 
 
 def _entmax(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     alpha: Tensor | None,
     call: EntmaxCall,
     dim: int | None,
@@ -399,11 +455,7 @@ def _entmax(
         with torch.autocast(input.device.type, enabled=False):
             return torch.softmax(input, axis)
     theta = columns_along(input, axis) if engine == "triton" else rows_along(input, axis)
-    if theta.ndim == 3 and (
-        torch.compiler.is_compiling()
-        or not is_plain(input)
-        or not engine_module(engine).takes_columns(*theta.shape[1:])
-    ):
+    if theta.ndim == 3 and not (is_eager(input) and takes_columns(theta)):
         theta = rows_along(input, axis)
     is_rows = theta.ndim == 2
     if mask is not None:

@@ -17,9 +17,10 @@ from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
 from torch.library import custom_op, register_vmap
 
-from ..engines.triton.scale import working_dtype
-from . import _reference
-from ._engine import engine_module, kernel_of
+from . import _reference as reference
+from ._engines import compute, compute_entries
+from ._handles import LossCall
+from ._targets import working_dtype
 
 
 def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
@@ -30,10 +31,15 @@ def as_operator_arguments(tightness: float) -> tuple[float, Tensor | None]:
     return tightness, None
 
 
-def _loss_operator(name: str) -> CustomOpDef:
-    """The operator of an engine's function of that name."""
+def as_number(tightness: float, symbolic_tightness: Tensor | None) -> float:
+    """The number that :func:`as_operator_arguments` passed on."""
+    return tightness if symbolic_tightness is None else float(symbolic_tightness)
 
-    def compute(
+
+def _loss_operator(name: str, place: int) -> CustomOpDef:
+    """The operator of one of the results of :func:`.compute`."""
+
+    def compute_one(
         theta: Tensor,
         target: Tensor,
         scale: Tensor,
@@ -43,16 +49,14 @@ def _loss_operator(name: str) -> CustomOpDef:
         ignore_index: int,
         symbolic_tightness: Tensor | None = None,
     ) -> Tensor:
-        c = tightness if symbolic_tightness is None else float(symbolic_tightness)
-        function = getattr(engine_module(engine), name)
-        out: Tensor = function(theta, target, scale, omega, c, ignore_index)
-        return out
+        call = LossCall(omega, as_number(tightness, symbolic_tightness), engine, ignore_index)
+        return compute(theta, target, scale, call, place == 0, place == 1)[place]
 
-    return custom_op(f"fitzpatrick::{name}", compute, mutates_args=())
+    return custom_op(f"fitzpatrick::{name}", compute_one, mutates_args=())
 
 
-value = _loss_operator("value")  # losses of the rows, (n,)
-gradient = _loss_operator("gradient")  # gradients in θ, (n, k)
+value = _loss_operator("value", 0)  # losses of the rows, (n,)
+gradient = _loss_operator("gradient", 1)  # gradients in θ, (n, k)
 
 
 @custom_op("fitzpatrick::hessian_product", mutates_args=())
@@ -67,14 +71,15 @@ def hessian_product(
     symbolic_tightness: Tensor | None = None,
 ) -> Tensor:
     """Hessians in θ, applied to the rows of v, (n, k)."""
-    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
-    return _reference.hessian_product(theta, target, scale, v, omega, c, ignore_index)
+    c = as_number(tightness, symbolic_tightness)
+    call = LossCall(omega, c, "reference", ignore_index)
+    return reference.hessian_product(theta, target, scale, v, call)
 
 
 @custom_op("fitzpatrick::link", mutates_args=())
 def link(theta: Tensor, omega: str) -> Tensor:
     """The predictions ŷ(θ), (n, k)."""
-    return _reference.link(theta, omega)
+    return reference.link(theta, omega)
 
 
 @custom_op("fitzpatrick::entry_loss", mutates_args=())
@@ -90,11 +95,9 @@ def entry_loss(
     symbolic_tightness: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Entry-wise losses by a GPU kernel, or their sum, and the gradient of their sum."""
-    c = tightness if symbolic_tightness is None else float(symbolic_tightness)
-    engine = engine_module("triton")
-    call = engine.EntryCall(kernel_of(omega), c, is_summed)
-    values, rows = engine.entry_loss(theta, target, weight, pos_weight, divisor, call)
-    return values.sum() if is_summed else values, rows
+    c = as_number(tightness, symbolic_tightness)
+    given = theta, target, weight, pos_weight, divisor
+    return compute_entries(*given, omega, c, is_summed)
 
 
 @entry_loss.register_fake

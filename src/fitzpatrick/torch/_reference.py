@@ -1,168 +1,197 @@
 """The reference engine: the formulas of the core, row by row, on whatever device the scores are.
 
-On a CPU the package's engine for NumPy arrays computes them, where it has the loss: it works in
-blocks that stay in cache and stops iterating where a block has converged. Every function takes
-scores θ of shape (n, k), a target (labels of shape (n,), or rows of shape (n, k)) and a scale that
-multiplies a row's loss and its derivatives. Arithmetic is in float32 where the scores are half
-precision. A row with the label ``ignore_index`` or the scale 0 contributes nothing, whatever its
-scores; a label out of range makes its row NaN, since a device cannot raise.
+On a CPU compiled rows compute them if the regularizer has any, at every size: the digits of a
+result depend on its arguments alone. Every function takes scores θ of shape (n, k), a target
+(labels of shape (n,), or rows of shape (n, k)) and a scale that multiplies a row's loss and its
+derivatives. Arithmetic is in float32 if the scores are half precision. A row with the label
+``ignore_index`` or the scale 0 contributes nothing, whatever its scores; a label out of range makes
+its row NaN, since a device cannot raise.
 """
 
 import functools
 import math
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._array import Array
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels
-from ..engines.triton.scale import Scale
-from ..losses import Loss
-from ..regularizers.tsallis import entmax_link
-from ._compiled import bind_rows, compute_few_links
-from ._handles import loss_of, regularizer_of
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
+from ..engines.rows import BlockTask, Output
+from ..engines.table import find_entry, load_kernel, numba_compiles
+from ..engines.targets import FloatArray, Scratch, TargetForm
+from ._handles import LossCall, regularizer_of
+from ._targets import Scale
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+# This many scores are one block of rows, for one thread.
+_MAX_BLOCK = 1 << 16
 
 
 def exact(function: F) -> F:
     """Compute as the formulas say: without autocast's half precision, or NumPy's warnings of ∞."""
 
     @functools.wraps(function)
-    def wrapper(theta: Tensor, *args: Any) -> Any:
+    def wrapper(theta: Tensor, *args: Any, **options: Any) -> Any:
         device = theta.device.type
         with np.errstate(all="ignore"):
             if not torch.is_autocast_enabled(device):
-                return function(theta, *args)
+                return function(theta, *args, **options)
             with torch.autocast(device, enabled=False):
-                return function(theta, *args)
+                return function(theta, *args, **options)
 
     return cast(F, wrapper)
 
 
 def widen(x: Tensor) -> Tensor:
-    """``x`` itself, or in float32 where it is half precision."""
+    """``x`` itself, or in float32 if it is half precision."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-@dataclass(frozen=True, eq=False)
-class _ScaledLoss:
-    """A loss at its targets, the scores, and what multiplies the rows.
+class _Buffers(threading.local):
+    """The buffers of a thread, which stay."""
 
-    All arrays are of one library: NumPy's on a CPU, where its engine has the loss, else PyTorch's.
+    def __init__(self) -> None:
+        self.scratch = Scratch()
+
+
+_BUFFERS = _Buffers()
+
+
+class _OneBlock(RowBlocks):
+    """Few rows, by this thread alone: anything else would take longer than the rows themselves."""
+
+    def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
+        work(slice(0, self.kernel.targets.shape[0]), _BUFFERS.scratch)
+
+
+@functools.lru_cache(maxsize=256)
+def _load(omega: str, is_link: bool = False) -> Any:
+    """What makes the compiled kernel of the losses of a regularizer, or of its link, or None."""
+    entry = find_entry("numba", regularizer_of(omega))
+    if entry is None or (is_link and not entry.has_link) or not numba_compiles():
+        return None
+    return load_kernel(entry.kernel)
+
+
+class _CpuRows:
+    """A row-wise loss at its targets, or a link, for tensors on a CPU."""
+
+    def __init__(self, omega: str, tightness: float, y: Tensor | None, theta: Tensor) -> None:
+        shape = len(theta), theta.shape[1]
+        dtype = _DOUBLE if theta.dtype is torch.float64 else _SINGLE
+        targets: TargetForm = NoTargets(shape, dtype)
+        if y is not None:
+            form = Labels if y.ndim == 1 else DenseTargets
+            targets = form(shape, dtype, y.numpy(force=True))
+        make = _load(omega, y is None)
+        loss = regularizer_of(omega), tightness, targets
+        n_threads = torch.get_num_threads()
+        self._bound: BoundLoss
+        if make is None:
+            self._bound = bind_trusted(*loss, n_threads, "numpy")
+        elif theta.numel() <= _MAX_BLOCK:
+            self._bound = _OneBlock(make(*loss), 1)
+        else:
+            self._bound = RowBlocks(make(*loss), n_threads)
+
+    def value(self, theta: Tensor) -> Tensor:
+        return torch.from_numpy(self._bound.value(theta.numpy(force=True)))
+
+    def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        x = theta.numpy(force=True)
+        out = np.empty(len(x), x.dtype), _in_rows(x)
+        self._bound.value_and_gradient(x, out)
+        return torch.from_numpy(out[0]), torch.from_numpy(out[1])
+
+    def hessian_product(self, theta: Tensor, v: Tensor) -> Tensor:
+        x = theta.numpy(force=True)
+        return torch.from_numpy(self._bound.hessian_product(x, v.numpy(force=True), _in_rows(x)))
+
+    def y_star(self, theta: Tensor) -> Tensor:
+        return torch.from_numpy(self._bound.y_star(theta.numpy(force=True)))
+
+
+def _in_rows(x: FloatArray) -> FloatArray:
+    """A buffer in the order of rows, whatever the order of θ."""
+    return np.empty(x.shape, x.dtype)
+
+
+class ScaledRows(NamedTuple):
+    """A loss at its targets, the scores, and what multiplies the rows.
 
     Attributes:
         bound: the loss, at classes that exist.
         theta: scores in working precision, (n, k).
         factor: a number for each row, (n,), or one for all.
-        is_ignored: which rows count for nothing, (n,); None where all count.
-        is_outside: which rows have a label that is no class, (n,); None where none has.
+        is_ignored: which rows count for nothing, (n,); None if all count.
+        is_outside: which rows have a label that is no class, (n,); None if none has.
     """
 
-    bound: BoundLoss
-    theta: Array
-    factor: Array | float
-    is_ignored: Array | None
-    is_outside: Array | None
+    bound: BoundLoss | _CpuRows
+    theta: Tensor
+    factor: Tensor | float
+    is_ignored: Tensor | None
+    is_outside: Tensor | None
 
     def value(self) -> Tensor:
         return self._scale_values(self.bound.value(self.theta))
 
     def value_and_gradient(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        out = None
-        if isinstance(self.theta, np.ndarray):  # in rows, whatever the order of θ
-            out = np.empty(len(self.theta), self.theta.dtype), self._empty()
-        values, gradient = self.bound.value_and_gradient(self.theta, out)
+        values, gradient = self.bound.value_and_gradient(self.theta)
         return self._scale_values(values), self._scale_rows(gradient, dtype)
 
     def hessian_product(self, v: Tensor, dtype: torch.dtype) -> Tensor:
-        v = v.to(torch.float64 if dtype == torch.float64 else torch.float32)
-        is_numpy = isinstance(self.theta, np.ndarray)
-        direction, out = (v.numpy(force=True), self._empty()) if is_numpy else (v, None)
-        return self._scale_rows(self.bound.hessian_product(self.theta, direction, out), dtype)
+        product = self.bound.hessian_product(self.theta, v.to(self.theta.dtype))
+        return self._scale_rows(product, dtype)
 
-    def _empty(self) -> Array:
-        return np.empty(self.theta.shape, self.theta.dtype)
-
-    def _scale_values(self, values: Array) -> Tensor:
-        xp = np if isinstance(values, np.ndarray) else torch
+    def _scale_values(self, values: Tensor) -> Tensor:
         if self.is_outside is not None:
-            values = xp.where(self.is_outside, math.nan, values)
+            values = values.masked_fill(self.is_outside, math.nan)
         if self.is_ignored is not None:
-            values = xp.where(self.is_ignored, 0.0, values)
+            values = values.masked_fill(self.is_ignored, 0.0)
         # the factor of a mean over nothing is infinite: 0 · ∞ is NaN
-        values = values * self.factor
-        return torch.from_numpy(values) if xp is np else values
+        return values if _is_one(self.factor) else values * self.factor
 
-    def _scale_rows(self, rows: Array, dtype: torch.dtype) -> Tensor:
-        """Rows of a gradient or of a Hessian product; NumPy's are buffers of this class."""
+    def _scale_rows(self, rows: Tensor, dtype: torch.dtype) -> Tensor:
+        """Rows of a gradient or of a Hessian product; those of compiled rows are buffers."""
         factor = self.factor
-        if not isinstance(factor, float) and factor.ndim:
+        if isinstance(factor, Tensor) and factor.ndim:
             factor = factor[:, None]
-        if not isinstance(rows, np.ndarray):
+        if not isinstance(self.bound, _CpuRows):
             rows = rows * factor  # a product of the core may be its own argument
-        elif not (isinstance(factor, float) and factor == 1):
-            rows *= factor
+        elif not _is_one(factor):
+            rows.mul_(factor)
         if self.is_outside is not None:
-            rows[self.is_outside] = math.nan
+            rows.masked_fill_(self.is_outside[:, None], math.nan)
         if self.is_ignored is not None:
-            rows[self.is_ignored] = 0.0
-        if isinstance(rows, np.ndarray):
-            out = torch.from_numpy(rows)
-            return out if out.dtype == dtype else out.to(dtype)
-        tensor: Tensor = rows.to(dtype)
-        return tensor.contiguous()
+            rows.masked_fill_(self.is_ignored[:, None], 0.0)
+        return (rows if rows.dtype == dtype else rows.to(dtype)).contiguous()
 
 
-def _bind(
-    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> _ScaledLoss:
-    """Bind a loss to its targets, by whoever computes it."""
-    loss = loss_of(omega, tightness)
-    theta, target = widen(theta), widen(target)
-    if theta.is_cpu and loss.regularizer.is_row_wise:
-        y = target.numpy(force=True)
-        if y.ndim == 1 or not loss.regularizer.domain.has_labels or y.sum(axis=-1).all():
-            return _bind_numpy(theta.numpy(force=True), y, scale, omega, loss, ignore_index)
-        # a row of no proportions at all, which nobody checked, is none of the engine's rows
-    bind = functools.partial(CoreLoss, loss)
-    return bind_tensors(theta, target, scale, ignore_index, theta.shape[-1], bind)
+def _is_one(factor: Tensor | float) -> bool:
+    return isinstance(factor, float) and factor == 1
 
 
-def _bind_numpy(
-    theta: Array, y: Array, scale: Scale, omega: str, loss: Loss, ignore_index: int
-) -> _ScaledLoss:
-    n, k = theta.shape
-    is_ignored = is_outside = None
-    targets: Labels | DenseTargets
-    if y.ndim == 1:
-        # as unsigned numbers negative labels are out of range, too
-        is_inside = n == 0 or y.astype(np.int64, copy=False).view(np.uint64).max() < k
-        if not is_inside or 0 <= ignore_index < k:
-            is_ignored = y == ignore_index
-            is_outside = ((y < 0) | (y >= k)) & ~is_ignored
-            y = np.where(is_ignored | is_outside, 0, y)
-        targets = Labels((n, k), theta.dtype, y)
-    else:
-        targets = DenseTargets((n, k), theta.dtype, y)
-    factor: Array | float
-    if isinstance(scale, Tensor):
-        factor = widen(scale).numpy(force=True).astype(theta.dtype, copy=False)
-        if n and not factor.strides[0] and factor[0] != 0:
-            factor = float(factor[0])  # one number, expanded
-        else:
-            is_zero = factor == 0
-            is_ignored = is_zero if is_ignored is None else is_zero | is_ignored
-    else:
-        count = scale
-        if count is None:
-            count = n if is_ignored is None else n - np.count_nonzero(is_ignored)
-        factor = 1 / count if count else math.inf
-    return _ScaledLoss(bind_rows(omega, loss, targets), theta, factor, is_ignored, is_outside)
+def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
+    """Bind a loss to its targets: to compiled or NumPy rows on a CPU, else to the core."""
+    theta, y = widen(theta), widen(target)
+    omega = regularizer_of(call.omega)
+    bind: Callable[..., BoundLoss | _CpuRows] = functools.partial(CoreLoss, omega, call.tightness)
+    # a row of no proportions at all, which was not checked, is none of the engine's rows
+    is_known = y.ndim == 1 or not omega.domain.has_labels or _have_entries(y)
+    if theta.is_cpu and omega.is_row_wise and is_known:
+        bind = functools.partial(_CpuRows, call.omega, call.tightness, theta=theta)
+    return bind_tensors(theta, y, scale, call.ignore_index, theta.shape[1], bind)
+
+
+def _have_entries(y: Tensor) -> bool:
+    """Whether each row of proportions on a CPU has some that is not zero."""
+    return y.is_cpu and bool(y.numpy(force=True).sum(axis=-1).all())
 
 
 def bind_tensors(
@@ -171,103 +200,114 @@ def bind_tensors(
     scale: Scale,
     ignore_index: int,
     n_classes: Tensor | int,
-    bind: Callable[[Tensor], BoundLoss],
-) -> _ScaledLoss:
-    """Bind what ``bind`` makes of the targets, in the dtype of θ, to tensors on any device."""
+    bind: Callable[..., BoundLoss | _CpuRows],
+) -> ScaledRows:
+    """Bind what ``bind`` makes of the targets to scores, with the factors of the rows."""
     is_ignored = is_outside = None
-    if y.ndim == 1:
+    if y.ndim == 2:
+        y = y.to(theta.dtype)
+    elif not (y.is_cpu and not 0 <= ignore_index < n_classes and _are_inside(y, n_classes)):
         is_ignored = y == ignore_index
         is_outside = ((y < 0) | (y >= n_classes)) & ~is_ignored
         y = torch.where(is_ignored | is_outside, 0, y)
+    factor: Tensor | float
+    if not isinstance(scale, Tensor):
+        count: Any = scale
+        if count is None:
+            count = theta.shape[0] if is_ignored is None else (~is_ignored).sum()
+        if isinstance(count, Tensor):
+            factor = count.to(theta.dtype).reciprocal()
+        else:
+            factor = 1 / count if count else math.inf
+    elif theta.is_cpu and scale.numel() and not scale.stride(0) and scale[0] != 0:
+        factor = float(scale[0])  # one number, expanded
     else:
-        y = y.to(theta.dtype)
-    factor: Array | float
-    if isinstance(scale, Tensor):
         factor = scale.to(theta.dtype)
         is_ignored = factor == 0 if is_ignored is None else (factor == 0) | is_ignored
-    elif scale is not None:
-        factor = 1 / scale
-    else:
-        count = theta.shape[0] if is_ignored is None else (~is_ignored).sum()
-        factor = torch.as_tensor(count, device=theta.device).to(theta.dtype).reciprocal()
-    return _ScaledLoss(bind(y), theta, factor, is_ignored, is_outside)
+    return ScaledRows(bind(y), theta, factor, is_ignored, is_outside)
+
+
+def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
+    """Whether all labels are classes; as unsigned numbers negative ones are out of range, too."""
+    numbers = labels.numpy(force=True)
+    is_inside = numbers.astype(np.int64, copy=False).view(np.uint64).max(initial=0) < n_classes
+    return bool(is_inside)
 
 
 @exact
-def value(
-    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
-    """Losses of the rows, shape (n,), in working precision."""
-    return _bind(theta, target, scale, omega, tightness, ignore_index).value()
-
-
-def gradient(
-    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
-    """Gradients of the rows in θ, shape (n, k), in the dtype of θ."""
-    return value_and_gradient(theta, target, scale, omega, tightness, ignore_index)[1]
-
-
-@exact
-def value_and_gradient(
-    theta: Tensor, target: Tensor, scale: Scale, omega: str, tightness: float, ignore_index: int
+def compute(
+    theta: Tensor, target: Tensor, scale: Scale, call: LossCall, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    """Both, for the price of one solution."""
-    loss = _bind(theta, target, scale, omega, tightness, ignore_index)
-    return loss.value_and_gradient(theta.dtype)
+    """Losses of the rows, (n,), in working precision, and gradients in θ, (n, k), in its dtype.
 
-
-# an engine may write the gradients over the scores here; this one does not
-value_and_gradient_ = value_and_gradient
+    The scores themselves are in place of gradients that are not asked for.
+    """
+    rows = _bind(theta, target, scale, call)
+    return rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
 
 
 @exact
 def hessian_product(
-    theta: Tensor,
-    target: Tensor,
-    scale: Scale,
-    v: Tensor,
-    omega: str,
-    tightness: float,
-    ignore_index: int,
+    theta: Tensor, target: Tensor, scale: Scale, v: Tensor, call: LossCall
 ) -> Tensor:
     """Hessians of the rows in θ, applied to the rows of v, shape (n, k)."""
-    loss = _bind(theta, target, scale, omega, tightness, ignore_index)
-    return loss.hessian_product(v, theta.dtype)
+    return _bind(theta, target, scale, call).hessian_product(v, theta.dtype)
 
 
+def compute_few_labels(
+    theta: Tensor, labels: Tensor, omega: str, tightness: float, divisor: float
+) -> tuple[Tensor, Tensor] | None:
+    """The sum of the losses of a small batch at int64 labels, and its gradient, both divided.
+
+    None if there are no compiled rows, or if they do not know one of the rows, such as one with a
+    label that is no class.
+    """
+    n, k = theta.shape
+    make = _load(omega) if 0 < n * k <= _MAX_BLOCK else None
+    if make is None:
+        return None
+    x = theta.numpy(force=True)
+    if not x.flags.carray:
+        return None
+    kernel = make(regularizer_of(omega), tightness, Labels((n, k), x.dtype, labels.numpy()))
+    scratch = _BUFFERS.scratch
+    values, rows = scratch.array("values", (n,), x.dtype), np.empty((n, k), x.dtype)
+    task = BlockTask(Output.GRADIENT, slice(0, n), x, values, rows, scratch)
+    total = kernel.sum_losses(task, float(divisor))
+    if math.isnan(total):
+        return None
+    return torch.from_numpy(np.asarray(total, x.dtype)), torch.from_numpy(rows)
+
+
+@exact
 def link(theta: Tensor, omega: str) -> Tensor:
-    """ŷ(θ) = ∇Ω*(θ), shape (n, k): the maximizer of the Fenchel-Young loss at any target."""
-    is_plain = theta.is_cpu and theta.dtype in (torch.float32, torch.float64)
-    out = None
-    if is_plain and regularizer_of(omega).domain.has_labels:
-        out = compute_few_links(theta, omega)
-    return _any_link(theta, omega) if out is None else out
-
-
-@exact
-def _any_link(theta: Tensor, omega: str) -> Tensor:
+    """ŷ(θ) = ∇Ω*(θ), shape (n, k)."""
     regularizer, scores = regularizer_of(omega), widen(theta)
-    if not (theta.is_cpu and regularizer.is_row_wise):
-        out: Tensor = regularizer.solve_link(scores)
-        return out.to(theta.dtype).contiguous()
-    x = scores.numpy(force=True)
-    n, k = x.shape
-    targets: Labels | DenseTargets
-    if regularizer.domain.has_labels:
-        targets = Labels((n, k), x.dtype, np.zeros(n, np.intp))
+    if theta.is_cpu and regularizer.is_row_wise:
+        out = _CpuRows(omega, 0.0, None, scores).y_star(scores)
     else:
-        targets = DenseTargets((n, k), x.dtype, np.zeros_like(x))
-    rows = torch.from_numpy(bind_rows(omega, loss_of(omega, 0.0), targets).y_star(x))
-    return rows.to(theta.dtype).contiguous()
+        out = regularizer.solve_link(scores)
+    return out.to(theta.dtype).contiguous()
 
 
-@exact
-def entmax(theta: Tensor, alpha: Tensor) -> Tensor:
-    """α-entmax of rows, shape (n, k), with one α for each, (n, 1)."""
-    scores = widen(theta)
-    out: Tensor = entmax_link(scores, alpha.to(scores.dtype))
-    return out.to(theta.dtype)
+@functools.lru_cache(maxsize=256)
+def _load_link_product(omega: str) -> Callable[..., None]:
+    no_rows = Labels((0, 1), _DOUBLE, np.zeros(0, np.int64))
+    formula = _load(omega)(regularizer_of(omega), 0.0, no_rows).link_formula
+    return functools.partial(load_kernel("compiled._jacobian:multiply_by_jacobian"), formula)
+
+
+def compute_link_product(p: Tensor, v: Tensor, omega: str) -> Tensor | None:
+    """The Jacobian of a link on the simplex at its predictions, times v; None if not compiled."""
+    if not (p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype):
+        return None
+    if _load(omega) is None:
+        return None
+    x = p.numpy(force=True)
+    out = np.empty(x.shape, x.dtype)
+    n_threads = torch.get_num_threads() if p.numel() > _MAX_BLOCK else 1
+    _load_link_product(omega)(x, v.numpy(force=True), out, n_threads)
+    return torch.from_numpy(out)
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:
@@ -275,11 +315,3 @@ def any_target(theta: Tensor, omega: str) -> Tensor:
     if regularizer_of(omega).domain.has_labels:
         return torch.zeros_like(theta[:, 0], dtype=torch.int64)
     return torch.zeros_like(theta)
-
-
-def scale_rows_(rows: Tensor, factors: Tensor) -> None:
-    """Multiply the rows by their factors, or all by one, in place."""
-    if factors.ndim:
-        rows.mul_(factors[:, None])
-    elif not rows.is_cpu or factors.item() != 1:
-        rows.mul_(factors)

@@ -1,5 +1,8 @@
 """Losses whose classes are spread over the processes of a ``torch.distributed`` group.
 
+Plain tensors come with a process group, each rank's with its own classes. A ``DTensor`` of scores
+knows its group; the loss is a ``DTensor`` then, too.
+
 Each process has the scores of some classes, next to one another and in the order of the ranks. What
 a loss needs of whole rows, sums and a maximum, is reduced over the group: a few numbers a row,
 never the scores. The formulas are the core's, ``solve_shard`` of a regularizer.
@@ -8,9 +11,12 @@ The loss is the same number on every rank, and a rank's gradient is that in its 
 gradient of the loss that comes in is the same on all ranks, too, and is not summed over them.
 """
 
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
 import dataclasses
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -18,21 +24,22 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as distributed
 from torch import Tensor
-from torch.autograd import Function
 from torch.distributed import ProcessGroup, ReduceOp
+from torch.distributed.tensor import DTensor, Partial, Replicate
+from torch.distributed.tensor import Shard as ShardPlacement
+from torch.distributed.tensor.placement_types import Placement
 
 from .._array import Array
 from ..engines import BoundLoss, HessianOperator
-from ..engines._bound import Out
-from ..engines.triton.scale import Scale, working_dtype
-from ..engines.triton.targets import Smoothed, Target
-from ..losses import Loss
+from ..engines.bound import Out
+from ..regularizers import Regularizer
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import LossCall, apply, no_target_derivative, once_differentiated
-from ._engine import check_engine
-from ._handles import loss_of
+from ._autograd import Gradients, computed_loss, no_target_derivative, once_differentiated
+from ._handles import LossCall, regularizer_of
+from ._prepare import ClassOptions
+from ._targets import Scale, Smoothed, Target, parts_of, working_dtype
 
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "
@@ -59,16 +66,6 @@ def check_group(group: object) -> None:
         )
 
 
-def check_no_kernels(engine: str | None) -> None:
-    """Raise where an engine is asked for that takes whole rows."""
-    check_engine(engine)
-    if engine == "triton":
-        raise ValueError(
-            'engine="triton" needs all classes in one process; with classes in several use '
-            'engine="reference", or None'
-        )
-
-
 def _all_reduce_(numbers: Tensor, operation: Any, group: ProcessGroup) -> None:
     """Put the numbers of all ranks together, in place."""
     try:
@@ -76,9 +73,8 @@ def _all_reduce_(numbers: Tensor, operation: Any, group: ProcessGroup) -> None:
     except RuntimeError as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RuntimeError(
-            "the processes of process_group lost one another: one of them has ended, raised an "
-            "error, or did not call the loss within the group's timeout; see their output "
-            f"({reason})"
+            "a collective of process_group failed: another rank exited, raised an error, or did "
+            f"not call the loss before the timeout; see its output ({reason})"
         ) from error
 
 
@@ -147,50 +143,33 @@ class ClassShard(Shard):
         )
         raise ValueError(f"target row {row} {reason}")
 
-    def weigh_proportions(
-        self,
-        y: Tensor,
-        weight: Tensor | None,
-        label_smoothing: float,
-        divisor: int,
-        dtype: torch.dtype,
-    ) -> tuple[Tensor, Scale]:
-        """Smoothed proportions of these classes; a row weighs ⟨weight, y⟩ over all classes."""
-        if label_smoothing > 0:
-            y = y.to(dtype) * (1 - label_smoothing) + label_smoothing / self.n_classes
-        if weight is None:
-            return y, divisor
+    def own_weight(self, weight: Tensor, size: int) -> Tensor:
+        """The class weights of this process, for targets that are proportions."""
         if weight.requires_grad and torch.is_grad_enabled():
             raise NotImplementedError(
                 "with classes in several processes the weight of proportions is not "
                 "differentiated; pass weight.detach()"
             )
-        own = (y.to(dtype) * self.own_part(weight.to(dtype), y.shape[1])).sum(-1, keepdim=True)
-        return y, self.sum(own)[:, 0] / divisor
+        return self.own_part(weight, size)
 
-    def value_and_gradient(
+    def compute(
         self, theta: Tensor, target: Target, scale: Scale, call: LossCall, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         """The scaled losses of the rows, (n,), and their gradients in these scores, in a dtype.
 
-        As an engine's: θ has shape (n, k) with the k classes of this process, labels count all
+        As of an engine: θ has shape (n, k) with the k classes of this process, labels count all
         classes, and rows of targets have the entries of these classes.
         """
-        size = theta.shape[1]
+        n, size = theta.shape
         if isinstance(target, Smoothed):
             target = self.rows(target, size)
-        if size == 0:
-            return self._without_classes(theta, target, scale, call, dtype)
-        return _value_and_gradient(theta, target, scale, call, dtype, self)
-
-    def _without_classes(
-        self, theta: Tensor, target: Tensor, scale: Scale, call: LossCall, dtype: torch.dtype
-    ) -> tuple[Tensor, Tensor]:
-        """The same where this process has no classes: a masked one, beyond all, stands for them."""
-        masked = theta.new_full((theta.shape[0], 1), -torch.inf)
+        if size:
+            return _compute(theta, target, scale, call, dtype, self)
+        # a masked class, beyond all, stands for those that this process does not have
+        masked = theta.new_full((n, 1), -torch.inf)
         y = target if target.ndim == 1 else target.new_zeros(masked.shape)
         beyond = dataclasses.replace(self, offset=self.n_classes)
-        value, _ = _value_and_gradient(masked, y, scale, call, dtype, beyond)
+        value, _ = _compute(masked, y, scale, call, dtype, beyond)
         return value, theta.new_empty(theta.shape, dtype=dtype)
 
 
@@ -249,13 +228,18 @@ def _summary(option: object, look: bool) -> str:
 
 
 def describe(
-    shape: tuple[int, ...], dtype: torch.dtype, target: Tensor, *options: object, look: bool
+    shape: tuple[int, ...],
+    axis: int,
+    dtype: torch.dtype,
+    target: Tensor,
+    *options: object,
+    look: bool,
 ) -> Description:
-    """The description of scores (n, k), a target and options that nothing is wrong with."""
+    """The description of scores, with their classes in an axis, a target and right options."""
     is_labels = not target.is_floating_point()
     return Description(
-        n_rows=shape[0],
-        n_classes=shape[1],
+        n_rows=math.prod(shape[:axis] + shape[axis + 1 :]),
+        n_classes=shape[axis],
         dtype=dtype,
         options="; ".join(_summary(option, look) for option in (*options, is_labels, look)),
         checksum=_checksum(target) if is_labels and look else 0,
@@ -312,14 +296,14 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
 class ShardedLoss(BoundLoss):
     """A loss at the targets of this process's classes, or at labels that count all classes."""
 
-    loss: Loss
-    y: Tensor
+    omega: Regularizer
+    tightness: float
     shard: ClassShard
+    y: Tensor
 
     def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
-        omega = self.loss.regularizer
-        solve = omega.solve_shard_labels if self.y.ndim == 1 else omega.solve_shard
-        return solve(self.y, theta, self.loss.tightness, self.shard)
+        solve = self.omega.solve_shard_labels if self.y.ndim == 1 else self.omega.solve_shard
+        return solve(self.y, theta, self.tightness, self.shard)
 
     def value(self, theta: Array) -> Array:
         return self.value_and_gradient(theta)[0]
@@ -332,7 +316,7 @@ class ShardedLoss(BoundLoss):
 
 
 @reference.exact
-def _value_and_gradient(
+def _compute(
     theta: Tensor,
     target: Tensor,
     scale: Scale,
@@ -340,42 +324,26 @@ def _value_and_gradient(
     dtype: torch.dtype,
     shard: ClassShard,
 ) -> tuple[Tensor, Tensor]:
-    bound = reference.bind_tensors(
+    loss = regularizer_of(call.omega), call.tightness, shard
+    rows = reference.bind_tensors(
         reference.widen(theta),
         target,
         scale,
         call.ignore_index,
         shard.n_classes,
-        lambda y: ShardedLoss(loss_of(call.omega, call.tightness), y, shard),
+        lambda y: ShardedLoss(*loss, y),
     )
-    return bound.value_and_gradient(dtype)
+    return rows.value_and_gradient(dtype)
 
 
-class _ShardedRows(Function):
-    """The losses of the rows, or their sum; the gradient comes with them."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        theta: Tensor,
-        given: tuple[Target, Scale, LossCall],
-        shard: ClassShard,
-        is_summed: bool,
-    ) -> Tensor:
-        # in float16 a gradient that waits for the loss scale would underflow
-        dtype = torch.float32 if theta.dtype == torch.float16 else theta.dtype
-        value, gradient = shard.value_and_gradient(theta, *given, dtype)
-        ctx.save_for_backward(theta, gradient)
-        return value.sum() if is_summed else value
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        theta, gradient = ctx.saved_tensors
-        factors = upstream[:, None] if upstream.ndim else upstream
-        rows = (gradient * factors).to(theta.dtype)
-        if torch.is_grad_enabled():
-            rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
-        return rows, None, None, None
+def _pull_back(tensors: Any, _: Any, upstream: Tensor, __: Any) -> Gradients:
+    """The backward pass, in which no rank talks to another; the gradient is there already."""
+    theta, gradient = tensors
+    factors = upstream[:, None] if upstream.ndim else upstream
+    rows = (gradient * factors).to(theta.dtype)
+    if torch.is_grad_enabled():
+        rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
+    return (rows,)
 
 
 def loss_of_shard(
@@ -391,14 +359,97 @@ def loss_of_shard(
 
     And in a scale that is a tensor, as the core's losses are.
     """
-    parts = target if isinstance(target, Smoothed) else (target,)
-    if torch.is_grad_enabled() and any(part.requires_grad for part in parts):
+    if torch.is_grad_enabled() and any(part.requires_grad for part in parts_of(target)):
         no_target_derivative()
-    weight = scale if isinstance(scale, Tensor) and scale.requires_grad else None
-    if weight is not None and torch.is_grad_enabled():
-        rows = apply(_ShardedRows, theta, (target, 1, call), shard, False)
-        # ignored rows and masked labels, which a weight of zero is to leave out
-        is_left_out = (weight == 0) & ~torch.isfinite(rows)
-        weighted = torch.where(is_left_out, 0.0, rows) * weight
-        return weighted.sum() if is_summed else weighted
-    return apply(_ShardedRows, theta, (target, scale, call), shard, is_summed)
+    learned = None
+    if isinstance(scale, Tensor) and scale.requires_grad and torch.is_grad_enabled():
+        learned, scale = scale, 1
+    # in float16 a gradient that waits for the loss scale would underflow
+    dtype = torch.float32 if theta.dtype == torch.float16 else theta.dtype
+    rows, gradient = shard.compute(theta.detach(), target, scale, call, dtype)
+    if learned is None:
+        loss = rows.sum() if is_summed else rows
+        return computed_loss(loss, _pull_back, None, theta, gradient)
+    rows = computed_loss(rows, _pull_back, None, theta, gradient)
+    # ignored rows and masked labels, which a weight of zero is to leave out
+    is_left_out = (learned == 0) & ~torch.isfinite(rows)
+    weighted = torch.where(is_left_out, 0.0, rows) * learned
+    return weighted.sum() if is_summed else weighted
+
+
+def from_dtensors(
+    input: DTensor, target: Tensor, given: ClassOptions, axis: int
+) -> tuple[Tensor, Tensor, ClassOptions, Callable[[Tensor], DTensor]]:
+    """The local parts of scores that a device mesh shares along the classes, and of the rest.
+
+    The last result makes a ``DTensor`` of the loss.
+    """
+    if given.process_group is not None:
+        raise ValueError(
+            "input is a DTensor, which knows its processes; leave process_group out, or pass "
+            "input.to_local()"
+        )
+    mesh, placements = input.device_mesh, input.placements
+    place = _class_place(placements, axis, input.ndim)
+    other_shards = [i for i, p in enumerate(placements) if i != place and p.is_shard()]
+    if other_shards and given.reduction == "mean":
+        raise ValueError(
+            "reduction='mean' needs all rows in the processes that share the classes, but input is "
+            f"also sharded along rows, {placements}; use 'sum' and divide by the number of rows"
+        )
+    row_placements = [_row_placement(p, axis) for p in placements]
+    if not isinstance(target, Tensor):
+        raise TypeError(f"target must be a tensor, got {type(target).__name__}")
+    wanted = list(placements) if target.is_floating_point() else row_placements
+    target = _local_target(target, wanted)
+    weight = given.weight
+    if isinstance(weight, DTensor):
+        if not all(p.is_replicate() for p in weight.placements):
+            raise ValueError(f"weight must be replicated, got placements {weight.placements}")
+        weight = weight.to_local()
+    local = given._replace(weight=weight, process_group=mesh.get_group(place))
+    out = row_placements
+    if given.reduction != "none":
+        out = [Partial("sum") if p.is_shard() else p for p in row_placements]
+
+    def as_dtensor(loss: Tensor) -> DTensor:
+        return DTensor.from_local(loss, mesh, out, run_check=False)
+
+    return input.to_local(), target, local, as_dtensor
+
+
+def _class_place(placements: tuple[Placement, ...], axis: int, ndim: int) -> int:
+    """The axis of the mesh along which the classes are sharded."""
+    places = [i for i, p in enumerate(placements) if p.is_shard(axis) or p.is_shard(axis - ndim)]
+    is_known = all(type(p) in (ShardPlacement, Replicate) for p in placements)
+    if len(places) != 1 or not is_known:
+        raise ValueError(
+            f"input must be sharded along its classes, Shard({axis}), in exactly one axis of the "
+            f"mesh, and sharded along rows or replicated in the others, got {placements}; "
+            f"redistribute it, or pass its full_tensor()"
+        )
+    return places[0]
+
+
+def _row_placement(placement: Placement, axis: int) -> Placement:
+    """How a tensor without the axis of the classes lies in the mesh."""
+    if not isinstance(placement, ShardPlacement) or placement.dim == axis:
+        return Replicate()
+    return ShardPlacement(placement.dim - int(placement.dim > axis))
+
+
+def _local_target(target: Tensor, wanted: list[Placement]) -> Tensor:
+    """What this process has of a target: of all classes if it holds class indices."""
+    if isinstance(target, DTensor):
+        if list(target.placements) != wanted:
+            raise ValueError(
+                f"target must have the placements {wanted} to go with input, got "
+                f"{list(target.placements)}; redistribute it"
+            )
+        return target.to_local()
+    if not all(p.is_replicate() for p in wanted):
+        raise ValueError(
+            f"target must be a DTensor with the placements {wanted} to go with input; make it with "
+            "distribute_tensor, or DTensor.from_local"
+        )
+    return target

@@ -1,4 +1,6 @@
-"""Links as ``torch.nn.Module``, for layers that end in a distribution, such as attention.
+"""Links with a parameter, as functions and as ``torch.nn.Module``, for layers such as attention.
+
+The functions are public in :mod:`fitzpatrick.torch.functional`.
 
 Example:
     >>> import torch
@@ -7,15 +9,253 @@ Example:
     tensor([[0.7500, 0.2500, 0.0000]])
 """
 
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .._validation import check_order
-from ._activations import budget, entmax
+from .._validation import as_tightness, check_order
+from ..regularizers import Regularizer, Tsallis
+from ..regularizers.norm import Norm
+from ._arguments import (
+    check_alphas,
+    check_scores,
+    check_weight,
+    class_dim,
+    expand_mask,
+    expand_over_rows,
+    looks_at_values,
+    output_dtype,
+    rows_along,
+)
+from ._entmax import EntmaxCall, entmax_rows
+from ._handles import handle_of
+from ._losses import class_loss
+from ._losses import entmax as _entmax
+from ._prepare import ClassOptions, Layout, prepare
+from ._targets import as_rows, scale_vector, working_dtype
 
-__all__ = ["Budget", "Entmax", "Entmax15", "Sparsemax"]
+__all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
+
+
+def entmax(
+    input: Tensor,
+    alpha: float | Tensor = 1.5,
+    dim: int = -1,
+    *,
+    mask: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    r"""α-entmax, the link of ``Tsallis(alpha)``: the soft argmax at α = 1, sparsemax at α = 2.
+
+    .. math:: \operatorname{argmax}_{p \in \triangle} \; \langle p, \theta\rangle
+              - \frac{\sum_i p_i^\alpha - 1}{\alpha (\alpha - 1)}
+
+    Differentiable in ``input``, and in ``alpha`` if that is a tensor, any number of times.
+
+    Args:
+        input: scores.
+        alpha: a number between 1 and 2, or a tensor that broadcasts to ``input`` with one entry in
+            place of the classes: shape (heads, 1, 1) for scores (batch, heads, queries, keys).
+            Values out of range are an error on a CPU and make rows NaN on a GPU.
+        dim: axis of the classes; the losses have theirs in axis 1 unless told otherwise.
+        mask: boolean, broadcast to ``input``, True where an entry is kept. The others are 0, and so
+            is a row without any entry left; its gradient is 0.
+        engine: ``"triton"`` or ``"reference"``; None chooses.
+
+    Returns:
+        The predictions, in the shape and dtype of ``input``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores = torch.tensor([[1.0, 0.5, -1.0]])
+        >>> F.entmax(scores, 1.25)
+        tensor([[0.6315, 0.3451, 0.0235]])
+        >>> alpha = torch.tensor([[1.25]], requires_grad=True)
+        >>> F.entmax(scores, alpha)[0, 0].backward()
+        >>> alpha.grad
+        tensor([[0.2300]])
+        >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
+        tensor([[0.9443, 0.0000, 0.0557]])
+    """
+    return _entmax(input, alpha, dim, mask=mask, engine=engine)
+
+
+def _along(
+    kind: str,
+    input: Tensor,
+    parameter: float | Tensor,
+    bounds: tuple[float, float],
+    dim: int,
+    mask: Tensor | None,
+) -> Tensor:
+    """A link of rows along an axis, in the dtype of the scores."""
+    check_scores(input)
+    axis = class_dim(input, dim)
+    name, (low, high) = {"normmax": "alpha"}.get(kind, kind), bounds
+    rows = None
+    if isinstance(parameter, Tensor):
+        check_weight(parameter, input, name)
+        rows = expand_over_rows(parameter, input, axis, name).reshape(-1)
+        is_wrong = ~((parameter >= low) & (parameter <= high))
+        if looks_at_values(None, parameter) and bool(is_wrong.any()):
+            raise ValueError(
+                f"{name} must be between {low:g} and {high:g}, got {parameter[is_wrong][0].item()}"
+            )
+    mask = None if mask is None else expand_mask(mask, input).movedim(axis, -1)
+    if input.numel() == 0:
+        return input.clone()
+    call = EntmaxCall("", 0.0 if rows is not None else float(parameter), "reference", kind)
+    p = entmax_rows(rows_along(input, axis), rows, mask, call)
+    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
+
+
+def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int | None) -> Tensor:
+    """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
+    check_scores(input)
+    axis = class_dim(input, dim)
+    theta = input.movedim(axis, -1)
+    theta = theta.float() if theta.dtype.itemsize == 2 else theta
+    q: Tensor = omega.solve_probabilities(theta, as_tightness(tightness))
+    return q.to(input.dtype).movedim(-1, axis)
+
+
+def budget(
+    input: Tensor,
+    budget: float | Tensor = 2.0,
+    dim: int = -1,
+    *,
+    mask: Tensor | None = None,
+) -> Tensor:
+    r"""Sparsemax with a budget: the point of :math:`[0, 1]^k` that sums to it and is nearest.
+
+    Differentiable in ``input`` and, if it is a tensor, in ``budget``; second derivatives are 0.
+
+    Args:
+        input: scores; a class with the score −∞ is masked.
+        budget: what the entries sum to, between 0 and the number of classes; a number, or a tensor
+            that broadcasts to ``input`` with one entry in place of the classes.
+        dim: axis of the classes.
+        mask: boolean, broadcast to ``input``, True where an entry is kept. Where fewer classes than
+            the budget are kept, each of them is 1.
+
+    Returns:
+        The predictions, in the shape and dtype of ``input``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> F.budget(torch.tensor([2.0, 0.9, 0.6, -1.0]), 2.0)
+        tensor([1.0000, 0.6500, 0.3500, 0.0000])
+    """
+    check_scores(input)
+    k = input.shape[class_dim(input, dim)]
+    if not isinstance(budget, Tensor) and not 0 <= budget <= k:
+        raise ValueError(f"budget must be between 0 and the number of classes, {k}, got {budget}")
+    return _along("budget", input, budget, (0, k), dim, mask)
+
+
+def _check_norm(alpha: float) -> None:
+    if not 1 < alpha < math.inf:
+        raise ValueError(f"alpha must be above 1, and finite, got {alpha}")
+
+
+def normmax(
+    input: Tensor,
+    alpha: float | Tensor = 2.0,
+    dim: int = -1,
+    *,
+    mask: Tensor | None = None,
+) -> Tensor:
+    r"""α-normmax, the link of the norm :math:`\|p\|_\alpha` on the simplex.
+
+    Differentiable in ``input``, and in ``alpha`` if that is a tensor, any number of times.
+
+    Args:
+        input: scores; a class with the score −∞ is masked.
+        alpha: above 1; a number, or a tensor that broadcasts to ``input`` with one entry in place
+            of the classes.
+        dim: axis of the classes.
+        mask: boolean, broadcast to ``input``, True where an entry is kept, as in :func:`entmax`.
+
+    Returns:
+        The predictions, in the shape and dtype of ``input``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> F.normmax(torch.tensor([0.5, 0.25, -1.0]))
+        tensor([0.5898, 0.4102, 0.0000])
+    """
+    if not isinstance(alpha, Tensor):
+        _check_norm(alpha)
+    above_one = 1 + torch.finfo(torch.float32).eps
+    return _along("normmax", input, alpha, (above_one, math.inf), dim, mask)
+
+
+def entmax_class_loss(
+    alpha: float | Tensor, tightness: float, input: Tensor, target: Tensor, **options: Any
+) -> Tensor:
+    """The loss of ``Tsallis(alpha)`` at class indices or proportions."""
+    if isinstance(alpha, Tensor):
+        if tightness != 0 or options["process_group"] is not None or options["engine"] == "triton":
+            raise ValueError(
+                "a tensor alpha is for a loss of tightness 0 by the reference engine in one "
+                "process; pass a number"
+            )
+        dim = options.pop("dim")
+        return _loss_of_orders(input, target, alpha, ClassOptions(**options), dim)
+    return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
+
+
+def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
+    """Ω(q) = Σ q (q^β − 1)/(α β) of each row, β = α − 1, which tends to Σ q log q."""
+    log_q = torch.log(torch.where(q > 0, q, 1.0))
+    t = (alpha - 1) * log_q
+    is_small = t.abs() < 1e-3
+    safe = torch.where(is_small, 1.0, t)
+    series = 1 + t / 2 * (1 + t / 3 * (1 + t / 4 * (1 + t / 5)))  # (e^t − 1)/t
+    return (q * log_q * torch.where(is_small, series, torch.expm1(safe) / safe) / alpha).sum(-1)
+
+
+def _loss_of_orders(
+    input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions, dim: int | None
+) -> Tensor:
+    """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
+    check_scores(input)
+    axis = class_dim(input, dim)
+    layout = Layout(input.shape, axis, input.dtype)
+    rows = prepare("entmax15", 0.0, input, target, options, lambda: layout)
+    check_alphas(alpha, input)
+    orders = expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
+    theta = rows_along(input, axis)
+    dtype, (n, k) = working_dtype(theta), theta.shape
+    y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, dtype, n)
+    weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
+    y = as_rows(y, k)
+    if y.ndim == 1:
+        is_label = torch.arange(k, device=y.device) == y[:, None]
+        weights = torch.where(y == rows.call.ignore_index, 0.0, weights)
+        weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
+        y = is_label
+    p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference")).to(dtype)
+    y, scores, orders = y.to(dtype), theta.to(dtype), orders.to(dtype)[:, None]
+    shifted = scores - scores.detach().amax(-1, keepdim=True)
+    # a masked class has neither
+    gap = torch.where((p == 0) & (y == 0), 0.0, (p - y) * shifted).sum(-1)
+    loss = torch.where(weights == 0, 0.0, _tsallis(y, orders) - _tsallis(p, orders) + gap) * weights
+    loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
+    loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
+    return loss.to(output_dtype(input))
+
+
+def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
+    """The Fenchel-Young loss of ``Norm(alpha)`` at class indices or proportions."""
+    return class_loss(handle_of(Norm(alpha)), 0.0, input, target, **options)
 
 
 class Entmax(nn.Module):
@@ -26,8 +266,10 @@ class Entmax(nn.Module):
     Args:
         alpha: a number, or a tensor of them, that broadcasts to the scores with one entry in place
             of the classes: shape (heads, 1, 1) for scores (batch, heads, queries, keys).
-        dim: axis of the classes.
-        learnable: whether α is a parameter, which starts at ``alpha``.
+        dim: axis of the classes: the last one, as in attention. The links of the loss modules
+            follow the losses, which have their classes in axis 1: on scores (N, C, H, W)
+            ``SparsemaxLoss().link`` is ``Sparsemax(dim=1)``.
+        learnable: True if α is a parameter, which starts at ``alpha``.
 
     Example:
         >>> import torch
@@ -66,7 +308,7 @@ class Entmax(nn.Module):
             return self._number
         return 1 + torch.sigmoid(self.logit_alpha) if self.learnable else self.fixed_alpha
 
-    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
         """The predictions; entries where ``mask`` is False are 0."""
         return entmax(input, self.alpha, self.dim, mask=mask)
 
@@ -77,26 +319,56 @@ class Entmax(nn.Module):
         return f"alpha={shown}, dim={self.dim}" + (", learnable=True" if self.learnable else "")
 
 
-class Sparsemax(Entmax):
+class _FixedEntmax(Entmax):
+    """α-entmax of an order that the name of the class says."""
+
+    _alpha: float
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(self._alpha, dim)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"dim={self.dim}"
+
+
+class Sparsemax(_FixedEntmax):
     """Sparsemax along an axis: the distribution nearest to the scores."""
 
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__(2.0, dim)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"dim={self.dim}"
+    _alpha = 2.0
 
 
-class Entmax15(Entmax):
+class Entmax15(_FixedEntmax):
     """1.5-entmax along an axis."""
 
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__(1.5, dim)
+    _alpha = 1.5
+
+
+class Normmax(nn.Module):
+    """α-normmax along an axis; see :func:`.functional.normmax`.
+
+    Args:
+        alpha: the order, above 1.
+        dim: axis of the classes.
+
+    Example:
+        >>> import torch
+        >>> Normmax()(torch.tensor([0.5, 0.25, -1.0]))
+        tensor([0.5898, 0.4102, 0.0000])
+    """
+
+    def __init__(self, alpha: float = 2.0, dim: int = -1) -> None:
+        super().__init__()
+        _check_norm(alpha)
+        self.alpha, self.dim = alpha, dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return normmax(input, self.alpha, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"dim={self.dim}"
+        return f"alpha={self.alpha:g}, dim={self.dim}"
 
 
 class Budget(nn.Module):
@@ -116,12 +388,11 @@ class Budget(nn.Module):
         super().__init__()
         if not (budget >= 0 and math.isfinite(budget)):
             raise ValueError(f"budget must be a finite number that is not negative, got {budget}")
-        self.budget = budget
-        self.dim = dim
+        self.budget, self.dim = budget, dim
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
-        """The predictions."""
-        return budget(input, self.budget, self.dim)
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return budget(input, self.budget, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -1,1 +1,1 @@
-"""The same rows compiled by Numba, where that is installed: one call without the GIL per block."""
+"""Rows compiled by Numba: one call per block, without the GIL."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._row_kernel import BlockTask
+from ..rows import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import usable
@@ -89,6 +89,6 @@ class EntryKernel(CompiledKernel):
         output, rows, theta, value, out, scratch = task
         y = usable(self.targets.dense(rows, scratch))
         buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))
-        assert out is not None  # ``compute`` gives a buffer where nobody asks for it
+        assert out is not None  # ``compute`` gives a buffer if no array is asked for
         flat = theta.reshape(-1), y.reshape(-1), int(output), value, out.reshape(-1)
         entries(self.formula, *flat, buffers)

@@ -5,7 +5,8 @@ It is diag(d) − ddᵀ/⟨d, 1⟩, where d is the slope of the predictions, whi
 
 from typing import Any
 
-from .._blocks import FloatArray, Scratch, for_each_block
+from ..rows import for_each_block
+from ..targets import FloatArray, Scratch
 from ._jit import loop, part
 from ._lists import usable
 

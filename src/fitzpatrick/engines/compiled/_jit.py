@@ -87,6 +87,7 @@ for _name, _n_arguments in {
     "finish": 4,
     "slope": 2,
     "shift": 1,
+    "equal": 1,
     "part": 1,
     "own_part": 2,
     "step": 2,

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._blocks import FloatArray, Scratch
-from .._output import Output
-from .._row_kernel import BlockTask, CoreKernel, RowKernel
+from ..rows import BlockTask, CoreKernel, Output, RowKernel
+from ..targets import FloatArray, Scratch
 from ._lists import usable
 
 # as numbers that compiled code knows
@@ -39,7 +38,7 @@ class CompiledKernel(RowKernel):
         bad = np.flatnonzero(np.isnan(own_value))
         if len(bad):
             part = slice(int(bad[0]), int(bad[-1]) + 1)
-            CoreKernel(self.loss, self.targets).compute(whole.part(part))
+            CoreKernel(self.omega, self.tightness, self.targets).compute(whole.part(part))
         if value is not None and value is not own_value:
             value[...] = own_value
         if out is not None and out is not own_out:

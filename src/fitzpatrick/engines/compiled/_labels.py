@@ -1,7 +1,7 @@
 r"""The losses of the negentropy at hard labels, in closed form.
 
 With r = Σ e^{θ_i} over the classes i ≠ j and d = log r − θ_j, the formulas are those of
-``regularizers/negentropy_labels.py``. The other classes share the rest as exp(θ) does.
+``regularizers/negentropy.py``. The other classes share the rest as exp(θ) does.
 """
 
 import math
@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .._row_kernel import BlockTask
-from .._targets import Labels
+from ..rows import BlockTask
+from ..targets import Labels
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import are_classes, usable
@@ -38,7 +38,7 @@ def _fenchel_young(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None
 
 @loop
 def _family(c: float, lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
-    """The same for any c > 0, with w = c r = ω(d − c + log c)."""
+    """The loss and the two probabilities for any c > 0, with w = c r = ω(d − c + log c)."""
     log_c = math.log(c)
     for i in range(len(loss)):
         total = hit[i] + rest[i]
@@ -123,6 +123,37 @@ def logistic_labels(
     return divided_sum(value, divisor, out)
 
 
+@loop
+def softmax(theta: Any, value: Any, out: Any, top: Any, e: Any) -> None:
+    """Write the soft argmax of each row, and a number that is NaN where a row needs the core."""
+    n, k = theta.shape
+    step = len(top)
+    for first in range(0, n, step):
+        rows = min(step, n - first)
+        exponentials(theta[first : first + rows], top, e)
+        for i in range(rows):
+            row = e[i * k : (i + 1) * k]
+            total = 0.0
+            for j in range(k):
+                total += row[j]
+            factor = 1 / total
+            value[first + i] = factor if total < np.inf else np.nan
+            for j in range(k):
+                out[first + i, j] = row[j] * factor
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxKernel(CompiledKernel):
+    """The link."""
+
+    def _call(self, task: BlockTask) -> None:
+        k = task.theta.shape[1]
+        step = max(1, _CHUNK // k)
+        top = task.scratch.array("top", (step,), np.float64)
+        e = task.scratch.array("e", (step * k,), np.float64)
+        softmax(task.theta, task.value, task.out, top, e)
+
+
 class Softmax(NamedTuple):
     """At c = 0 the probabilities are their own slopes."""
 
@@ -142,7 +173,7 @@ class LabelKernel(CompiledKernel):
         self.sum_losses(task, 1.0)
 
     def sum_losses(self, task: BlockTask, divisor: float) -> float:
-        """As that of :class:`~fitzpatrick.engines.compiled._simplex.SimplexKernel`."""
+        """As in :class:`~fitzpatrick.engines.compiled._simplex.SimplexKernel`."""
         output, rows, theta, value, out, scratch = task
         assert isinstance(self.targets, Labels)
         k = theta.shape[1]
@@ -151,5 +182,5 @@ class LabelKernel(CompiledKernel):
         numbers = tuple(scratch.stack("numbers", 6, (step,), np.float64))
         labels = usable(self.targets.labels[rows], np.intp)
         outputs = int(output), divisor, value, out
-        total: float = logistic_labels(theta, labels, self.loss.tightness, *outputs, e, numbers)
+        total: float = logistic_labels(theta, labels, self.tightness, *outputs, e, numbers)
         return total

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._blocks import Scratch
-from .._targets import Labels, SparseTargets, TargetForm
+from ..targets import Labels, NoTargets, Scratch, SparseTargets, TargetForm
 from ._jit import loop, part
 
 # Where the entries of each row begin, their columns, and y. An index that is known not to be
@@ -30,6 +29,8 @@ def _one_per_row(n: int) -> tuple[Any, Any]:
 
 def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
     """The support of a block of rows, in the types that the kernels are compiled for."""
+    if isinstance(targets, NoTargets):
+        return np.zeros(rows.stop - rows.start + 1, np.uintp), np.empty(0, np.intp), np.empty(0)
     if isinstance(targets, Labels):
         labels = usable(targets.labels[rows], np.intp)
         starts, ones = _one_per_row(len(labels))

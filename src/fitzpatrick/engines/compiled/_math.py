@@ -19,7 +19,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 # Adding this rounds a float64 to an integer, which is then in its low bits.
 _ROUND = 6755399441055744.0
-# Below this the exponential is returned as zero; above its negative nobody asks.
+# Below this the exponential is returned as zero; arguments stay below its negative.
 _MIN_EXPONENT = -708.0
 # The bits of the root of 1/2 and of 1, and what the last of them adds to a logarithm, in the mean.
 _ROOT_HALF_BITS, _ONE_BITS = 0x3FE6A09E667F3BCD, 0x3FF0000000000000
@@ -195,7 +195,7 @@ def entropy_term(y: float, rho: float, p: float, ratio: float, tightness: float)
 
 @elementwise
 def entropy_entry(y: float, log_p: float, p: float, tightness: float) -> float:
-    """The same for any y ≥ 0, from log p: p where y = 0, or as good as that."""
+    """The entropy term of any y ≥ 0, from log p: p where y = 0, or as good as that."""
     known = max(y, MIN_TARGET)
     term = entropy_term(known, log_p - log(known), p, known / p, tightness)
     return term if y >= MIN_TARGET else p

@@ -6,7 +6,7 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
-The root is between lse(t) and lse(t) + c (see ``engines/_omega.py``). From the middle, Halley's
+The root is between lse(t) and lse(t) + c (see ``engines/omega.py``). From the middle, Halley's
 method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
 one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
 that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._row_kernel import BlockTask
+from ..rows import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
@@ -192,7 +192,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 
 @loop
 def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
-    """The same for c = 0: p = e^s; on exit z holds s = t − λ."""
+    """Find λ and p for c = 0: p = e^s; on exit z holds s = t − λ."""
     rest, lse, lam, _, _, _, _ = numbers
     s, _, _, p, _, _ = entries
     base = starts[0]
@@ -341,6 +341,4 @@ class ProportionKernel(CompiledKernel):
         e = scratch.array("e", (most * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
-        proportions(
-            theta, *lists, self.loss.tightness, int(output), value, out, e, numbers, entries
-        )
+        proportions(theta, *lists, self.tightness, int(output), value, out, e, numbers, entries)

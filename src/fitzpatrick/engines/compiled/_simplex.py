@@ -1,15 +1,16 @@
 r"""Losses on the simplex whose maximizers are sparse, row by row, in a row that stays in cache.
 
-With s = x − τ, entries with y = 0 have :math:`p = (s/R)_+^{1/\beta}`, where the reach R is
-1/β + c. The formulas of a regularizer at a tightness c say what Newton's method for Σ p = 1 needs,
-in whatever unit suits them, and what comes of its root:
+With s = x − τ, entries with y = 0 have :math:`p = (s/R)_+^{1/\beta}`, where R is 1/β + c, or that
+with s less by 1/β. The formulas of a regularizer at a tightness c say what Newton's method for
+Σ p = 1 needs, in whatever unit suits them, and what comes of its root:
 
-- ``reach`` is R, ``power`` is β;
+- ``power`` is β, ``reach`` how far τ is below a score whose p is one, and ``equal(k)`` how far it
+  is below k equal scores;
 - ``shifts``: whether ``shift(y)`` is added to the scores of entries with y > 0;
 - ``bends``: whether y has more of a say in those entries;
 - ``part(s)`` and ``own_part(s, y)`` are an entry's parts of the sum and of its slope in s, for
   y = 0 and for y > 0, and ``step(sum, slope)`` is Newton's step for τ;
-- ``others(s)`` and ``own(s, y)`` are p and the loss of an entry, for y = 0 over R β/(1 + β);
+- ``others(s)`` and ``own(s, y)`` are p and the loss of an entry, for y = 0 over ``cost``;
 - ``slope(p, y)`` is ∂p/∂s.
 
 A power of the sum is convex in τ, so that Newton's method increases to the root from any lower
@@ -22,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..._root import SHORT_STEP, STEP_BACK
-from .._row_kernel import BlockTask
-from .._threshold import MAX_STEPS
+from ..rows import BlockTask
 from ._jit import loop, part
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import are_classes, drop, give, put, support_lists, take
@@ -33,6 +33,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _TOLERANCE = {char: float(np.finfo(char).eps) / 16 for char in "fd"}
 # Of more entries with y > 0 the highest does not raise the lower bound of τ by much.
 _FEW = 64
+# More Newton steps than rows of any length need.
+MAX_STEPS = 200
 
 
 @loop
@@ -125,9 +127,7 @@ def simplex(
     n, k = theta.shape
     if len(columns) == n and not are_classes(columns, k):
         return np.nan
-    reach, power = formula.reach, formula.power
-    equal = reach * k**-power  # how far below equal scores τ is
-    cost = reach * power / (1 + power)
+    reach, cost, equal = formula.reach, formula.cost, formula.equal(k)
     for i in range(n):
         begin, end = starts[i], starts[i + 1]
         top, total, own_top = highest(theta[i]), 0.0, 0.0
@@ -188,7 +188,7 @@ def _write_own(
     tau: tuple[float, float],
     output: int,
 ) -> float:
-    """The same at the entries with y > 0, in place of x."""
+    """Write what is asked for at the entries with y > 0, in place of x, and sum their losses."""
     loss = 0.0
     times = 1.0 if output == GRADIENT else 0.0
     for m in range(begin, end):
@@ -217,7 +217,7 @@ class SimplexKernel(CompiledKernel):
         self.sum_losses(task, 1.0)
 
     def sum_losses(self, task: BlockTask, divisor: float) -> float:
-        """The same, and the sum of the losses; it is divided, and so are the outputs.
+        """Compute a block and return the sum of the losses; it is divided, and so are the outputs.
 
         NaN where a row needs the core, or has a label that is no class.
         """

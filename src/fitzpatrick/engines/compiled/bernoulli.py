@@ -1,15 +1,13 @@
 """The negative entropy of independent coins, with the formulas of ``regularizers/bernoulli.py``."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .._targets import TargetForm
+from ...regularizers import Regularizer
+from ..targets import TargetForm
 from ._entries import EntryKernel
 from ._jit import elementwise
 from ._math import MIN_TARGET, entropy_entry, exp, log1p, rough_log
-
-if TYPE_CHECKING:
-    from ...losses import Loss
 
 # The exponential of more than this is as good as infinite.
 _HIGHEST = 700.0
@@ -95,8 +93,8 @@ class Coins(NamedTuple):
         return (p * q if inside else 0.0) / (1 + c * (1 - y) * odds + c * y / odds)
 
 
-def bind_bernoulli(loss: "Loss", targets: TargetForm) -> EntryKernel:
+def bind_bernoulli(omega: Regularizer, tightness: float, targets: TargetForm) -> EntryKernel:
     """Rows of coins."""
-    c = loss.tightness
+    c = tightness
     formula = Coins(c, math.log(c), _LAST_STEP[targets.dtype.name]) if c > 0 else Sigmoids(0.0)
-    return EntryKernel(loss, targets, formula)
+    return EntryKernel(omega, tightness, targets, formula)

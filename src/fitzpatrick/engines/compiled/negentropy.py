@@ -1,23 +1,21 @@
 """The negative Shannon entropy: on the orthant entry by entry, on the simplex by rows.
 
-The formulas are those of ``regularizers/negentropy.py`` and ``negentropy_labels.py``.
+The formulas are those of ``regularizers/negentropy.py``.
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .._targets import Labels, TargetForm
+from ...regularizers import Regularizer
+from ..targets import Labels, NoTargets, TargetForm
 from ._entries import EntryKernel
 from ._jit import elementwise
 from ._kernel import CompiledKernel
-from ._labels import LabelKernel
+from ._labels import LabelKernel, SoftmaxKernel
 from ._math import MIN_TARGET, entropy_entry, entropy_term, exp, log, near_omega, omega_step
 from ._proportions import ProportionKernel
-
-if TYPE_CHECKING:
-    from ...losses import Loss
 
 _HIGHEST = 709.0  # the exponential of more overflows
 # Below this z, ω is too small to matter beside 1, and p = e^(s − c) whatever y is.
@@ -76,13 +74,16 @@ class Counts(NamedTuple):
         return p / (1 + self.tightness * y / max(p, MIN_TARGET))
 
 
-def bind_poisson(loss: "Loss", targets: TargetForm) -> EntryKernel:
+def bind_poisson(omega: Regularizer, tightness: float, targets: TargetForm) -> EntryKernel:
     """Rows of counts."""
-    c = loss.tightness
+    c = tightness
     formula = Counts(c, math.log(c), _LAST_STEP) if c > 0 else Exponentials(0.0)
-    return EntryKernel(loss, targets, formula)
+    return EntryKernel(omega, tightness, targets, formula)
 
 
-def bind_logistic(loss: "Loss", targets: TargetForm) -> CompiledKernel:
+def bind_logistic(omega: Regularizer, tightness: float, targets: TargetForm) -> CompiledKernel:
     """Rows on the simplex."""
-    return (LabelKernel if isinstance(targets, Labels) else ProportionKernel)(loss, targets)
+    if isinstance(targets, NoTargets):
+        return SoftmaxKernel(omega, tightness, targets)
+    kernel = LabelKernel if isinstance(targets, Labels) else ProportionKernel
+    return kernel(omega, tightness, targets)

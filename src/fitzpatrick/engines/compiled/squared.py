@@ -1,13 +1,11 @@
 """Half the squared norm, with the formulas of ``regularizers/squared_norm.py``."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .._targets import TargetForm
+from ...regularizers import Regularizer
+from ..targets import TargetForm
 from ._entries import EntryKernel
 from ._simplex import SimplexKernel
-
-if TYPE_CHECKING:
-    from ...losses import Loss
 
 
 class Sparsemax(NamedTuple):
@@ -15,9 +13,13 @@ class Sparsemax(NamedTuple):
 
     tightness: float
     reach: float
+    cost: float
     power: float
     shifts: bool
     bends: bool
+
+    def equal(self, k: int) -> float:
+        return self.reach / k
 
     def shift(self, y: float) -> float:
         return self.tightness * y
@@ -65,14 +67,15 @@ class ClippedSquare(NamedTuple):
         return (1.0 if (p > self.lower) & (p < self.upper) else 0.0) / (1 + self.tightness)
 
 
-def bind_sparsemax(loss: "Loss", targets: TargetForm) -> SimplexKernel:
+def bind_sparsemax(omega: Regularizer, tightness: float, targets: TargetForm) -> SimplexKernel:
     """Rows on the simplex."""
-    c = loss.tightness
-    return SimplexKernel(loss, targets, Sparsemax(c, 1 + c, 1.0, c > 0, bends=False))
+    c = tightness
+    formula = Sparsemax(c, 1 + c, cost=(1 + c) / 2, power=1.0, shifts=c > 0, bends=False)
+    return SimplexKernel(omega, tightness, targets, formula)
 
 
-def bind_clipped(loss: "Loss", targets: TargetForm) -> EntryKernel:
+def bind_clipped(omega: Regularizer, tightness: float, targets: TargetForm) -> EntryKernel:
     """Rows on a product of intervals."""
-    lower, upper = loss.regularizer.domain.bounds  # type: ignore[attr-defined]
-    formula = ClippedSquare(loss.tightness, lower, upper, last_step=0.0)
-    return EntryKernel(loss, targets, formula)
+    lower, upper = omega.domain.bounds  # type: ignore[attr-defined]
+    formula = ClippedSquare(tightness, lower, upper, last_step=0.0)
+    return EntryKernel(omega, tightness, targets, formula)

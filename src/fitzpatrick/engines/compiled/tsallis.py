@@ -1,22 +1,24 @@
 r"""Tsallis entropies on the simplex, with the formulas of ``regularizers/tsallis.py``.
 
-With q = p^β, entries with c y = 0 have q = (s)₊/R, the others are the root of
-:math:`R q - c\,y\,q^{1 - 1/\beta} = s`, which is a quadratic's for α = 1.5.
+Entries with c y = 0 have a closed form, the others are roots, which are a quadratic's for α = 1.5.
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .._targets import TargetForm
+from ...regularizers import Regularizer
+from ...regularizers.tsallis import anchor_of
+from ..targets import TargetForm
 from ._jit import elementwise
-from ._math import exp, log
+from ._math import exp, log, rough_omega
 from ._simplex import SimplexKernel
 
-if TYPE_CHECKING:
-    from ...losses import Loss
-
-# Steps of Newton's method for one entry, of which a few are needed.
-_MAX_STEPS = 100
+# Steps of Halley's method for one entry, of which a few are needed.
+_MAX_STEPS = 20
+# A step of Halley's method leaves some multiple of its third power.
+_LAST_STEP = 1e-6
+# Below this b the distance is e^b, which is as good as nothing.
+_MAX_ROUGH = 600.0
 # Below this |log(y/p)| a divergence is a series.
 _NEAR = 0.25
 
@@ -30,13 +32,14 @@ def _family(tightness: float, divergence: float, quadratic: float) -> float:
 
 
 @elementwise
-def _difference(x: float, alpha: float) -> float:
-    """E(αx) − α E(x) for small x, E(x) = exp(x) − 1 − x: the sum of (αⁿ − α) xⁿ/n!."""
-    total, factor, power = 0.0, x, alpha
+def _divergence_series(r: float, alpha: float) -> float:
+    """D/(p q) for small r = log(y/p): the sum of (αⁿ⁻¹ − 1)/β rⁿ/n!, of positive coefficients."""
+    total, factor, coefficient, power = 0.0, r, 1.0, alpha
     for n in range(2, 18):
-        factor *= x / n
+        factor *= r / n
+        total += coefficient * factor
+        coefficient += power
         power *= alpha
-        total += (power - alpha) * factor
     return total
 
 
@@ -49,40 +52,21 @@ def _entry_slope(p: float, q: float, y: float, tightness: float, beta: float) ->
 
 
 @elementwise
-def _entry_root(s: float, y: float, tightness: float, reach: float, beta: float) -> float:
-    """q = p^β where y > 0: Newton's method, which increases to the root from a lower bound."""
-    if tightness == 0:
-        return (s if s > 0 else 0.0) / reach
-    e = (1 - beta) / beta
-    log_cy = math.log(y) + math.log(tightness)
-    if s < 0:
-        q = math.exp(beta * _deep_root(s, log_cy, reach, beta))
-    else:
-        q = max(s / reach, math.exp(beta * (log_cy - math.log(reach))))
+def _distance(kappa: float, b: float) -> float:
+    """v ≥ 0 with v + log((1 − e^(−κv))/κ) = b, by Halley's method as in the core."""
+    v = max(rough_omega(max(b, -_MAX_ROUGH)), b + math.log(kappa))
     for _ in range(_MAX_STEPS):
-        if not q > 0:
+        x = kappa * v
+        part = -math.expm1(-x)
+        excess = v + math.log(part / kappa) - b
+        share = x * (1 - part) / part
+        slope = v + share
+        bend = 1 + excess * (share * x / part) / (2 * slope * slope)
+        step = excess / slope / max(bend, 0.25)
+        v -= v * step
+        if not abs(step) > _LAST_STEP:
             break
-        pull = math.exp(log_cy - e * math.log(q))
-        step = (s + pull - reach * q) / (reach + e * pull / q)
-        q += step
-        if not abs(step) > 1e-9 * q:
-            break
-    return q
-
-
-@elementwise
-def _deep_root(s: float, log_cy: float, reach: float, beta: float) -> float:
-    """log p within a few percent for s < 0, from both sides by turns, as in the core."""
-    rate = 1 - beta
-    log_a, log_depth = math.log(reach) - log_cy, math.log(-s) - log_cy
-    t = -log_depth / rate if log_depth > rate * log_a else -log_a
-    for _ in range(2):
-        first, second = math.exp(log_a + t), math.exp(log_depth + rate * t)
-        step = (first + second - 1) / (first + rate * second)
-        t += math.log1p(-step) if step < 1 else 0.0
-        first, second = math.exp(log_a + t), math.exp(log_depth + rate * t)
-        t -= math.log(first + second) * (first + second) / (first + rate * second)
-    return t
+    return v
 
 
 class Entmax15(NamedTuple):
@@ -90,10 +74,14 @@ class Entmax15(NamedTuple):
 
     tightness: float
     reach: float
+    cost: float
     power: float
     shifts: bool
     bends: bool
     bend: float  # R c
+
+    def equal(self, k: int) -> float:
+        return self.reach / math.sqrt(k)
 
     def part(self, s: float) -> tuple[float, float]:
         a = s if s > 0 else 0.0
@@ -142,24 +130,67 @@ class Entmax15(NamedTuple):
         return 2 * math.sqrt(p) * p / (scale if p > 0 else 1.0)
 
 
+@elementwise
+def _log_alone(z: float, q: float, anchor: float) -> float:
+    """log q, for q = a + z > 0, with the digits of a small z."""
+    rounded = q - anchor
+    exact = z / (rounded if rounded != 0 else 1.0)
+    return log(q) * exact if rounded != 0 else z
+
+
+@elementwise
+def _log_point(s: float, y: float, c: float, beta: float, anchor: float) -> float:
+    """t = log p where y > 0: the equations of the core, or −∞."""
+    growth = 1 + c * beta
+    z = beta / growth * (s - anchor * c)
+    is_above = anchor + z > 0
+    alone = _log_alone(z, anchor + z, anchor) / beta if is_above else -math.inf
+    if c == 0:
+        return alone
+    still = math.log(y) + (math.log(c) + math.log(beta) - math.log(growth))
+    if is_above:
+        t = alone + _distance(beta, still - math.log(beta) - alone)
+        if t - alone > 1:  # a last step in t, which has more digits
+            part = -math.expm1(-beta * (t - alone))
+            t -= (t - still + math.log(part)) / (1 + beta * (1 - part) / part)
+        return t
+    depth = -s - anchor / beta
+    if not depth > 0:
+        return still + 0 * depth
+    level = math.log(depth) - (math.log(c) + math.log(y)) + math.log1p(-beta)
+    return still - _distance(1 / (1 - beta), (1 - beta) * still + level) / (1 - beta)
+
+
 class Entmax(NamedTuple):
-    """Any 1 < α < 2."""
+    """Any 1 < α < 2, in terms of t = log p; s is less by a/β, as in the core."""
 
     tightness: float
     reach: float
+    cost: float
     power: float
     shifts: bool
     bends: bool
+    anchor: float  # a
+    rate: float  # β/(1 + c β)
+
+    def equal(self, k: int) -> float:
+        beta = self.power
+        q: float = float(k) ** -beta
+        raised: float = math.expm1(-beta * math.log(k)) if self.anchor > 0 else q
+        return raised / beta + self.tightness * q
 
     def part(self, s: float) -> tuple[float, float]:
-        q = s / self.reach
-        p = exp(log(q if s > 0 else 1.0) / self.power)
-        return (p if s > 0 else 0.0), (p / (q * self.reach * self.power) if s > 0 else 0.0)
+        z = self.rate * (s - self.anchor * self.tightness)
+        q = self.anchor + z
+        inside = q > 0
+        z, q = (z if inside else 1 - self.anchor), (q if inside else 1.0)
+        p = exp(_log_alone(z, q, self.anchor) / self.power)
+        return (p if inside else 0.0), (p * self.rate / (q * self.power) if inside else 0.0)
 
     def own_part(self, s: float, y: float) -> tuple[float, float]:
-        q = _entry_root(s, y, self.tightness, self.reach, self.power)
-        p = q ** (1 / self.power)
-        return p, _entry_slope(p, q, y, self.tightness, self.power)
+        t = _log_point(s, y, self.tightness, self.power, self.anchor)
+        p = math.exp(t)
+        return p, _entry_slope(p, math.exp(self.power * t), y, self.tightness, self.power)
 
     def shift(self, y: float) -> float:
         return 0.0
@@ -168,35 +199,48 @@ class Entmax(NamedTuple):
         return -total * math.expm1(-self.power * math.log(total)) / (self.power * slope)
 
     def others(self, s: float) -> tuple[float, float]:
-        q = s / self.reach
-        p = exp(log(q if s > 0 else 1.0) / self.power)
-        return (p if s > 0 else 0.0), (p * q if s > 0 else 0.0)
+        z = self.rate * (s - self.anchor * self.tightness)
+        q = self.anchor + z
+        inside = q > 0
+        z, q = (z if inside else 1 - self.anchor), (q if inside else 1.0)
+        p = exp(_log_alone(z, q, self.anchor) / self.power)
+        return (p if inside else 0.0), (p * q if inside else 0.0)
 
     def own(self, s: float, y: float) -> tuple[float, float]:
-        c, beta, alpha = self.tightness, self.power, 1 + self.power
-        below = -s if s < 0 else 0.0
-        q = _entry_root(s, y, c, self.reach, beta)
-        p = q ** (1 / beta)
-        x = math.log(y / p) if p > 0 else math.inf
-        if abs(x) < _NEAR:
-            divergence = p * q * _difference(x, alpha)
-        else:
-            divergence = y**alpha + beta * p * q - alpha * q * y
-        divergence /= alpha * beta
+        c, beta, alpha, a = self.tightness, self.power, 1 + self.power, self.anchor
+        log_y = math.log(y)
+        t = _log_point(s, y, c, beta, a)
+        p = math.exp(t)
         if c == 0:
-            return p, divergence + y * below
-        quadratic = (y - p) * (q / beta + below) if s < 0 else c * q * (p - y) * (1 - y / p)
+            m = max(s, -a / beta)
+        else:
+            m = (math.expm1(beta * t) if a > 0 else math.exp(beta * t)) / beta
+        q = a + beta * m
+        if abs(log_y - t) < _NEAR:
+            divergence = p * q * _divergence_series(log_y - t, alpha)
+        else:
+            own_m = (math.expm1(beta * log_y) if a > 0 else y**beta) / beta
+            divergence = (y * (own_m - m) - q * (y - p)) / alpha
+        below = -a / beta - s
+        if c == 0:
+            return p, divergence + (y * below if below > 0 else 0.0)
+        rising = c * q * (p - y) * (1 - math.exp(log_y - t))
+        quadratic = (y - p) * (m - s) if below >= 0 else rising
         return p, _family(c, divergence, quadratic)
 
     def slope(self, p: float, y: float) -> float:
         return _entry_slope(p, p**self.power, y, self.tightness, self.power)
 
 
-def bind_tsallis(loss: "Loss", targets: TargetForm) -> SimplexKernel:
+def bind_tsallis(omega: Regularizer, tightness: float, targets: TargetForm) -> SimplexKernel:
     """Rows for 1 < α < 2."""
-    c, beta = loss.tightness, loss.regularizer.alpha - 1  # type: ignore[attr-defined]
-    reach, bends = 1 / beta + c, c > 0
-    if beta == 0.5:
-        formula = Entmax15(c, reach, beta, shifts=False, bends=bends, bend=reach * c)
-        return SimplexKernel(loss, targets, formula)
-    return SimplexKernel(loss, targets, Entmax(c, reach, beta, shifts=False, bends=bends))
+    c, beta = tightness, omega.alpha - 1  # type: ignore[attr-defined]
+    anchor, growth = anchor_of(beta), 1 + c * beta
+    reach, cost = (1 - anchor) / beta + c, growth / (1 + beta)
+    common = {"reach": reach, "cost": cost, "power": beta, "shifts": False, "bends": c > 0}
+    formula = (
+        Entmax15(c, bend=reach * c, **common)
+        if beta == 0.5
+        else Entmax(c, anchor=anchor, rate=beta / growth, **common)
+    )
+    return SimplexKernel(omega, tightness, targets, formula)

@@ -1,15 +1,13 @@
 """A loss bound to targets on a GPU, by the kernels of this engine."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ..._array import Array
-from .._bound import BoundLoss, HessianOperator, Out
+from ...regularizers import Regularizer
+from ..bound import BoundLoss, HessianOperator, Out
 from . import launch
-
-if TYPE_CHECKING:
-    from ...losses import Loss
 
 
 class KernelHessian(HessianOperator):
@@ -32,9 +30,9 @@ class KernelLoss(BoundLoss):
     both at the same scores, so that the latest answer is remembered.
     """
 
-    def __init__(self, loss: "Loss", y: Array, kernel: str) -> None:
-        self._omega: Any = loss.regularizer  # separable, as all that have a kernel
-        self._tightness = loss.tightness
+    def __init__(self, omega: Regularizer, tightness: float, y: Array, kernel: str) -> None:
+        self._omega: Any = omega  # separable, as all that have a kernel
+        self._tightness = tightness
         self._y, self._kernel = y, kernel
         self._latest: tuple[Array, int, tuple[Array, Array]] | None = None
 
@@ -44,7 +42,7 @@ class KernelLoss(BoundLoss):
             if scores is theta and version == theta._version:  # nobody has written to it since
                 return answer
         self._latest = None  # its memory is needed
-        answer = launch.value_and_gradient(theta, self._y, 1, self._kernel, self._tightness, -1)
+        answer = launch.launch_loss(theta, self._y, 1, self._kernel, self._tightness, -1)
         self._latest = theta, theta._version, answer
         return answer
 

@@ -31,10 +31,13 @@ def _clipped(x, y, c, o: tl.constexpr):
         return difference, difference * difference * (0.5 * (1.0 + c))
     else:
         score = x + c * y
-        p = score * (1.0 / (1.0 + c))
-        p = tl.where(p < o.lower, o.lower, tl.where(p > o.upper, o.upper, p))
-        difference = p - y
-        beyond = tl.where(difference == 0, 0.0, difference * (score - (1.0 + c) * p))
+        mixture = score * (1.0 / (1.0 + c))
+        p = tl.where(mixture < o.lower, o.lower, tl.where(mixture > o.upper, o.upper, mixture))
+        # inside nothing is clipped, and p − y needs no rounded mixture: no loss is below zero
+        is_clipped = p != mixture
+        difference = tl.where(is_clipped, p - y, (x - y) * (1.0 / (1.0 + c)))
+        beyond = tl.abs(difference * (score - (1.0 + c) * p))
+        beyond = tl.where(is_clipped & (difference != 0), beyond, 0.0)
         return difference, difference * difference * (0.5 * (1.0 + c)) + beyond
 
 
@@ -46,8 +49,8 @@ def _coin_root(s, y, c, o: tl.constexpr):
     odd function, which is reflected to where it is positive. There sinh v >= v and leaving out v
     give two upper bounds to start from.
     """
-    TINY: tl.constexpr = 1e-37
-    MAX_EXPONENT: tl.constexpr = 80.0 if o.acc == tl.float32 else 700.0
+    TINY: tl.constexpr = 1e-37 if o.acc == tl.float32 else 1e-300
+    MAX_EXPONENT: tl.constexpr = 87.0 if o.acc == tl.float32 else 700.0
     log_heads, log_tails = log(tl.maximum(y, TINY), o.fast), log(tl.maximum(1.0 - y, TINY), o.fast)
     shift = 0.5 * (log_tails - log_heads)
     level = s - c * (1.0 - 2.0 * y)
@@ -132,7 +135,7 @@ def _coin(x, y, c, o: tl.constexpr):
 
 @triton.jit
 def _hard_coin(x, y, c, o: tl.constexpr):
-    """The same for labels 0 and 1: the two-class case of the logistic loss."""
+    """p − y and the loss of the sigmoid at labels 0 and 1: two classes of the logistic loss."""
     gap = tl.where(y > 0.5, -x, x)
     if o.mode == "zero":
         tail = exp(-tl.abs(gap), o.fast)
@@ -162,6 +165,9 @@ def _entry_losses(x, y, c, o: tl.constexpr):
     elif o.kind == "poisson":
         return softmax_terms(x, c, y, c, False, o)
     else:
+        # a smaller target would have odds beyond the range of exponentials, and counts for nothing
+        NOTHING: tl.constexpr = 1e-30 if o.acc == tl.float32 else 1e-280
+        y = tl.where(y < NOTHING, 0.0, y)
         is_soft = (y != 0.0) & (y != 1.0)
         if tl.max(is_soft.to(tl.int32), axis=0) > 0:
             difference, loss = _coin(x, y, c, o)

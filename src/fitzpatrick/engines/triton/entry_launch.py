@@ -13,8 +13,7 @@ from torch import Tensor
 
 from .entries import entry_losses
 from .launch import launch
-from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
-from .scale import working_dtype
+from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions, working_dtype
 
 _BLOCK = 1024
 

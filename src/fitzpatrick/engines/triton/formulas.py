@@ -66,7 +66,9 @@ def softmax_label_loss(gap, c, o: tl.constexpr):
         return odds, 1.0 / (1.0 + 1.0 / odds)
     else:
         odds = wright_omega(gap - (c - tl.log(c)), o.refine, False) / c
-        return log1p(odds) + c * x_minus_log1p(odds), 1.0 / (1.0 + 1.0 / odds)
+        loss = log1p(odds) + c * x_minus_log1p(odds)
+        # ∞ − ∞ where the label is masked
+        return tl.where(odds == float("inf"), odds, loss), 1.0 / (1.0 + 1.0 / odds)
 
 
 @triton.jit

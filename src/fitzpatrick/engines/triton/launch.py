@@ -29,45 +29,24 @@ from .plan import (
     needs_care,
     plan_for,
     takes_columns,
+    working_dtype,
 )
-from .scale import Scale, working_dtype
 from .specs import parse_kernel
-from .targets import Smoothed, Target
 from .weights import count_labels, scale_rows
 
 __all__ = [
-    "gradient",
     "is_interpreted",
     "launch_loss",
     "scale_rows_",
     "takes_columns",
-    "value",
-    "value_and_gradient",
 ]
+
+Scale = Tensor | int | None
+# labels (n,), rows (n, k), or labels, base, share and own part of smoothed labels
+Target = Tensor | tuple[Tensor, Tensor, Tensor, Tensor]
 
 # earlier versions of Triton want other arguments where a compiled kernel is launched
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
-
-
-def value(
-    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
-    """Losses of the rows, shape (n,), in working precision."""
-    return launch_loss(theta, target, scale, omega, tightness, ignore_index, True, False)[0]
-
-
-def gradient(
-    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> Tensor:
-    """Gradients of the rows in θ, in the shape and dtype of θ."""
-    return launch_loss(theta, target, scale, omega, tightness, ignore_index, False, True)[1]
-
-
-def value_and_gradient(
-    theta: Tensor, target: Target, scale: Scale, omega: str, tightness: float, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """Both, in one kernel."""
-    return launch_loss(theta, target, scale, omega, tightness, ignore_index, True, True)
 
 
 def scale_rows_(rows: Tensor, factors: Tensor) -> None:
@@ -127,8 +106,8 @@ def launch_loss(
     omega: str,
     tightness: float,
     ignore_index: int,
-    with_value: bool,
-    with_gradient: bool,
+    with_value: bool = True,
+    with_gradient: bool = True,
     in_place: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Losses and gradients, empty where they are not wanted.
@@ -186,12 +165,12 @@ def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
 
     What a form does not have is the scores, which are not read in its place.
     """
-    if not isinstance(target, Smoothed):
+    if isinstance(target, Tensor):
         return "labels" if target.ndim == 1 else "rows", target, theta, theta
-    if len(target.base) == 1:
-        return "smoothed", theta, target.labels, _mixture(target.base * target.share, target.own)
-    base = target.base.contiguous().expand(theta.shape)
-    return "weighted", base, target.labels, _mixture(target.share, target.own)
+    labels, base, share, own = target
+    if len(base) == 1:
+        return "smoothed", theta, labels, _mixture(base * share, own)
+    return "weighted", base.contiguous().expand(theta.shape), labels, _mixture(share, own)
 
 
 def _mixture(share: Tensor, own: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ from .plan import (
     ceil_div,
     has_fast_instructions,
     needs_care,
+    working_dtype,
 )
-from .scale import working_dtype
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,7 @@ def wide_link_gradient_rows(
     p, upstream, alpha, out, by_alpha,
     n, groups, p_groups, upstream_groups, alpha_stride, o: tl.constexpr,
 ):  # fmt: skip
-    """The same for one row of any width, which is read twice; where p is 0 it is read once."""
+    """The backward pass of one row of any width, read twice; where p is 0 it is read once."""
     row = tl.program_id(0).to(tl.int64)
     p += row * p_groups * o.lanes
     upstream += row * upstream_groups * o.lanes

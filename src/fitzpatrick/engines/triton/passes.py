@@ -223,7 +223,7 @@ def _moments_step(
 
 @triton.jit
 def guess_tau(scores, given, groups, c, o: tl.constexpr):
-    """The same as :func:`measure_tau` for c <= 1 from a sample of the row, which saves a pass.
+    """τ as in :func:`measure_tau`, for c <= 1, from a sample of the row, which saves a pass.
 
     The step, and the lowest score, which comes with it, tell whether the guess was near enough and
     the row narrow; if not, the result is of no use.

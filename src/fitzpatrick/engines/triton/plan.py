@@ -20,6 +20,11 @@ from .tsallis import tsallis_label_rows
 from .weights import scale_rows
 
 
+def working_dtype(theta: Tensor) -> torch.dtype:
+    """The dtype of the arithmetic: float64 for float64, else float32."""
+    return torch.float64 if theta.dtype == torch.float64 else torch.float32
+
+
 @dataclass(frozen=True)
 class Limits:
     """Numbers of classes where one way to compute a row gives way to another."""

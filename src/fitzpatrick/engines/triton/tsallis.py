@@ -100,7 +100,7 @@ def _tile(source, block, k, label, active, o: tl.constexpr):
 
 @triton.jit
 def _sums_of_row(given, tau, low, o: tl.constexpr):
-    """The same of a row, by a pass over the groups that reach above τ."""
+    """Σp and the slope of a row, by a pass over the groups that reach above τ."""
     source, k, label, top, peaks, own, c, rate, beta = given
     totals = tl.zeros((o.groups,), o.acc)
     slopes = tl.zeros((o.groups,), o.acc)
@@ -177,6 +177,9 @@ def tsallis_label_rows(
             tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
         peaks = tl.max(tops, axis=1)
         highest = tl.max(peaks, axis=0)
+        # a masked label has an infinite loss; the others solve for τ as if it were very low
+        is_masked = (own == float("-inf")) & (highest > float("-inf"))
+        own = tl.where(is_masked, highest - 1e20, own)
         top = tl.maximum(highest, own)
         own -= top
         peaks -= top
@@ -206,6 +209,7 @@ def tsallis_label_rows(
         if o.with_value:
             loss = _label_loss(mass, (own - tau) - low, beta, c, o)
             loss += tl.sum(costs, axis=0) * ((1.0 + c * beta) / (1.0 + beta))
+            loss = tl.where(is_masked, float("inf"), loss)
             loss = tl.where(tau == tau, loss, tau)
             tl.store(value + row, loss * weight)
         if o.with_gradient:

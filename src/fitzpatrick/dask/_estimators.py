@@ -1,0 +1,456 @@
+"""The estimators on Dask: fits and scores on chunks, and predictions that stay lazy."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial, wraps
+from typing import Any, ClassVar, TypeVar, cast
+
+import dask.array as da
+import numpy as np
+from dask.base import is_dask_collection
+from dask.dataframe import from_dask_array
+from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
+
+from .. import engines, linear_model, metrics
+from .._array import Array
+from ..linear_model._checks import (
+    CONSTRAINTS,
+    FitSettings,
+    check_parameters,
+    exact_proportions,
+    warn_of_rounding,
+)
+from ..linear_model._cv import CrossValidated, FoldScores, as_start, is_dev_set
+from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
+from ..linear_model._path import FittedModel, LinearPath, PenaltyPath, path_of
+from ..linear_model._sums import TrainingData
+from ..losses import Loss, get_loss
+from . import _chunks
+from ._chunks import ClassTotals, Columns, Statistic, TargetColumns
+from ._collections import is_array, meta, read_inputs
+from ._data import ChunkedData
+from ._rounds import ChunkError, Rounds
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(eq=False, repr=False)
+class OnDask(LinearModel):
+    """Fits on chunks of rows, and predictions for them.
+
+    What was fitted is in memory, and so are predictions for arrays in memory.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {"persist": ["boolean"]}
+    _target_check: ClassVar[Any]  # a TargetCheck
+    _statistic: ClassVar[Any]  # a Statistic of a chunk for ...
+    _score_of: ClassVar[Any]  # ... the score from that of all chunks
+
+    _: KW_ONLY
+    persist: bool = True
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
+        inputs = read_inputs(X, y, sample_weight)
+        validate_data(self, meta(X), reset=True, skip_check_array=True)
+        data = ChunkedData.read(inputs, self._target_check, settings, persist=self.persist)
+        self._learn_targets(y, data.summary.targets, data)
+        return data
+
+    @abstractmethod
+    def _learn_targets(self, y: Any, found: Any, data: ChunkedData) -> None:
+        """Set what the targets say, in the estimator and in the data.
+
+        Args:
+            y: as it was given.
+            found: what the check of the targets found.
+            data: of the fit.
+        """
+
+    def _predict_later(self, method: str, X: Any) -> Any:
+        """A prediction for a collection by the method of that name."""
+        check_is_fitted(self)
+        validate_data(self, meta(X), reset=False, skip_check_array=True)
+        rows = X if is_array(X) else X.to_dask_array()
+        if len(rows.chunks[1]) > 1:
+            raise ValueError(
+                f"X has {len(rows.chunks[1])} chunks of columns, and a chunk must hold whole rows; "
+                "use X.rechunk({1: -1})"
+            )
+        model = for_workers(self)
+        example = getattr(model, method)(np.zeros((1, rows.shape[1]), dtype=rows.dtype))
+        prediction = rows.map_blocks(
+            _chunks.predict,
+            model,
+            method,
+            example[:0],
+            token=f"fitzpatrick-{method}",
+            chunks=(rows.chunks[0], *((size,) for size in example.shape[1:])),
+            drop_axis=None if example.ndim == 2 else 1,
+            meta=example[:0],
+        )
+        return self._in_frame(prediction, X, self._names(method, prediction))
+
+    def _names(self, method: str, prediction: da.Array) -> Any:
+        """The columns of a prediction in a data frame; None where it stays an array."""
+        return None
+
+    def _in_frame(self, prediction: da.Array, X: Any, names: Any) -> Any:
+        """An array, or the data frame that :meth:`set_output` asks for."""
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output == "default" or names is None:
+            return prediction
+        if output != "pandas":
+            raise ValueError(
+                f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
+                "use set_output(transform='pandas') or 'default'"
+            )
+        index = None if is_array(X) else X.index
+        return from_dask_array(prediction, columns=[str(name) for name in names], index=index)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of a classifier, R² of a regressor."""
+        if not is_dask_collection(X):
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        validate_data(self, meta(X), reset=False, skip_check_array=True)
+        inputs = read_inputs(X, y, sample_weight)
+        found = run_statistic(inputs, for_workers(self), self._statistic, self.n_threads)
+        return float("nan") if found is None else float(self._score_of(found))
+
+
+def run_statistic(
+    inputs: dict[str, list[Any]], models: Any, statistic: Statistic, n_threads: int | None
+) -> list[Columns] | None:
+    """The statistic of a model or several, in one round; None if no sample counts."""
+    rounds = Rounds(inputs, keeps=False, n_threads=n_threads)
+    X, *others = inputs.values()
+    numbers = list(range(rounds.n_chunks))
+    given = rounds.send("models", models)
+    parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
+    found: list[Columns] | None = rounds.run(rounds.merge(parts, _chunks.merged_statistics))[0]
+    return found
+
+
+def lazy(method: Method) -> Method:
+    """A method that predicts, on workers and later where the rows are a collection."""
+
+    @wraps(method)
+    def predict(model: OnDask, X: Any) -> Any:
+        if is_dask_collection(X):
+            return model._predict_later(method.__name__, X)
+        return method(model, X)
+
+    predict.__doc__ = f"{method.__doc__} Lazy for a collection."
+    return cast(Method, predict)
+
+
+def for_workers(model: Any) -> Any:
+    """A fitted estimator as workers need it: it predicts, and remembers no names."""
+    model = copy.copy(model)
+    model.callback = None
+    for name in ("feature_names_in_", "_sklearn_output_config"):
+        model.__dict__.pop(name, None)
+    return model
+
+
+@dataclass(eq=False, repr=False)
+class Search(OnDask, CrossValidated):
+    """Fit a path of penalties, and score all of its models in one round over the dev set."""
+
+    def _score_paths(
+        self,
+        data: TrainingData,
+        candidates: list[FitSettings],
+        scorer: Any,
+        sample_weight: Any,
+        groups: Any,
+        dev: Any,
+    ) -> Callable[[Array, list[Any]], list[FoldScores]]:
+        assert isinstance(data, ChunkedData)
+        statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
+
+        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
+            models: list[Any] = []
+            ends: list[Any] = []
+            unfinished = 0
+            for j, settings in enumerate(candidates):
+                path = PenaltyPath(data.sums(settings), settings)
+                ends.append([])
+                for model in path.models(alphas, starts[0][j] if starts else None):
+                    fitted = for_workers(self)
+                    fitted._set_model(model, settings.loss, data.like)
+                    models.append(fitted)
+                    unfinished += not model.status.converged
+                    ends[j].append(as_start(model))
+            try:
+                found = run_statistic(read_inputs(*dev), models, statistic, self.n_threads)
+            except ChunkError as error:
+                raise ChunkError(f"dev: {error}") from error
+            if found is None:
+                raise ValueError("dev: no sample has a positive weight; there is nothing to score")
+            return [(found[0].mean.reshape(len(candidates), -1).T, ends, unfinished)]
+
+        return score
+
+    def _check_held_out(self, groups: Any, dev: Any) -> None:
+        if not is_dev_set(dev):
+            raise ValueError(
+                f"{type(self).__name__} on Dask chooses on a dev set: give fit() "
+                "dev=(X_dev, y_dev), or a triple with weights"
+            )
+        unused = {"groups": groups, "cv": self.cv, "n_jobs": self.n_jobs}
+        for name, value in unused.items():
+            if value is not None:
+                raise ValueError(f"{name} is not used on Dask, and must be None, got {value!r}")
+
+    def _scorer(self) -> Any:
+        """A mean over samples, which adds up over chunks."""
+        scoring = self._default_scoring if self.scoring is None else self.scoring
+        if scoring == "accuracy" and self._default_scoring == "accuracy":
+            return accuracy_of
+        if isinstance(scoring, str) and scoring in metrics.mean_metric_names():
+            return metrics.get_scorer(scoring)
+        raise ValueError(
+            f"scoring={scoring!r} is no mean over samples that adds up over chunks; use "
+            f"{self._default_scoring!r} or one of {', '.join(metrics.mean_metric_names())}"
+        )
+
+
+def mean_scores(
+    scorer: Any,
+    loss: Loss,
+    n_classes: int,
+    models: list[Any],
+    X: Array,
+    y: Any,
+    weights: Array | None,
+) -> list[Columns]:
+    """The scores of several models on a chunk, by a scorer that is a mean over samples."""
+    y = models[0]._check_more_targets(y, X, n_classes, loss)
+    y = y.toarray() if hasattr(y, "toarray") else y
+    scores = np.asarray([scorer(model, X, y, sample_weight=weights) for model in models])
+    weight = float(len(y) if weights is None else weights.sum())
+    return [Columns(weight, scores, np.zeros_like(scores), scores, scores)]
+
+
+def accuracy_of(model: Any, X: Array, y: Array, sample_weight: Array | None) -> float:
+    """The accuracy, as a scorer."""
+    return _chunks.accuracy(_chunks.hits(model, X, y, sample_weight))
+
+
+@dataclass(eq=False, repr=False)
+class ClassModelOnDask(OnDask, ClassModel):
+    """Targets that are class labels."""
+
+    _target_check = staticmethod(_chunks.labels_of)
+    _statistic = staticmethod(_chunks.hits)
+    _score_of = staticmethod(_chunks.accuracy)
+
+    def _learn_targets(self, y: Any, found: ClassTotals, data: ChunkedData) -> None:
+        classes, totals = found.labels, found.totals
+        self._check_classes(classes)
+        self.classes_ = classes
+        data.classes = classes
+        if self.class_weight is not None:
+            data.class_weights = self._class_weights(totals, classes)
+        data.n_classes, data.binary = len(classes), len(classes) == 2
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
+        self._check_domain(settings.loss)
+        return super()._check_data(X, y, sample_weight, settings)
+
+    def _names(self, method: str, prediction: da.Array) -> Any:
+        return None if method in ("predict", "decision_function") else self.classes_
+
+    decision_function = lazy(ClassModel.decision_function)
+    predict = lazy(ClassModel.predict)
+    predict_proba = lazy(ClassModel.predict_proba)
+    predict_link = lazy(ClassModel.predict_link)
+    predict_log_proba = lazy(ClassModel.predict_log_proba)
+
+
+@dataclass(eq=False, repr=False)
+class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier):
+    r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
+
+    The model, its other parameters and its attributes are those of
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`, and so are the coefficients.
+
+    Args:
+        n_threads: threads of each task; None is one, since workers run several tasks at a time.
+        persist: whether chunks, targets, scores and Hessians stay on the workers while the fit
+            runs, about d + 2k numbers a row. With False each round reads the chunks again: for
+            data beyond the memory of the cluster.
+
+    Example:
+        >>> import dask.array as da
+        >>> from sklearn.datasets import load_iris
+        >>> from fitzpatrick.dask import FitzpatrickClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
+        >>> model = FitzpatrickClassifier(loss="sparsemax").fit(X, y)
+        >>> model.predict_proba(X)  # lazy
+        dask.array<..., shape=(150, 3), dtype=float64, chunksize=(50, 3), chunktype=numpy.ndarray>
+        >>> model.predict_proba(X).compute()[0].round(3)
+        array([1., 0., 0.])
+        >>> float(model.score(X, y)) > 0.9
+        True
+    """
+
+
+@dataclass(eq=False, repr=False)
+class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.FitzpatrickClassifierCV):
+    r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness, on a dev set.
+
+    Other parameters, and the attributes, are those of
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set for one fold.
+
+    Args:
+        scoring: ``"accuracy"``, the default, or a name of
+            :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``, which is no mean.
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
+        cv: not used on Dask, where ``fit`` asks for a dev set.
+        n_jobs: not used on Dask, where workers share each fit.
+
+    Example:
+        >>> import dask.array as da
+        >>> from fitzpatrick.dask import FitzpatrickClassifierCV
+        >>> X = da.linspace(-1.0, 1.0, 30, chunks=10)[:, None]
+        >>> y = X[:, 0] > 0
+        >>> model = FitzpatrickClassifierCV(alphas=[0.1, 1.0], refine=0).fit(X, y, dev=(X, y))
+        >>> model.scores_.shape
+        (1, 2)
+    """
+
+
+@dataclass(eq=False, repr=False)
+class ProportionModelOnDask(OnDask, ProportionModel):
+    """Targets (n, k) in the domain of the loss."""
+
+    _target_check = staticmethod(_chunks.proportions_of)
+    _statistic = staticmethod(_chunks.deviations)
+    _score_of = staticmethod(_chunks.r2)
+
+    def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
+        warn_of_rounding(found.rounding, stacklevel=6)
+        is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
+        self._target_names = _get_feature_names(y._meta) if is_frame else None
+        self._is_single = found.ndim == 1
+        data.n_classes = found.n_classes
+
+    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+        y, _ = exact_proportions(y, loss, X)
+        rows = y.reshape(-1, 1) if y.ndim == 1 else y
+        engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
+        return y
+
+    def _names(self, method: str, prediction: da.Array) -> Any:
+        if prediction.ndim == 1 or method == "predict_scores":
+            return None
+        names = [f"y{j}" for j in range(prediction.shape[1])]
+        return getattr(self, "target_names_in_", np.asarray(names))
+
+    predict_scores = lazy(ProportionModel.predict_scores)
+    predict = lazy(ProportionModel.predict)
+
+
+@dataclass(eq=False, repr=False)
+class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegressor):
+    r"""Linear model x ↦ ŷ(Wx + b) on chunks of rows, for targets that are proportions.
+
+    The model, its other parameters and its attributes are those of
+    :class:`fitzpatrick.linear_model.ProportionRegressor`, and so are the coefficients.
+
+    Args:
+        n_threads: as in :class:`FitzpatrickClassifier`.
+        persist: as in :class:`FitzpatrickClassifier`.
+
+    Example:
+        >>> import dask.array as da
+        >>> import numpy as np
+        >>> from fitzpatrick.dask import ProportionRegressor
+        >>> X = da.from_array(np.asarray([[0.0], [1.0], [2.0], [3.0]]), chunks=(2, 1))
+        >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
+        >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
+        >>> model.predict([[1.5]]).round(2)
+        array([[0.53, 0.47]])
+    """
+
+
+@dataclass(eq=False, repr=False)
+class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.ProportionRegressorCV):
+    r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness, on a dev set.
+
+    It does so as :class:`FitzpatrickClassifierCV` does. Other parameters, and the attributes, are
+    those of :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
+
+    Args:
+        scoring: a name of :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``,
+            which is no mean; by default minus the squared error summed over classes.
+
+    Example:
+        >>> import dask.array as da
+        >>> import numpy as np
+        >>> from fitzpatrick.dask import ProportionRegressorCV
+        >>> X = da.from_array(np.linspace(-1.0, 1.0, 30)[:, None], chunks=(10, 1))
+        >>> Y = da.hstack([1 - X, 1 + X]).rechunk({1: -1}) / 2
+        >>> model = ProportionRegressorCV(alphas=[0.01, 1.0, 100.0], refine=0)
+        >>> model.fit(X, Y, dev=(X, Y)).alpha_
+        0.01
+    """
+
+
+def fit_path(
+    X: Any,
+    Y: Any,
+    loss: str | Loss,
+    alphas: Sequence[float],
+    *,
+    tightness: float | None = None,
+    sample_weight: Any = None,
+    persist: bool = True,
+    start: tuple[Array, Array] | None = None,
+    resumable: bool = False,
+    callback: Callable[[FittedModel], None] | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
+    **options: Any,
+) -> LinearPath:
+    r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
+
+    This is :func:`fitzpatrick.linear_model.fit_path` on chunks of rows, with the same models.
+
+    Args:
+        X: features (n, d): a ``dask.array`` with chunks of whole rows, or a ``dask.dataframe``.
+        Y: targets (n, k) in the domain of the loss, or integer labels (n,), with the chunks of X.
+        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
+        alphas: strengths of the penalty, in the order in which they are fitted.
+        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
+        sample_weight: w, shape (n,), with the chunks of X.
+        persist: as in :class:`FitzpatrickClassifier`.
+        start: as in :func:`fitzpatrick.linear_model.fit_path`, and so are those below.
+        resumable: whether each fit depends on the coefficients of the one before alone.
+        callback: called with each model as soon as it is fitted.
+        stop: ends the path after the first model for which it returns True.
+        options: ``fit_intercept``, ``standardize``, ``solver``, ``tol``, ``max_iter`` and
+            ``n_threads``, as in :class:`FitzpatrickClassifier`.
+
+    Example:
+        >>> import dask.array as da
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X = da.from_array(X, chunks=(50, 4))
+        >>> path = fit_path(X, y, "fitzpatrick_logistic", [10.0, 1.0], tightness=0.5)
+        >>> path.coefs.shape
+        (2, 3, 4)
+    """
+    settings = check_parameters("fit_path", loss=get_loss(loss, tightness), **options)
+    inputs = read_inputs(X, Y, sample_weight)
+    data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
+    found = data.summary.targets
+    assert isinstance(found, TargetColumns)
+    warn_of_rounding(found.rounding, stacklevel=3)
+    data.n_classes = found.n_classes
+    return path_of(data, settings, alphas, start, resumable, callback, stop)

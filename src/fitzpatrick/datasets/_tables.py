@@ -1,0 +1,103 @@
+"""Tables of other programs as CSV text: Parquet, Excel workbooks, JSON lines.
+
+They become the CSV that their program would have written, so that one set of rules serves them all.
+"""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ._errors import DataError
+from ._frame import find_pandas
+from ._table import MAX_FEATURES, counted
+from ._text import MAX_RATIO, RATIO_FROM, read_lines
+
+MAX_CELLS = 200_000_000
+
+
+def parquet_as_csv(path: Path) -> bytes:
+    """A Parquet file, by pyarrow."""
+    pandas = find_pandas()
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise DataError("Parquet files need pyarrow: pip install pyarrow", path) from None
+    try:
+        about = parquet.ParquetFile(path).metadata
+        _check_size(about.num_rows, about.num_columns, path)
+        frame = pandas.read_parquet(path, engine="pyarrow")
+    except DataError:
+        raise
+    except Exception as error:  # a damaged file raises whatever its fields lead to
+        raise DataError(f"not a Parquet file that can be read ({error})", path) from None
+    index = any(name is not None for name in frame.index.names)
+    return bytes(frame.to_csv(index=index, lineterminator="\n").encode())
+
+
+def workbook_as_csv(path: Path) -> bytes:
+    """The first sheet of an Excel workbook, by openpyxl; formulas are what they last came to."""
+    try:
+        openpyxl = import_module("openpyxl")
+    except ModuleNotFoundError:
+        problem = "Excel workbooks need openpyxl: pip install openpyxl, or save the sheet as CSV"
+        raise DataError(problem, path) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > max(RATIO_FROM, MAX_RATIO * path.stat().st_size):
+            raise DataError(f"unpacks to {size} bytes; it is not read", path)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
+        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+        book.close()
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except Exception as error:  # a damaged file raises whatever its fields lead to
+        raise DataError(f"not an Excel workbook that can be read ({error})", path) from None
+    width = max(
+        (i + 1 for row in rows for i, cell in enumerate(row) if cell is not None), default=0
+    )
+    return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows)
+
+
+def json_lines_as_csv(path: Path) -> bytes:
+    """JSON lines: an object of plain values in each line; the first line names the columns."""
+    names: dict[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    for number, line in read_lines(path):
+        try:
+            row = json.loads(line) if line.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"not JSON ({error})", path, number) from None
+        nested = not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values())
+        if nested:
+            problem = "expected an object of texts, numbers, true, false and null"
+            raise DataError(problem, path, number)
+        rows.append(row)
+        for name in row:
+            names.setdefault(name, len(names))
+        _check_size(len(rows), len(names), path)
+    return _as_csv([list(names), *([row.get(name) for name in names] for row in rows)])
+
+
+def _check_size(n_rows: int, n_columns: int, path: Path) -> None:
+    if n_columns > MAX_FEATURES or n_rows * n_columns > MAX_CELLS:
+        size = f"{counted(n_rows, 'row')} of {counted(n_columns, 'column')}"
+        raise DataError(f"{size} are more than {MAX_CELLS} cells", path)
+
+
+def _as_csv(rows: Iterable[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        cells = ["" if cell is None else str(cell) for cell in row]
+        writer.writerow([" ".join(cell.split()) if "\n" in cell else cell for cell in cells])
+    return text.getvalue().encode(errors="replace")

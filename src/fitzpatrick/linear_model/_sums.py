@@ -1,0 +1,447 @@
+"""Sums over the samples, as functions of the parameters P: all that a solver asks of the data.
+
+A solver sees the samples as :class:`SampleSums`, wherever they live. :class:`LocalSums` are over
+samples in memory or on one device. Sums over parts of the data add up, so that each part can be
+summed where it is.
+"""
+
+import functools
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from .. import engines
+from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
+from ..engines import BoundLoss, HessianOperator
+from ._checks import FitSettings
+from ._design import Design, ParameterSpace, make_design
+from ._preconditioner import Map, block_cost, block_inverse
+from ._threads import limited_blas
+from ._vectors import cast
+
+# Classes up to which the curvature of all rows is computed in full: from the slopes of the entries
+# where the Hessian has them, else by one Hessian product for each class.
+MAX_CLASSES_BY_ENTRIES, MAX_CLASSES_BY_PRODUCTS = 64, 8
+MAX_COLUMN_MAJOR_CLASSES = 32
+# Of a step, in root mean squares of what the one before did to the scores of a row. On delicious 4
+# takes fewer iterations than 2, and 8 more Hessian products; on scene they are alike.
+REACH = 4.0
+SIGNS_PER_STEP = 8  # of the bit generator: one of its 64-bit numbers is eight signs
+
+
+class SampleSums(ABC):
+    """Sums over the samples of a fit.
+
+    Attributes:
+        space: what the parameters stand for.
+        n_scores: k.
+        n_samples: n.
+        total_weight: Σ w_i.
+        block_cost: what the exact blocks cost in Hessian products.
+        is_coupled: whether the entries of a row are, in the blocks.
+    """
+
+    space: ParameterSpace
+    n_scores: int
+    n_samples: int
+    total_weight: float
+    block_cost: float = math.inf
+    is_coupled: bool = False
+
+    @abstractmethod
+    def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
+        """Σ w_i L_i and its gradient (p, k), which the caller may change; None if it overflows."""
+
+    @abstractmethod
+    def linearize(self, parameters: Array, step: Array | None = None) -> None:
+        """Compute the Hessians of the rows at P, or their means over steps like the given one.
+
+        What the methods below return is of these.
+        """
+
+    @abstractmethod
+    def product(self, direction: Array) -> Array:
+        """V ↦ Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k); the caller may change it."""
+
+    @abstractmethod
+    def curvature_of_classes(self) -> Array:
+        """C = Σ w_i ∇²L_i in NumPy, or with many classes something simpler.
+
+        That is (k, k) in full, its diagonal (k,), or trace(C)/k as a number.
+        """
+
+    def block_inverse(self, ridge: Array) -> Map | None:
+        """The inverse of the exact blocks of the classes with a ridge, if there is one."""
+        return None
+
+
+def memory_order(n_scores: int) -> Literal["C", "F"]:
+    """That of scores and parameters: products with few columns are faster if these are contiguous.
+
+    Example:
+        >>> memory_order(10), memory_order(1000)
+        ('F', 'C')
+    """
+    return "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
+
+
+@dataclass(eq=False)
+class LocalSums(SampleSums):
+    """Sums over samples in memory or on one device, all or a part of the data.
+
+    Methods whose names end in ``_at`` change nothing here: workers call them on parts.
+
+    Args:
+        design: the features.
+        loss: bound to the targets.
+        weights: w, or None for ones.
+        n_scores: k.
+        first: how many samples come before these in the data.
+    """
+
+    design: Design
+    loss: BoundLoss
+    weights: Array | None
+    n_scores: int
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        self.space = self.design
+        self.n_samples = self.design.n_samples
+        self.total_weight = float(self.n_samples if self.weights is None else self.weights.sum())
+        self.block_cost = block_cost(self.design.matrix, self.n_scores)
+        self._parameters: Array | None = None  # whose scores the first buffer holds
+        self._hessian: HessianOperator | None = None
+
+    @functools.cached_property
+    def _weights(self) -> Array | None:
+        return None if self.weights is None else self.design.place(self.weights)
+
+    @functools.cached_property
+    def _column(self) -> Array | None:
+        return None if self._weights is None else cast(self._weights[:, None], self._dtype)
+
+    @property
+    def _dtype(self) -> object:
+        return self.design.like.dtype
+
+    @functools.cached_property
+    def _buffers(self) -> tuple[Array, Array, Array, Array]:
+        """For scores, gradients of the rows, tangents and values."""
+        theta, residual, tangent = (self.empty_scores() for _ in range(3))
+        return theta, residual, tangent, self.empty_values()
+
+    def empty_scores(self) -> Array:
+        """A buffer (n, k)."""
+        return self._empty((self.n_samples, self.n_scores))
+
+    def empty_values(self) -> Array:
+        """A buffer (n,)."""
+        return self._empty((self.n_samples,))
+
+    def _empty(self, shape: tuple[int, ...]) -> Array:
+        like = self.design.like
+        if is_numpy(like):
+            return np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
+        return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+
+    def _score(self, parameters: Array) -> Array:
+        """Θ at P, in its buffer."""
+        if self._parameters is not parameters:  # else the scores are still there
+            self.design.scores(parameters, out=self._buffers[0])
+            self._parameters = parameters
+        return self._buffers[0]
+
+    def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
+        self._parameters = None
+        _, residual, _, values = self._buffers
+        return self.evaluate_at(self._score(parameters), (values, residual))
+
+    def evaluate_at(self, theta: Array, out: tuple[Array, Array]) -> tuple[float, Array | None]:
+        """Σ w_i L_i and its gradient in P; ``out`` is for values and gradients of the rows."""
+        values, residual = self.loss.value_and_gradient(theta, out)
+        total = float(self._sum(values))
+        if not math.isfinite(total):
+            return math.inf, None
+        if self._column is not None:
+            residual *= self._column
+        return total, self.design.adjoint(residual)
+
+    def linearize(self, parameters: Array, step: Array | None = None) -> None:
+        self._hessian = self.hessian_at(self._score(parameters), step, self._buffers[2])
+        self.is_coupled = self._hessian.total is not None
+
+    def hessian_at(self, theta: Array, step: Array | None, buffer: Array) -> HessianOperator:
+        """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
+        if step is None:
+            return self.loss.hessian_operator(theta)
+        change = self.design.scores(step, out=buffer)
+        xp = namespace(change)
+        reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
+        return self.loss.hessian_operator(theta, reach)
+
+    def product(self, direction: Array) -> Array:
+        assert self._hessian is not None
+        return self.product_at(self._hessian, direction, self._buffers[2])
+
+    def product_at(self, hessian: HessianOperator, direction: Array, buffer: Array) -> Array:
+        """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
+        tangent = self.design.scores(direction, out=buffer)
+        tangent = hessian(tangent, tangent)
+        if self._column is not None:
+            tangent *= self._column
+        return self.design.adjoint(tangent)
+
+    def curvature_of_classes(self) -> Array:
+        assert self._hessian is not None
+        return self.curvature_at(self._hessian, self._buffers[2])
+
+    def curvature_at(self, hessian: HessianOperator, buffer: Array) -> Array:
+        """C in full, its diagonal, or trace(C)/k, by the number of classes."""
+        if hessian.d is not None:
+            if self.n_scores > MAX_CLASSES_BY_ENTRIES:
+                return self._sum(self._diagonal(hessian))
+            return self._curvature_by_entries(hessian)
+        if self.n_scores > MAX_CLASSES_BY_PRODUCTS:
+            return np.asarray(self._mean_curvature(hessian, buffer))
+        return self._curvature_by_products(hessian, buffer)
+
+    def block_inverse(self, ridge: Array) -> Map | None:
+        hessian = self._hessian
+        if hessian is None or hessian.d is None:
+            return None
+        diagonal = self._diagonal(hessian)
+        weights = diagonal if self._column is None else diagonal * self._column
+        return block_inverse(self.design.matrix, weights, ridge)
+
+    def _curvature_by_entries(self, hessian: HessianOperator) -> Array:
+        """C = Σ w_i (diag(d_i) − d_i d_iᵀ / ⟨d_i, 1⟩)."""
+        d: Array = hessian.d
+        full = np.diag(self._sum(d))
+        if hessian.total is not None:
+            full -= to_numpy(d.T @ (d * self._share(hessian.total)))
+        return full
+
+    def _diagonal(self, hessian: HessianOperator) -> Array:
+        """The diagonals of the rows' Hessians, (n, k)."""
+        d: Array = hessian.d
+        if hessian.total is None:
+            return d
+        return d - d * d * self._share(hessian.total, weighted=False)
+
+    def _share(self, total: Array, *, weighted: bool = True) -> Array:
+        """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
+        xp = namespace(total)
+        share = 1 / xp.where(total > 0, total, xp.ones_like(total))
+        if weighted and self._column is not None:
+            return share[:, None] * self._column
+        return share[:, None]
+
+    def _curvature_by_products(self, hessian: HessianOperator, tangent: Array) -> Array:
+        """C, column by column."""
+        full = np.empty((self.n_scores, self.n_scores))
+        for j in range(self.n_scores):
+            tangent[...] = 0
+            tangent[:, j] = 1
+            full[:, j] = self._sum(hessian(tangent, tangent))
+        return (full + full.T) / 2
+
+    def _mean_curvature(self, hessian: HessianOperator, tangent: Array) -> float:
+        """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
+        tangent[...] = self._signs
+        product = hessian(tangent, tangent)
+        product *= self._signs
+        return float(self._sum(product).mean())
+
+    @functools.cached_property
+    def _signs(self) -> Array:
+        """Random signs (n, k); a part of the data has those that it has in the whole."""
+        steps, drawn = divmod(self.first * self.n_scores, SIGNS_PER_STEP)
+        generator = np.random.PCG64(0)
+        generator.advance(steps)
+        size = drawn + self.n_samples * self.n_scores
+        signs = np.random.Generator(generator).integers(0, 2, size=size, dtype=np.int8)[drawn:]
+        return cast(self.design.place(2 * signs.reshape(-1, self.n_scores) - 1), self._dtype)
+
+    def _sum(self, values: Array) -> Array:
+        """Weighted sum over the samples, in NumPy."""
+        xp = namespace(values)
+        if self._weights is not None:
+            return to_numpy(self._weights @ cast(values, xp.float64))
+        return to_numpy(xp.sum(values, axis=0, dtype=xp.float64))
+
+
+def with_zero_score(score: Array) -> Array:
+    """θ = (0, s), shape (n, 2), for scores of shape (n, 1).
+
+    Losses on the simplex do not change when a constant is added to all scores of a row, so that one
+    score says as much as two; the penalty then falls on one row of coefficients, as in logistic
+    regression.
+    """
+    xp = namespace(score)
+    return xp.concat([xp.zeros_like(score.T), score.T], axis=0).T  # with contiguous columns
+
+
+class BinaryHessian(HessianOperator):
+    """The second derivative in s of every row, in terms of the Hessian in θ."""
+
+    def __init__(self, pair: HessianOperator) -> None:
+        self._pair = pair
+        self.d = self.total = None
+        if pair.d is not None and pair.total is not None:
+            xp = namespace(pair.total)
+            safe = xp.where(pair.total > 0, pair.total, xp.ones_like(pair.total))
+            self.d = (pair.d[:, 0] * pair.d[:, 1] / safe)[:, None]
+
+    def __call__(self, v: Array, out: Array | None = None) -> Array:
+        product = self._pair(with_zero_score(v))[:, 1:] if self.d is None else self.d * v
+        if out is None:
+            return product
+        out[...] = product
+        return out
+
+
+class BinaryLoss(BoundLoss):
+    """A loss of two classes as a function of one score."""
+
+    def __init__(self, pair: BoundLoss) -> None:
+        self._pair = pair
+        self._buffers: tuple[Array, Array] | None = None
+
+    def _scores(self, theta: Array) -> tuple[Array, Array]:
+        """(0, s) in a buffer that serves every call, and a buffer of the same shape."""
+        if self._buffers is None:
+            scores = with_zero_score(theta)
+            self._buffers = scores, namespace(scores).empty_like(scores)
+        self._buffers[0][:, 1:] = theta
+        return self._buffers
+
+    def value(self, theta: Array) -> Array:
+        return self._pair.value(self._scores(theta)[0])
+
+    def y_star(self, theta: Array) -> Array:
+        return self._pair.y_star(self._scores(theta)[0])[:, 1:]
+
+    def value_and_gradient(
+        self, theta: Array, out: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        xp = namespace(theta)
+        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
+        scores, both = self._scores(theta)
+        values, both = self._pair.value_and_gradient(scores, (values, both))
+        gradient[...] = both[:, 1:]
+        return values, gradient
+
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        if reach is not None:
+            reach = reach / 2  # a step of s moves both scores by half of it, around their mean
+        return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))
+
+
+def take_rows(X: Array, rows: Array) -> Array:
+    """Some rows of features."""
+    if is_foreign(X):
+        return namespace(X).take(X, as_library(rows, X), axis=0)
+    return X[rows]
+
+
+class TrainingData(ABC):
+    """Checked inputs of a fit, wherever they are.
+
+    Attributes:
+        n_classes: k.
+        binary: whether two classes share one row of coefficients.
+    """
+
+    n_classes: int
+    binary: bool
+
+    @property
+    def n_scores(self) -> int:
+        """Rows of coef_."""
+        return 1 if self.binary else self.n_classes
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """d."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the coefficients."""
+
+    @abstractmethod
+    def sums(self, settings: FitSettings) -> SampleSums:
+        """The samples that count, with the loss bound to their targets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data(TrainingData):
+    """Checked inputs of a fit, in memory or on a device.
+
+    Args:
+        X: features, dense, of any array library, or sparse.
+        targets: (n, k) in NumPy or CSR, or integer labels (n,).
+        n_classes: k.
+        weights: None for ones.
+        binary: whether two classes share one row of coefficients.
+    """
+
+    X: Array
+    targets: Array
+    n_classes: int
+    weights: Array | None
+    binary: bool
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def like(self) -> Array:
+        return self.X.data if sparse.issparse(self.X) else self.X
+
+    def take(self, rows: Array) -> "Data":
+        """Some of the samples."""
+        weights = None if self.weights is None else self.weights[rows]
+        X = take_rows(self.X, rows)
+        return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
+
+    def without_zero_weights(self) -> "Data":
+        """The samples that count."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(np.flatnonzero(self.weights))
+
+    def design(self, settings: FitSettings) -> Design:
+        """The features as the solvers see them: one design serves every loss and every alpha."""
+        with limited_blas(settings.n_threads):
+            return make_design(
+                self.X,
+                self.weights,
+                fit_intercept=settings.fit_intercept,
+                standardize=settings.standardize,
+                n_scores=self.n_scores,
+            )
+
+    def sums(self, settings: FitSettings) -> LocalSums:
+        data = self.without_zero_weights()
+        return data.bind(settings, data.design(settings))
+
+    def bind(self, settings: FitSettings, design: Design) -> LocalSums:
+        """The loss bound to the targets, for a design of the features."""
+        loss = engines.bind_like(
+            settings.loss.regularizer,
+            settings.loss.tightness,
+            self.targets,
+            self.n_classes,
+            design.like,
+            settings.n_threads,
+        )
+        bound = BinaryLoss(loss) if self.binary else loss
+        return LocalSums(design, bound, self.weights, self.n_scores)

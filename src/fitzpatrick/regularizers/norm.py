@@ -1,0 +1,146 @@
+r"""The α-norm on the simplex, whose link is α-normmax.
+
+With N the norm of the maximizer p, u = p/N, s = θ − τ and q = α/(α − 1), the maximizer has
+:math:`u = (s)_+^{1/(\alpha - 1)}`, where τ solves :math:`\sum_i (s_i)_+^q = 1`, and the conjugate
+is τ itself. The q-norm of :math:`(s)_+` is convex in τ, which is what Newton's method needs. The
+Jacobian of the link follows from p alone: with
+:math:`w = N^{\alpha - 1} p^{2 - \alpha}/(\alpha - 1)`,
+
+.. math:: J v = z - p\,\langle z, 1\rangle, \qquad z = w \circ (v - \langle p, v\rangle).
+"""
+
+import math
+from dataclasses import dataclass
+
+from .._array import Array, inner, namespace, quiet, row_max, row_sum
+from .._root import newton_steps, shift_to_root
+from ..sets import ConvexSet, Simplex
+from ._base import Regularizer, Solution
+
+
+def _power(x: Array, exponent: Array | float) -> Array:
+    """x^exponent where x > 0, else 0; NaN where x is."""
+    xp = namespace(x)
+    is_positive = ~(x <= 0)
+    return xp.where(is_positive, xp.where(is_positive, x, 1.0) ** exponent, 0.0)
+
+
+def _norm(p: Array, alpha: Array | float) -> Array:
+    """‖p‖ of each row, (…, 1); sums of powers below 1 neither overflow nor vanish."""
+    xp = namespace(p)
+    top = row_max(p)
+    top = xp.where(top == 0, xp.ones_like(top), top)  # all of the row is masked
+    return top * row_sum(_power(p / top, alpha)) ** (1 / alpha)
+
+
+def _shift(theta: Array, alpha: Array | float) -> Array:
+    """s = θ − τ."""
+    theta = theta - row_max(theta)
+    q = alpha / (alpha - 1)
+
+    def point(s: Array) -> tuple[Array, Array]:
+        flat = _power(s, q - 1)
+        return flat * namespace(s).where(s > 0, s, 0.0), q * flat
+
+    # there the largest entry alone is one
+    start = row_max(theta + 0 * q) - 1
+    return shift_to_root(point, theta, start, 1 / q, newton_steps(theta))
+
+
+def _link(s: Array, alpha: Array | float) -> Array:
+    u = _power(s, 1 / (alpha - 1))
+    return u / row_sum(u)
+
+
+@quiet
+def normmax_link(theta: Array, alpha: Array | float) -> Array:
+    """α-normmax of each row, for one order α > 1 or an array of them that broadcasts to (…, 1)."""
+    return _link(_shift(theta, alpha), alpha)
+
+
+@quiet
+def normmax_product(p: Array, v: Array, alpha: Array | float) -> Array:
+    """J v, from predictions p; 0 in a row of zeros."""
+    weight = _norm(p, alpha) ** (alpha - 1) / (alpha - 1) * _power(p, 2 - alpha)
+    z = weight * (v - row_sum(p * v))
+    return z - p * row_sum(z)
+
+
+@quiet
+def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
+    """∂p/∂α of predictions p, which sums to zero."""
+    xp = namespace(p)
+    u = p / _norm(p, alpha)
+    u_log_u = u * xp.log(xp.where(u > 0, u, xp.ones_like(u)))
+    total = row_sum(u)
+    rise = row_sum(_power(u, alpha - 1) * u_log_u) / (alpha * xp.where(total == 0, 1.0, total))
+    slope = (_power(u, 2 - alpha) * rise - u_log_u) / (alpha - 1)
+    return (slope - p * row_sum(slope)) / xp.where(total == 0, 1.0, total)
+
+
+@dataclass(frozen=True, eq=False)
+class NormSolution(Solution):
+    """The maximizer of the Fenchel-Young loss."""
+
+    y: Array
+    s: Array
+    alpha: float
+
+    @property
+    def y_star(self) -> Array:
+        return _link(self.s, self.alpha)
+
+    def value(self) -> Array:
+        # at least 0 by Hölder's inequality, since the q-norm of (s)₊ is 1
+        gap = _norm(self.y, self.alpha)[..., 0] - inner(self.y, self.s)
+        xp = namespace(gap)
+        return xp.where(gap < 0, xp.zeros_like(gap), gap)
+
+    def hessian_product(self, v: Array) -> Array:
+        return normmax_product(self.y_star, v, self.alpha)
+
+
+@dataclass(frozen=True)
+class Norm(Regularizer):
+    r"""The norm :math:`\|y\|_\alpha` on the simplex; it has a Fenchel-Young loss alone.
+
+    Args:
+        alpha: the order, a finite number above 1.
+
+    Example:
+        >>> import numpy as np
+        >>> Norm(2.0).link(np.asarray([0.5, 0.25, -1.0])).round(4)
+        array([0.5898, 0.4102, 0.    ])
+    """
+
+    alpha: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 1 < self.alpha < math.inf:
+            raise ValueError(f"alpha must be a finite number above 1, got {self.alpha}")
+
+    @property
+    def domain(self) -> ConvexSet:
+        return Simplex()
+
+    def potential(self, y: Array) -> Array:
+        return _norm(y, self.alpha)[..., 0]
+
+    def potential_gradient(self, z: Array) -> Array:
+        return _power(z / _norm(z, self.alpha), self.alpha - 1)
+
+    def potential_curvature(self, z: Array, v: Array) -> Array:
+        xp = namespace(z)
+        norm = _norm(z, self.alpha)
+        u = z / norm
+        along = row_sum(_power(u, self.alpha - 1) * v)
+        curved = xp.where(v == 0, xp.zeros_like(v), v * v * u ** (self.alpha - 2))
+        return ((self.alpha - 1) * (row_sum(curved) - along * along) / norm)[..., 0]
+
+    def potential_divergence(self, y: Array, z: Array) -> Array:
+        return NormSolution(y, self.potential_gradient(z), self.alpha).value()
+
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        if tightness != 0:
+            raise TypeError(f"{self!r} has a Fenchel-Young loss, of tightness 0, and no other")
+        return NormSolution(y, _shift(theta, self.alpha), self.alpha)

@@ -1,0 +1,187 @@
+"""Which engine computes a loss, and how it is called.
+
+``"reference"`` is the core's formulas on any device, with compiled rows on a CPU; ``"triton"`` is
+kernels on a GPU. Which of them has a regularizer is looked up once for each handle.
+"""
+
+import functools
+import importlib
+import os
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..engines import find_kernel
+from ..engines.triton.specs import parse_kernel
+from ..losses import regularizers_by_name
+from . import _reference as reference
+from ._handles import LossCall, regularizer_of
+from ._targets import Scale, Smoothed, Target, scale_vector
+
+_ENGINES = ("reference", "triton")
+_HAS_TRITON = find_spec("triton") is not None
+_IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+
+class _Kernel(NamedTuple):
+    """The Triton kernel of a regularizer, by its name, and which rows it takes."""
+
+    name: str
+    is_entrywise: bool
+    takes_rows: bool
+    takes_columns: bool
+
+
+@functools.lru_cache(maxsize=256)
+def _find_kernel(omega: str) -> _Kernel | None:
+    regularizer = regularizer_of(omega)
+    name = find_kernel("triton", regularizer)
+    if name is None:
+        return None
+    if regularizer.is_entrywise:
+        return _Kernel(name, is_entrywise=True, takes_rows=True, takes_columns=False)
+    spec, _ = parse_kernel(name)
+    return _Kernel(name, False, spec.takes_rows, spec.takes_columns)
+
+
+def kernel_of(omega: str) -> _Kernel:
+    """The Triton kernel of a regularizer that has one."""
+    kernel = _find_kernel(omega)
+    if kernel is None:
+        raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
+    return kernel
+
+
+# a compiler takes the answer as it is, without a look at the table
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _has_kernel(omega: str, has_labels: bool) -> bool:
+    """Whether there are Triton kernels for a regularizer, with class indices or other targets."""
+    kernel = _find_kernel(omega)
+    return kernel is not None and (has_labels or kernel.takes_rows)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def entmax_alpha(omega: str) -> float | None:
+    """α if the link of a regularizer is an α-entmax, else None."""
+    return regularizer_of(omega).entmax_alpha
+
+
+def check_engine(engine: str | None) -> None:
+    """Raise unless ``engine`` is the name of one, or None."""
+    if engine is not None and engine not in _ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")
+
+
+def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: bool = True) -> str:
+    """The engine asked for, or the fastest available; raises if it is not available."""
+    if engine is None:
+        is_there = theta.is_cuda and _HAS_TRITON and _has_kernel(omega, has_labels)
+        return "triton" if is_there else "reference"
+    check_engine(engine)
+    if engine == "triton":
+        _check_triton(theta, omega, has_labels)
+    return engine
+
+
+def _check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
+    if not _HAS_TRITON:
+        raise ImportError(
+            'engine="triton" needs the package triton, which is not installed; it comes with the '
+            'CUDA builds of PyTorch. Use engine="reference", or None to choose automatically'
+        )
+    if not _has_kernel(omega, has_labels):
+        names = ", ".join(
+            repr(o) for name, o in regularizers_by_name().items() if _has_kernel(name, has_labels)
+        )
+        targets = "" if has_labels else " at proportions"
+        raise ValueError(
+            f"there is no Triton kernel for the losses of {regularizer_of(omega)!r}{targets}; "
+            f'there is one for those of {names}. Use engine="reference"'
+        )
+    if not (theta.is_cuda or _IS_INTERPRETED):
+        raise ValueError(
+            f'engine="triton" needs scores on a CUDA device, got {theta.device}. Move them with '
+            '.cuda(), use engine="reference", or set TRITON_INTERPRET=1 to test on the CPU'
+        )
+
+
+@functools.cache
+def _launcher(module: str = "launch") -> Any:
+    """A module that launches kernels, which loads Triton."""
+    return importlib.import_module(f"fitzpatrick.engines.triton.{module}")
+
+
+def takes_columns(theta: Tensor) -> bool:
+    """Whether kernels read the columns of scores (outer, k, inner) without a copy."""
+    return bool(_launcher().takes_columns(*theta.shape[1:]))
+
+
+def compute(
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    call: LossCall,
+    with_value: bool = True,
+    with_gradient: bool = True,
+    in_place: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Losses of the rows, (n,), and their gradients in θ, both scaled; of no use if not asked for.
+
+    ``in_place`` allows an engine to write the gradients over the scores.
+    """
+    if call.engine == "reference":
+        if isinstance(target, Smoothed):
+            target = target.rows(theta.shape[1])
+        return reference.compute(theta, target, scale, call, with_gradient)
+    kernel = kernel_of(call.omega)
+    wanted = with_value, with_gradient
+    if not kernel.is_entrywise:
+        loss = kernel.name, call.tightness, call.ignore_index
+        out: tuple[Tensor, Tensor] = _launcher().launch_loss(
+            theta, target, scale, *loss, *wanted, in_place
+        )
+        return out
+    divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
+    if weight is not None:
+        weight = scale_vector(weight, theta, theta, -1)[:, None].expand(theta.shape)
+    loss_of_entries = call.omega, call.tightness, False, *wanted
+    values, gradients = compute_entries(theta, target, weight, None, divisor, *loss_of_entries)
+    return values.reshape(-1), gradients
+
+
+def compute_entries(
+    theta: Tensor,
+    target: Target,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    divisor: int,
+    omega: str,
+    tightness: float,
+    is_summed: bool,
+    with_value: bool = True,
+    with_gradient: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Entry-wise losses by a kernel, or their sum, and their gradients; empty if not asked for."""
+    launcher = _launcher("entry_launch")
+    call = launcher.EntryCall(
+        kernel_of(omega).name, tightness, is_summed, with_value, with_gradient
+    )
+    values, gradients = launcher.entry_loss(theta, target, weight, pos_weight, divisor, call)
+    return values.sum() if is_summed else values, gradients
+
+
+def scale_(gradient: Tensor, factors: Tensor, engine: str) -> Tensor:
+    """Multiply a gradient by one factor, or its rows by one each, in place."""
+    if engine == "triton":
+        rows = gradient if gradient.ndim > 1 else gradient.reshape(1, -1)
+        if rows.ndim > 2 and not factors.ndim:
+            rows = rows.flatten(1)
+        if rows.numel():
+            _launcher().scale_rows_(rows, factors)
+    elif factors.ndim:
+        gradient.mul_(factors[:, None])
+    elif not gradient.is_cpu or factors.item() != 1:
+        gradient.mul_(factors)
+    return gradient

@@ -1,0 +1,175 @@
+"""One preparation of class losses: plain ones, those of a linear layer, and with shared classes.
+
+Arguments are checked once, here, and become rows: labels (n,) or proportions (n, k), how they are
+weighed, and what the engine is told. With classes in several processes the ranks also agree on
+their arguments here, before anything else travels.
+"""
+
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
+
+import torch
+from torch import Tensor
+
+from .._validation import as_tightness
+from ._arguments import (
+    as_class_index,
+    check_class_target,
+    check_class_weight,
+    check_labels,
+    check_options,
+    check_rows,
+    check_target,
+    check_weight_vector,
+    is_eager,
+    looks_at_values,
+    rows_along,
+)
+from ._engines import choose_engine
+from ._handles import LossCall, regularizer_of
+from ._targets import Weighing
+
+if TYPE_CHECKING:  # PyTorch may come without it
+    from torch.distributed import ProcessGroup
+
+    from ._sharded import ClassShard
+
+
+class ClassOptions(NamedTuple):
+    """The options that all class losses share."""
+
+    weight: Tensor | None
+    ignore_index: SupportsIndex
+    reduction: str
+    label_smoothing: float
+    engine: str | None
+    validate: bool | None
+    process_group: "ProcessGroup | None"
+
+
+class Layout(NamedTuple):
+    """Where the scores of a loss have their classes; the scores may not be computed yet."""
+
+    shape: tuple[int, ...]
+    axis: int
+    dtype: torch.dtype
+
+
+class ClassRows(NamedTuple):
+    """A class loss that is ready to be computed.
+
+    Attributes:
+        call: what the engine is told.
+        target: labels (n,) or proportions (n, k); k counts the classes of this process.
+        weighing: how the rows count.
+        axis: where the scores have their classes.
+        shape: of the losses without a reduction.
+        is_eager: True if all tensors are ordinary ones.
+    """
+
+    call: LossCall
+    target: Tensor
+    weighing: Weighing
+    axis: int
+    shape: tuple[int, ...]
+    is_eager: bool
+
+    @property
+    def shard(self) -> "ClassShard | None":
+        """The classes of this process; None if it has all."""
+        return self.weighing.shard
+
+
+def prepare(
+    omega: str,
+    tightness: float,
+    input: Tensor,
+    target: Tensor,
+    options: ClassOptions,
+    find_layout: Callable[[], Layout],
+    details: Callable[[], tuple[object, ...]] | None = None,
+) -> ClassRows:
+    """Check the arguments of a class loss.
+
+    Args:
+        omega: handle of a regularizer.
+        tightness: c.
+        input: the scores, or the features of a linear layer: what tells the device.
+        target: class indices or proportions.
+        options: those of every class loss.
+        find_layout: checks the scores, or the layer, and says where the classes are.
+        details: checks what else a layer was given, on which all ranks have to agree. The ranks
+            then look at what they agree on, even on a GPU.
+    """
+    weight, group = options.weight, options.process_group
+    eager = is_eager(*[x for x in (input, target, weight) if isinstance(x, Tensor)])
+    look = looks_at_values(options.validate, input, eager)
+
+    def check() -> tuple[Layout, LossCall, float, tuple[object, ...]]:
+        layout = find_layout()
+        check_target(target, input)
+        smoothing = check_options(options.reduction, options.label_smoothing, options.validate)
+        ignore_index = as_class_index(options.ignore_index)
+        check_class_target(target, layout.shape, layout.axis, ignore_index)
+        if weight is not None:
+            check_weight_vector(weight, input)
+        engine = options.engine
+        if group is None:
+            has_labels = not target.is_floating_point() and smoothing == 0
+            engine = choose_engine(engine, input, omega, has_labels=has_labels)
+        else:
+            _check_no_kernels(engine)
+            engine = "reference"
+        call = LossCall(omega, as_tightness(tightness), engine, ignore_index)
+        return layout, call, smoothing, () if details is None else details()
+
+    shard = None
+    if group is None:
+        layout, call, smoothing, _ = check()
+        n_classes: Tensor | int = layout.shape[layout.axis]
+    else:
+        from ._sharded import describe, meet, telling_others
+
+        looks_at_sizes = look or details is not None
+        with telling_others(group, input.device, looks_at_sizes):
+            layout, call, smoothing, others = check()
+        agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight, *others
+        own = describe(layout.shape, layout.axis, layout.dtype, target, *agreed, look=look)
+        shard = meet(group, own, input.device, look=looks_at_sizes)
+        n_classes = shard.n_classes
+    if isinstance(n_classes, int):
+        if n_classes == 0:
+            raise ValueError(
+                f"input must have at least one class, got shape {tuple(layout.shape)}"
+                + ("" if shard is None else " on every rank")
+            )
+        if weight is not None:
+            check_class_weight(weight, n_classes, look and smoothing > 0)
+    if target.is_floating_point():
+        rows = rows_along(target, layout.axis)
+        if look and shard is None:
+            check_rows(target, regularizer_of(omega).domain, layout.axis)
+        elif look and shard is not None:
+            shard.check_proportions(rows)
+    else:
+        rows = target if target.dtype == torch.int64 else target.long()
+        if look:
+            check_labels(rows, int(n_classes), call.ignore_index)
+        rows = rows if rows.ndim == 1 else rows.reshape(rows.numel())
+    weighing = Weighing(weight, n_classes, call.ignore_index, options.reduction, smoothing, shard)
+    shape = layout.shape[: layout.axis] + layout.shape[layout.axis + 1 :]
+    return ClassRows(call, rows, weighing, layout.axis, shape, eager)
+
+
+def _check_no_kernels(engine: str | None) -> None:
+    """Raise if an engine is asked for that takes whole rows."""
+    from ._engines import check_engine
+
+    check_engine(engine)
+    if engine == "triton":
+        raise ValueError(
+            'engine="triton" needs all classes in one process; with classes in several use '
+            'engine="reference", or None'
+        )

@@ -1,0 +1,160 @@
+"""One check of targets for every door: broken sparse arrays, stored zeros, tiny and odd targets."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import fitzpatrick as fp
+from fitzpatrick import engines, linear_model, metrics, preprocessing
+from fitzpatrick.engines.rows import BlockTask, Output
+from fitzpatrick.engines.targets import Scratch
+from tests.helpers import TWO_WAYS, seeded
+
+from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, proportions, scores
+
+N, K = 40, 30
+LOSS = fp.get_loss("fitzpatrick_logistic")
+ERROR = 8 * float(np.finfo(float).eps)
+
+
+def one_per_row(n: int = N, k: int = K) -> Any:
+    return sparse.csr_array((np.ones(n), np.arange(n) % k, np.arange(n + 1)), shape=(n, k))
+
+
+def break_csr(y: Any, part: str, at: int, value: int) -> Any:
+    getattr(y, part)[at] = value
+    return y
+
+
+def doors(y: Any, k: int = K) -> list[Any]:
+    """Every way for targets into the library that takes sparse ones."""
+    theta = np.zeros((N, k))
+    return [
+        lambda: LOSS.value(y, theta),
+        lambda: LOSS.value_and_gradient(y, theta),
+        lambda: fp.get_loss("sigmoid").hessian_product(y, theta, theta),
+        lambda: fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L1Ball())).value(y, theta),
+        lambda: engines.bind(LOSS.regularizer, 1.0, y, k),
+        lambda: engines.bind_like(LOSS.regularizer, 1.0, y, k, theta),
+        lambda: fp.fitzpatrick_function(LOSS.regularizer, y, theta),
+        lambda: metrics.squared_error(y, theta),
+        lambda: preprocessing.label_proportions(y),
+        lambda: linear_model.ProportionRegressor().fit(theta, y),
+        lambda: linear_model.ProportionRegressorCV().fit(theta, y),
+        lambda: linear_model.FitzpatrickClassifier().fit(y, np.arange(N) % 2),
+        lambda: linear_model.FitzpatrickClassifierCV().fit(y, np.arange(N) % 2),
+    ]
+
+
+BROKEN = {
+    "far column": (lambda: break_csr(one_per_row(), "indices", 5, 10**9), "row 5 has the column 1"),
+    "next column": (lambda: break_csr(one_per_row(), "indices", 5, K), "row 5 has the column 30,"),
+    "negative column": (lambda: break_csr(one_per_row(), "indices", 7, -1), "row 7 has the column"),
+    "falling indptr": (lambda: break_csr(one_per_row(), "indptr", 9, 3), "in row 8 indptr goes fr"),
+    "first indptr": (lambda: break_csr(one_per_row(), "indptr", 0, 1), "of 41 numbers from 0 on"),
+    "last indptr": (
+        lambda: break_csr(one_per_row(), "indptr", N, 99),
+        "in row 39 indptr goes from",
+    ),
+    "csc": (lambda: break_csr(one_per_row().tocsc(), "indices", 3, 10**9), "has the row 10000000"),
+    "coo": (lambda: break_csr(one_per_row().tocoo(), "col", 3, 10**6), "entry 3 has the column 1"),
+    "bsr": (lambda: break_csr(one_per_row().tobsr((2, 2)), "indices", 4, 99), "has the column 99,"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_sparse_targets_are_refused_at_every_door(fault: str) -> None:
+    """SciPy reads and writes where the indices say, outside of its arrays as well."""
+    make, message = BROKEN[fault]
+    for enter in doors(make()):
+        with pytest.raises(ValueError, match=message):
+            enter()
+
+
+def test_lists_of_lists_with_columns_that_do_not_exist_are_refused() -> None:
+    y = one_per_row().tolil()
+    y.rows[2] = [K + 1]
+    with pytest.raises(ValueError, match="row 2 has the column 31"):
+        LOSS.value(y, np.zeros((N, K)))
+
+
+def test_missing_indices_are_refused() -> None:
+    y = one_per_row()
+    y.indices = y.indices[:-1]
+    with pytest.raises(ValueError, match="39 indices and 40 numbers"):
+        LOSS.value(y, np.zeros((N, K)))
+
+
+def test_what_scipy_remembers_of_the_order_is_not_believed() -> None:
+    """Columns that were sorted once, and then were changed to be twice the same."""
+    y = sparse.csr_array(([0.5, 0.5, 1.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
+    assert y.has_canonical_format
+    y.indices[1] = 0
+    theta = scores(2, 3, 1.0, "float64", 0)
+    np.testing.assert_allclose(LOSS.value(y, theta), LOSS.value([0, 1], theta), **TWO_WAYS)
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    name=st.sampled_from(SIMPLEX),
+    dtype=st.sampled_from(["float64", "float32"]),
+    tightness=st.sampled_from([0.0, 0.3, 1.0, 1.5, 2.5, 4.0]),
+)
+@np.errstate(all="ignore")
+def test_csr_with_stored_zeros_and_tiny_targets_is_its_dense_form(
+    seed: int, name: str, dtype: str, tightness: float
+) -> None:
+    rng = seeded(seed)
+    n, k = int(rng.integers(1, 9)), int(rng.integers(1, 40))
+    dense = proportions(rng, n, k, int(rng.integers(1, k + 1)))
+    tiny = rng.choice([1e-310, 1e-300, 1e-45, 1e-20, 1e-9], size=(n, k))
+    dense[(rng.random((n, k)) < 0.2) & (dense == 0)] = 0.0
+    dense = np.where((rng.random((n, k)) < 0.2) & (dense == 0), tiny, dense)
+    rows, columns = np.nonzero((dense > 0) | (rng.random((n, k)) < 0.3))  # some of them zeros
+    y = sparse.csr_array((dense[rows, columns], (rows, columns)), shape=(n, k))
+    theta = scores(n, k, rng.choice([0.1, 3.0, 100.0]), dtype, seed)
+    loss = make_loss(name, tightness)
+    for engine in ("numpy", "numba") if name != "perceptron" else ("numpy",):
+        value, gradient = bind_loss(loss, y, k, dtype, engine=engine).value_and_gradient(theta)
+        solution = loss.solve(dense.astype(dtype), theta)
+        assert_same_digits(value, solution.value(), dtype)
+        assert_same_digits(gradient, solution.gradient(), dtype)
+    assert y.nnz == len(rows)  # as it was
+
+
+@pytest.mark.parametrize("name", [name for name in SIMPLEX if name != "perceptron"])
+def test_labels_that_are_no_classes_never_reach_a_kernel(name: str) -> None:
+    loss = make_loss(name)
+    for label in (-1, K, K + 1, 2**40):
+        labels = np.zeros(N, int)
+        labels[3] = label
+        with pytest.raises(ValueError, match=f"label {label} in row 3 is out of range"):
+            loss.value(labels, np.zeros((N, K)))
+        # and a kernel that is called with one all the same writes nothing
+        kernel = bind_loss(loss, np.zeros(N, int), K, engine="numba").kernel
+        targets = engines.Labels((N, K), np.dtype(np.float64), labels)
+        kernel = replace(kernel, targets=targets)
+        out = np.full((N, K), 7.0)
+        task = BlockTask(
+            Output.GRADIENT, slice(0, N), np.zeros((N, K)), np.zeros(N), out, Scratch()
+        )
+        assert np.isnan(kernel.sum_losses(task, 1.0))
+        assert (out == 7).all()
+
+
+@pytest.mark.parametrize("name", SIMPLEX)
+def test_a_single_class_costs_nothing(name: str) -> None:
+    theta = np.asarray([[3.0], [-1e4], [0.0]])
+    for tightness in (0.0, 0.5, 1.0, 2.0):
+        loss = make_loss(name, tightness)
+        for y in (np.zeros(3, int), np.ones((3, 1)), sparse.csr_array(np.ones((3, 1)))):
+            value, gradient = loss.value_and_gradient(y, theta)
+            # p is 1 within some rounding errors, which the loss squares
+            np.testing.assert_allclose(value, np.zeros(3), atol=ERROR**2)
+            np.testing.assert_allclose(gradient, np.zeros((3, 1)), atol=ERROR)
+        np.testing.assert_allclose(loss.link(theta), np.ones((3, 1)), atol=ERROR)

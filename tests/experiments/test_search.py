@@ -1,0 +1,171 @@
+"""Which penalties are fitted: where a path ends, and how the search goes on between them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fitzpatrick.datasets import load_dataset, read_table
+from fitzpatrick.experiments import models
+from fitzpatrick.experiments.protocol import (
+    MAX_STEP,
+    Experiment,
+    FitPath,
+    LossChoice,
+    Protocol,
+    at_tightnesses,
+    search,
+)
+from fitzpatrick.experiments.records import choose, final_models
+from fitzpatrick.experiments.runner import RunOptions, run_experiment
+from fitzpatrick.experiments.summary import evaluate
+from fitzpatrick.linear_model import fit_path
+from fitzpatrick.linear_model._path import has_risen
+
+from .conftest import make_experiment
+
+ALPHAS = (1e4, 1e3, 1e2, 1e1, 1.0, 0.1, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ([0.3], False),
+        ([0.4, 0.3], False),
+        ([0.4, 0.3, 0.31], False),
+        ([0.4, 0.3, 0.316], True),  # more than 5 % at once
+        ([0.4, 0.3, 0.31, 0.305], True),  # more than half a percent, two penalties back
+        ([0.4, 0.3, 0.31, 0.301], False),
+        ([0.3, 0.3, 0.3, 0.3], False),  # a plateau
+        ([0.4, 0.3, 0.31, 0.29], False),  # lower again
+        ([0.3, 0.4, 0.5], False),  # it may still fall
+        ([0.3, 0.4, 0.5, 0.5], True),
+        ([0.0, 0.0, 0.0, 1e-9], True),
+    ],
+)
+def test_a_clear_rise(errors, expected):
+    assert has_risen(errors) is expected
+
+
+def test_paths_end_where_they_are_told_to():
+    generator = np.random.default_rng(0)
+    X, Y = generator.normal(size=(40, 3)), generator.dirichlet(np.ones(3), size=40)
+    whole = fit_path(X, Y, "logistic", ALPHAS)
+    seen = []
+    part = fit_path(
+        X, Y, "logistic", ALPHAS, callback=seen.append, stop=lambda model: model.alpha <= 10
+    )
+    assert part.alphas.tolist() == [1e4, 1e3, 1e2, 1e1]
+    assert list(part.models) == seen
+    np.testing.assert_array_equal(part.coefs, whole.coefs[:4])
+    assert len(fit_path(X, Y, "logistic", ALPHAS, stop=lambda _: True).models) == 1
+
+
+def searched(protocol, error):
+    """The penalties that the search comes to, and their errors."""
+    errors = {}
+    for alpha in search(protocol, errors):
+        errors[alpha] = error(alpha)
+    return errors
+
+
+@pytest.mark.parametrize("best", [3e4, 1e4, 7e3, 11.0, 3.0, 1.0, 2e-2, 1e-5])
+@pytest.mark.parametrize("whole_grid", [True, False])
+def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, whole_grid):
+    protocol = Protocol(alphas=ALPHAS, whole_grid=whole_grid, refine=True)
+    errors = searched(protocol, lambda alpha: 1 + np.log(alpha / best) ** 2)
+    assert len(errors) <= len(ALPHAS) + 6
+    assert min(ALPHAS) <= min(errors) <= max(errors) == max(ALPHAS)
+    found = min(errors, key=errors.get)
+    nearest = float(np.clip(best, min(ALPHAS), max(ALPHAS)))
+    assert max(found / nearest, nearest / found) < MAX_STEP
+    again = Protocol(alphas=tuple(sorted(errors, reverse=True)), refine=True)
+    assert searched(again, errors.get) == errors  # fine enough
+    assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
+
+
+def test_a_single_penalty_is_not_refined():
+    assert list(searched(Protocol(alphas=(1.0,), refine=True), lambda _: 0.5)) == [1.0]
+
+
+def test_no_verdict_on_yeast_is_due_to_the_grid(tmp_path):
+    """One penalty per power of ten calls sparsemax better, which a finer grid takes back."""
+    yeast = Experiment.of_dataset(load_dataset("yeast"))
+    losses = at_tightnesses(("sparsemax", "fitzpatrick_sparsemax"))
+    found = {}
+    for refine in (False, True):
+        protocol = Protocol(alphas=(1e4, 1e3, 1e2, 1e1), refine=refine, tol=1e-4)
+        records = run_experiment(yeast, RunOptions(losses, protocol, output=tmp_path))
+        found[refine] = evaluate(final_models(records), protocol.alphas)
+    assert found[False].better == {LossChoice("sparsemax")}
+    assert found[True].better == set()
+    [coarse], [fine] = (one.differences.values() for one in found.values())
+    assert abs(fine.mean) < 0.0005 < coarse.mean
+    first, second = found[True].summaries
+    # the tighter loss has half of the curvature
+    assert np.log(np.mean(first.alphas) / np.mean(second.alphas)) == pytest.approx(0.7, abs=0.35)
+
+
+@pytest.fixture(scope="module")
+def overfitted():
+    """Many features of noise: weak penalties are clearly worse."""
+    experiment, generator = make_experiment(), np.random.default_rng(5)
+    return replace(
+        experiment,
+        X=np.hstack([experiment.X, generator.normal(size=(60, 60))]),
+        X_test=np.hstack([experiment.X_test, generator.normal(size=(30, 60))]),
+    )
+
+
+def options(folder, **settings):
+    return RunOptions(
+        losses=at_tightnesses(("logistic", "fitzpatrick_sparsemax")),
+        protocol=Protocol(alphas=ALPHAS, refit=True, **settings),
+        seeds=2,
+        output=folder,
+    )
+
+
+def test_the_search_chooses_what_the_whole_grid_does(tmp_path, overfitted):
+    whole = run_experiment(overfitted, options(tmp_path))
+    quick = run_experiment(overfitted, options(tmp_path, whole_grid=False))
+    seeds = [path for path in whole if path.seed is not None]
+    for path in seeds:
+        assert choose(quick[path]).alpha == choose(whole[path]).alpha
+        assert len(quick[path]) < len(whole[path])
+        assert has_risen([record.dev_error for record in quick[path]])
+    refitted = [path for path in quick if path.seed is None]
+    for path in refitted:
+        chosen = {choose(whole[one]).alpha for one in seeds if one.loss == path.loss}
+        assert path.alphas == tuple(sorted(chosen, reverse=True))
+        for record in quick[path]:
+            [expected] = [r for r in whole[FitPath(path.loss, None)] if r.alpha == record.alpha]
+            # both end at 1e-8 of the gradient, from other starts
+            np.testing.assert_allclose(record.test_errors, expected.test_errors, atol=1e-6)
+    assert len(refitted) == 2
+
+
+def test_fits_that_are_not_refitted_are_exact(tmp_path, overfitted):
+    """Without a refit they are tested themselves."""
+    path = FitPath(LossChoice("logistic"), 0)
+    exact, quick = (Protocol(refit=refit, whole_grid=False) for refit in (False, True))
+    assert (exact.tol_of(path), quick.tol_of(path)) == (1e-8, 1e-4)
+    assert quick.tol_of(FitPath(path.loss, None, (1.0,))) == 1e-8
+    assert Protocol(refit=True).tol_of(path) == 1e-8
+    assert exact.key("x") != quick.key("x")
+
+
+def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
+    """Of twelve rows a fold holds out two or three, whose error may rise at strong penalties."""
+    genres = ("rock", "jazz", "pop")
+    rows = [f"{20 + 7 * i % 45},{i % 3 / 2 + i / 100},{genres[i % 3]}" for i in range(12)]
+    file = tmp_path / "songs.csv"
+    file.write_text("\n".join(["age,score,genre", *rows]))
+    table = read_table(file, ["genre"])
+    options = {"alphas": ALPHAS, "intercept": True, "standardize": True}
+    chosen = [
+        models.fit(table, file, "fitzpatrick_logistic", None, whole_grid=whole, **options)
+        for whole in (False, True)
+    ]
+    stopped, whole = (fit.model.estimator.alpha for fit in chosen)
+    assert stopped == whole < max(ALPHAS)

@@ -1,0 +1,154 @@
+"""Standard errors, intervals and marginal effects of the linear models."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import fitzpatrick as fp
+from fitzpatrick.linear_model import FitzpatrickClassifier, ProportionRegressor
+from tests.helpers import seeded
+
+EXACT = {"alpha": 0.0, "tol": 1e-12}
+W = np.asarray([[0.0, 0.0, 0.0], [1.0, -1.0, 0.5], [0.5, 0.5, -1.0]])
+
+
+def draw(rng: np.random.Generator, n: int, tightness: float = 0.0):
+    """Features, and labels whose probabilities are those of the linear scores X Wᵀ."""
+    X = rng.normal(size=(n, 3))
+    q = fp.get_loss("fitzpatrick_logistic", tightness=tightness).probabilities(X @ W.T)
+    return X, (rng.random((n, 1)) > np.cumsum(q, axis=1)).sum(axis=1)
+
+
+@pytest.fixture
+def sm():
+    return pytest.importorskip("statsmodels.api")
+
+
+def test_classes_as_statsmodels(sm) -> None:
+    X, y = draw(seeded(0), 500)
+    table = FitzpatrickClassifier("logistic", **EXACT).fit(X, y).summary(X, y)
+    peer = sm.MNLogit(y, sm.add_constant(X, prepend=False))
+    peer = peer.fit(disp=0, cov_type="HC0", tol=1e-14, maxiter=100)
+    shape = 2, 4
+    for column, theirs in (("coef", peer.params), ("std_err", peer.bse), ("p_value", peer.pvalues)):
+        ours = table.coefficients[column].to_numpy().reshape(shape).T
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-12)
+    effects = peer.get_margeff()
+    for column, theirs in (("coef", effects.margeff), ("std_err", effects.margeff_se)):
+        ours = table.marginal_effects[column].to_numpy().reshape(3, 3).T
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_shares_as_statsmodels(sm, clustered: bool) -> None:
+    """The fractional logit of Papke and Wooldridge is the sigmoid loss at tightness 0."""
+    rng = seeded(1)
+    X, groups = rng.normal(size=(300, 3)), rng.integers(30, size=300)
+    mean = 1 / (1 + np.exp(-X @ W[1]))
+    y = rng.beta(5 * mean, 5 * (1 - mean))[:, None]
+    table = ProportionRegressor("sigmoid", **EXACT).fit(X, y)
+    table = table.summary(X, y, groups=groups if clustered else None)
+    kind = {"cov_type": "HC0"}
+    if clustered:
+        kind = {"cov_type": "cluster", "cov_kwds": {"groups": groups, "use_correction": False}}
+    peer = sm.GLM(y, sm.add_constant(X, prepend=False), family=sm.families.Binomial())
+    peer = peer.fit(tol=1e-14, **kind)
+    np.testing.assert_allclose(table.coefficients["std_err"], peer.bse, rtol=1e-6)
+    np.testing.assert_allclose(table.coefficients["low"], peer.conf_int()[:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 1.0])
+def test_intervals_cover_the_truth(tightness: float) -> None:
+    """Labels drawn from the probabilities of linear scores: the scores are what is estimated."""
+    rng = seeded(2)
+    covered = []
+    for _ in range(150):
+        X, y = draw(rng, 400, tightness)
+        model = FitzpatrickClassifier(
+            "fitzpatrick_logistic", alpha=0.0, tightness=tightness, fit_intercept=False
+        )
+        table = model.fit(X, y).summary(X, y).coefficients
+        truth = W[1:].ravel()
+        covered.append((table["low"] <= truth) & (truth <= table["high"]))
+    # 150 fits of six coefficients, which are not independent: four deviations of 150 draws
+    assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 150)
+
+
+def test_a_penalty_standardized_features_and_sparse_ones_agree() -> None:
+    """The penalty of standardized features, in terms of features as they are."""
+    rng = seeded(3)
+    X, y = draw(rng, 300)
+    X = X * [1.0, 10.0, 0.1] + [0.0, 5.0, 1.0]
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    loss = "fitzpatrick_logistic"
+    given = FitzpatrickClassifier(loss, alpha=3.0, tol=1e-12, standardize=True).fit(X, y)
+    by_hand = FitzpatrickClassifier(loss, alpha=3.0, tol=1e-12).fit(scaled, y)
+    ours = given.summary(X, y).coefficients["std_err"].unstack()[["x0", "x1", "x2"]]
+    theirs = by_hand.summary(scaled, y).coefficients["std_err"].unstack()[["x0", "x1", "x2"]]
+    np.testing.assert_allclose(ours * X.std(axis=0), theirs, rtol=1e-7)
+    again = given.summary(sparse.csr_array(X), y).coefficients["std_err"]
+    np.testing.assert_allclose(again, given.summary(X, y).coefficients["std_err"], rtol=1e-9)
+
+
+def test_names_reference_and_text() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = draw(seeded(4), 200)
+    frame, names = pd.DataFrame(X, columns=["age", "size", "price"]), np.asarray(["a", "b", "c"])[y]
+    model = FitzpatrickClassifier("logistic").fit(frame, names)
+    table = model.summary(frame, names, reference=2)
+    assert list(table.coefficients.index[:4]) == [
+        ("a", "age"), ("a", "size"), ("a", "price"), ("a", "(intercept)")
+    ]  # fmt: skip
+    assert "against 'c'" in str(table)
+    opposite = model.summary(frame, names, reference=0).coefficients["coef"]
+    np.testing.assert_allclose(
+        table.coefficients.loc["a", "coef"], -opposite.loc["c"], rtol=1e-9, atol=1e-12
+    )
+    assert table.covariance.shape == (8, 8)
+
+
+def test_errors() -> None:
+    X, y = draw(seeded(5), 60)
+    model = FitzpatrickClassifier("logistic", alpha=0.0).fit(X, y)
+    twice = np.column_stack([X, X[:, 0]])
+    dependent = FitzpatrickClassifier("logistic", alpha=0.0).fit(twice, y)
+    with pytest.raises(ValueError, match="singular"):
+        dependent.summary(twice, y)
+    with pytest.raises(ValueError, match="one entry per sample"):
+        model.summary(X, y, groups=[1, 2])
+    with pytest.raises(ValueError, match="level must be"):
+        model.summary(X, y, level=95)
+    assert list(model.classes_) == [0, 1, 2]
+
+
+def test_the_point_of_the_fit_is_where_errors_are_taken() -> None:
+    """Centered features without an intercept, other parameters later, other classes."""
+    rng = np.random.default_rng(6)
+    X, y = draw(rng, 300)
+    X = X + np.asarray([5.0, -3.0, 0.0])
+    model = FitzpatrickClassifier("logistic", standardize=True, fit_intercept=False, tol=1e-10)
+    table = model.fit(X, y).summary(X, y)
+    step = 1e-5
+    for j, name in enumerate(("x0", "x1", "x2")):
+        moved = [model.predict_proba(X + sign * step * np.eye(3)[j]) for sign in (1, -1)]
+        slope = (moved[0] - moved[1]).mean(axis=0) / (2 * step)
+        found = table.marginal_effects["coef"].unstack()[name]
+        np.testing.assert_allclose(found, slope, atol=1e-7)
+    model.set_params(alpha=1000.0, standardize=False)
+    np.testing.assert_array_equal(model.summary(X, y).covariance, table.covariance)
+    with pytest.raises(ValueError, match="give the samples of the fit"):
+        model.summary(X[y != 0], y[y != 0])
+    with pytest.raises(ValueError, match="reference must be the place"):
+        model.summary(X, y, reference=-1)
+    with pytest.raises(ValueError, match="no curvature"):
+        FitzpatrickClassifier("perceptron").fit(X, y).summary(X, y)
+
+
+def test_sparse_targets() -> None:
+    rng = np.random.default_rng(7)
+    X, y = draw(rng, 100)
+    Y = sparse.csr_array(np.eye(3)[y])
+    model = ProportionRegressor("logistic").fit(X, Y)
+    np.testing.assert_allclose(
+        model.summary(X, Y).covariance, model.summary(X, Y.toarray()).covariance, rtol=1e-9
+    )

@@ -1,0 +1,128 @@
+"""Sets with coverage: simulated coverage, supports of sparse links, bad input."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from fitzpatrick.conformal import ConformalClassifier
+from fitzpatrick.linear_model import FitzpatrickClassifier
+from fitzpatrick.regularizers import SquaredNorm, Tsallis
+from fitzpatrick.sets import Simplex
+from tests.helpers import seeded
+
+
+class Fixed(BaseEstimator):
+    """A classifier whose scores are its features."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.classes_ = np.arange(k)
+
+    def fit(self, X, y):
+        return self
+
+    def decision_function(self, X):
+        return X
+
+    def predict_proba(self, X):
+        p = np.exp(X - X.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return X.argmax(axis=1)
+
+
+def draw(rng: np.random.Generator, n: int, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    theta = rng.normal(size=(n, k)) * 2
+    noisy = theta + rng.gumbel(size=(n, k))
+    return theta, noisy.argmax(axis=1)
+
+
+@pytest.mark.parametrize("measure", ["probability", "support"])
+@pytest.mark.parametrize("coverage", [0.8, 0.95])
+def test_coverage(measure: str, coverage: float) -> None:
+    """Over many calibrations the coverage is between the level and 1/(n + 1) above it."""
+    rng = seeded(1)
+    n, repeats, fresh = 99, 200, 500
+    found = []
+    for _ in range(repeats):
+        model = ConformalClassifier(Fixed(5), coverage, measure=measure, prefit=True)
+        model.fit(*draw(rng, n))
+        theta, y = draw(rng, fresh)
+        found.append(model.predict_set(theta)[np.arange(fresh), y].mean())
+    # the coverage of one calibration is beta distributed, with less than 0.5/√n of deviation
+    slack = 5 * 0.5 / np.sqrt(n) / np.sqrt(repeats)
+    assert coverage - slack <= np.mean(found) <= coverage + 1 / (n + 1) + slack
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_the_set_is_the_support_of_the_link_at_the_temperature(alpha: float) -> None:
+    rng = seeded(2)
+    model = ConformalClassifier(Fixed(6), 0.7, measure="support", alpha=alpha, prefit=True)
+    model.fit(*draw(rng, 200, 6))
+    theta, _ = draw(rng, 100, 6)
+    omega = Tsallis(alpha) if alpha < 2 else SquaredNorm(Simplex())
+    support = omega.link(theta / model.threshold_) > 0
+    np.testing.assert_array_equal(model.predict_set(theta), support)
+
+
+def test_estimators_of_either_library() -> None:
+    rng = seeded(3)
+    X = rng.normal(size=(300, 4))
+    y = np.asarray(["no", "yes"])[(X[:, 0] + rng.normal(size=300) > 0).astype(int)]
+    for base in (LogisticRegression(), FitzpatrickClassifier("fitzpatrick_entmax15")):
+        for measure in ("probability", "support"):
+            model = ConformalClassifier(base, 0.9, measure=measure, random_state=0).fit(X, y)
+            assert model.n_calibration_ == 75
+            sets = model.predict_set(X)
+            assert sets.shape == (300, 2)
+            # the predicted class is the best one: it is in every set that is not empty
+            chosen = np.searchsorted(model.classes_, model.predict(X))
+            assert (sets[np.arange(300), chosen] | ~sets.any(axis=1)).all()
+
+
+def test_too_few_samples_give_every_class() -> None:
+    model = ConformalClassifier(Fixed(5), 0.99, prefit=True).fit(*draw(seeded(4), 20))
+    assert model.threshold_ == np.inf
+    assert model.predict_set(np.zeros((3, 5))).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"coverage": 1.5}, "coverage must be between"),
+        ({"measure": "aps"}, "measure must be"),
+        ({"alpha": 1.0}, "alpha must be above 1"),
+    ],
+)
+def test_bad_parameters(parameters, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ConformalClassifier(Fixed(5), prefit=True, **parameters).fit(np.zeros((4, 5)), [0, 1, 2, 3])
+
+
+def test_a_class_the_estimator_does_not_know() -> None:
+    with pytest.raises(ValueError, match="was not fitted to: 7"):
+        ConformalClassifier(Fixed(5), prefit=True).fit(np.zeros((2, 5)), [0, 7])
+
+
+def test_scikit_learn_conventions() -> None:
+    results = check_estimator(ConformalClassifier(LogisticRegression()), on_skip=None, on_fail=None)
+    failed = {
+        str(check["check_name"]): check["exception"]
+        for check in results
+        if check["status"] == "failed"
+    }
+    assert failed == {}
+
+
+def test_scores_of_pairs_and_other_lengths() -> None:
+    rng = np.random.default_rng(6)
+    X, y = draw(rng, 60, 3)
+    with pytest.raises(ValueError, match="inconsistent"):
+        ConformalClassifier(Fixed(3), prefit=True).fit(X, y[:10])
+    pairs = SVC(decision_function_shape="ovo")
+    with pytest.raises(ValueError, match="one score per class"):
+        ConformalClassifier(pairs, measure="support", random_state=0).fit(X, y)

@@ -1,0 +1,251 @@
+"""Class probabilities: the stationary distribution of the chain from a label to its maximizer."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis
+from fitzpatrick.regularizers._probabilities import stationary_distribution
+from fitzpatrick.sets import Box, Simplex
+from tests.helpers import Library, assert_close, eps, seeded, to_numpy
+from tests.reference import recompute
+
+SIMPLEX = {
+    "logistic": Negentropy(),
+    "entmax15": Tsallis(1.5),
+    "entmax13": Tsallis(1.3),
+    "sparsemax": SquaredNorm(Simplex()),
+    "entmax1": Tsallis(1.0),
+}
+TIGHTNESSES = (0.0, 0.25, 1.0, 4.0, 20.0)
+every_loss = pytest.mark.parametrize("name", SIMPLEX)
+every_tightness = pytest.mark.parametrize("tightness", TIGHTNESSES)
+
+
+def draw(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Scores of many sizes, with ties, a masked class and rows of one score."""
+    theta = rng.normal(size=(n, k)) * rng.choice([0.1, 1.0, 8.0], (n, 1))
+    theta[::4] = np.round(theta[::4])
+    theta[1::5] = theta[1::5, :1]
+    if k > 2:
+        theta[2::6, rng.integers(k)] = -np.inf
+    return theta
+
+
+@every_loss
+@every_tightness
+def test_scores_minimize_the_expected_loss_of_their_probabilities(
+    name: str, tightness: float, xp: Library, dtype: str
+) -> None:
+    """Σ q_j (y*(e_j, θ) − e_j) = 0: the convex expected loss has its minimum at θ."""
+    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
+    if xp.name == "jax" and (tightness not in (0.0, 4.0) or name == "entmax13"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
+    rng = seeded(3)
+    for k in (1, 3) if xp.name == "jax" else (1, 2, 3, 10, 50):
+        theta = xp.asarray(draw(rng, 12, k), dtype)
+        q = to_numpy(loss.probabilities(theta))
+        # each step is off by a few roundings, and a chain forgets them after about 1 + c steps
+        slack = 64 * eps(dtype) * (1 + tightness) * np.sqrt(k)
+        np.testing.assert_allclose(q.sum(axis=1), 1, rtol=0, atol=4 * eps(dtype) * k)
+        assert (q >= 0).all()
+        is_masked = to_numpy(theta) == -np.inf
+        assert (q[is_masked] == 0).all()
+        mean = np.zeros_like(q)
+        for j in range(k):
+            is_open = ~is_masked[:, j]
+            labels = xp.asarray(np.full(len(q), j))
+            column = to_numpy(loss.y_star(labels, theta))
+            mean[is_open] += q[is_open, j : j + 1] * column[is_open]
+        assert_close(mean, q, rtol=0, atol=slack)
+        assert np.all(np.argsort(-q, kind="stable")[:, 0] == np.argmax(q, axis=1))
+
+
+@every_loss
+@every_tightness
+def test_the_order_of_the_classes_is_that_of_the_scores(name: str, tightness: float) -> None:
+    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
+    theta = np.sort(seeded(4).normal(size=(40, 12)) * 3, axis=1)
+    q = loss.probabilities(theta)
+    assert (np.diff(q, axis=1) >= -4 * np.finfo(float).eps).all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "entmax15", "sparsemax"])
+@pytest.mark.parametrize("tightness", [0.25, 1.0, 4.0])
+def test_against_the_chain_from_the_definition(name: str, tightness: float) -> None:
+    """The columns are those of the stored recipe, the eigenvector is mpmath's."""
+    rng = seeded(5)
+    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
+    for k in (2, 4):
+        theta = rng.normal(size=k) * 2
+        columns = [recompute(f"{name}@{tightness:g}", row, theta)[1] for row in np.eye(k)]
+        with mpmath.workdps(50):
+            system = mpmath.matrix(np.eye(k).tolist()) - mpmath.matrix(
+                np.transpose(columns).tolist()
+            )
+            system[k - 1, :] = mpmath.ones(1, k)
+            exact = mpmath.lu_solve(system, mpmath.matrix([0] * (k - 1) + [1]))
+        # the columns are rounded to float64, and the chain forgets that after 1 + c steps
+        expected = np.asarray([float(q) for q in exact])
+        assert_close(loss.probabilities(theta), expected, rtol=1e-13 * (1 + tightness), atol=1e-15)
+
+
+@every_loss
+def test_tightness_zero_is_the_link(name: str, xp: Library, dtype: str) -> None:
+    loss = fp.FenchelYoungLoss(SIMPLEX[name])
+    theta = xp.asarray(seeded(6).normal(size=(5, 7)), dtype)
+    atol = 4 * eps(dtype)
+    assert_close(loss.probabilities(theta), loss.link(theta), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("omega", [Negentropy(), Tsallis(1.5), Bernoulli()], ids=str)
+def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str) -> None:
+    loss = fp.FitzpatrickLoss(omega)
+    q = to_numpy(loss.probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
+    expected = [[1, 0, 0], [0.5, 0.5, 0]]
+    if omega == Bernoulli():
+        expected = [[1, 0.5, 0], [1, 1, 0]]
+    assert_close(q, np.asarray(expected), rtol=0, atol=4 * eps(dtype))
+    nan = to_numpy(loss.probabilities(xp.asarray([[np.nan, 0.0], [1.0, 1.0]], dtype)))
+    assert np.isnan(nan[0]).any()
+    masked = to_numpy(loss.probabilities(xp.asarray([[-np.inf, -np.inf]], dtype)))
+    assert np.isnan(masked).all() or omega == Bernoulli()
+    assert_close(nan[1, 0], nan[1, 1], rtol=4 * eps(dtype), atol=0)
+
+
+def test_a_well_separated_class_keeps_the_digits_of_the_others() -> None:
+    """Two classes at a distance of 60: q of the other one in closed form, by the coin."""
+    theta = np.asarray([30.0, -30.0])
+    for tightness in (0.5, 1.0, 3.0):
+        q = fp.FitzpatrickLoss(Negentropy(), tightness=tightness).probabilities(theta)
+        coin = fp.FitzpatrickLoss(Bernoulli(), tightness=tightness).probabilities(
+            np.asarray([-60.0])
+        )
+        assert_close(q[1], coin[0], rtol=1e-13, atol=0)
+
+
+@every_tightness
+def test_coins(tightness: float, xp: Library, dtype: str) -> None:
+    """q = p_0/(p_0 + 1 − p_1), from the maximizers at the two labels."""
+    loss = fp.FitzpatrickLoss(Bernoulli(), tightness=tightness)
+    values = seeded(7).normal(size=(6, 5)) * 4
+    theta = xp.asarray(values, dtype)
+    tails = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), theta))
+    heads = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), xp.asarray(-values, dtype)))
+    expected = tails / (tails + heads)
+    assert_close(loss.probabilities(theta), expected, rtol=32 * eps(dtype), atol=0)
+    squared = fp.FitzpatrickLoss(SquaredNorm(Box(0.0, 1.0)), tightness=tightness)
+    np.testing.assert_array_equal(
+        to_numpy(squared.probabilities(theta)), to_numpy(squared.link(theta))
+    )
+
+
+def test_many_classes_of_which_few_are_active() -> None:
+    theta = seeded(8).normal(size=(2, 100_000)) * 3
+    for name in ("logistic", "entmax15", "sparsemax"):
+        q = fp.FitzpatrickLoss(SIMPLEX[name]).probabilities(theta)
+        assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    flat = fp.FitzpatrickLoss(Tsallis(1.5))
+    with pytest.raises(ValueError, match="closed forms"):
+        flat.probabilities(np.zeros((1, 5000)))
+
+
+@pytest.mark.parametrize("name", ["poisson", "squared", "perceptron", "fitzpatrick_poisson"])
+def test_losses_without_probabilities_say_so(name: str) -> None:
+    with pytest.raises(TypeError, match=r"loss\.link"):
+        fp.get_loss(name).probabilities(np.zeros((2, 3)))
+
+
+def test_a_state_that_is_never_entered_has_probability_zero(xp: Library) -> None:
+    chain = xp.asarray([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.3, 0.4]])
+    expected = np.asarray([0.8, 0.2, 0.0])
+    assert_close(stationary_distribution(chain), expected, rtol=8 * eps("float64"), atol=0)
+
+
+@pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])
+def test_compiled_rows(tightness: float, dtype: str) -> None:
+    """Rows that Numba compiles for large arrays agree with the core, bad scores included."""
+    from fitzpatrick.engines.compiled.probabilities import fill_probabilities
+
+    rng = seeded(12)
+    for k in (1, 2, 3, 10, 33):
+        theta = draw(rng, 40, k) * rng.choice([1.0, 20.0], (40, 1))
+        theta[3], theta[7, -1] = np.nan, np.inf
+        theta[9] = -np.inf
+        theta = theta.astype(dtype)
+        with np.errstate(all="ignore"):
+            expected = Negentropy().solve_probabilities(theta.astype(float), tightness)
+        found = fill_probabilities(theta, tightness, 1)
+        assert found.dtype == dtype
+        # exponents of up to 708 are rounded, and so are the numbers
+        rtol = 800 * eps("float64") if dtype == "float64" else 4 * eps(dtype)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-300 + np.finfo(dtype).tiny)
+    large = rng.normal(size=(4000, 10))
+    loss = fp.FitzpatrickLoss(Negentropy(), tightness=tightness)
+    expected = Negentropy().solve_probabilities(large, tightness)
+    assert_close(loss.probabilities(large), expected, rtol=1e-13, atol=1e-15)
+
+
+# Front ends.
+
+
+@pytest.mark.parametrize(
+    "name", ["fitzpatrick_logistic", "fitzpatrick_entmax15", "fitzpatrick_sigmoid"]
+)
+def test_pytorch(name: str) -> None:
+    """Functions and modules, along any axis, with derivatives of both orders and in bfloat16."""
+    torch = pytest.importorskip("torch")
+    from fitzpatrick.torch import LossModule
+    from fitzpatrick.torch import functional as F  # noqa: N812
+
+    function = getattr(F, f"{name}_probabilities")
+    scores = seeded(9).normal(size=(3, 4, 2))
+    loss = fp.get_loss(name, tightness=0.5)
+    expected = np.moveaxis(loss.probabilities(np.moveaxis(scores, 1, -1)), -1, 1)
+    x = torch.tensor(scores, requires_grad=True)
+    np.testing.assert_allclose(function(x, 0.5, dim=1).detach(), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        LossModule(loss).probabilities(x, dim=1).detach(), expected, rtol=1e-12
+    )
+    rows = x[:, :, 0].detach().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-6)
+    assert torch.autograd.gradgradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-5)
+    half = function(x.detach().to(torch.bfloat16), 0.5, dim=1)
+    assert half.dtype == torch.bfloat16
+    rounded = function(x.detach().to(torch.bfloat16).double(), 0.5, dim=1)
+    np.testing.assert_allclose(half.double(), rounded, rtol=2**-7, atol=2**-7)
+
+
+def test_compiled_pytorch_and_modules_along_the_axis_of_the_loss() -> None:
+    torch = pytest.importorskip("torch")
+    from fitzpatrick.torch import FitzpatrickLogisticLoss
+    from fitzpatrick.torch import functional as F  # noqa: N812
+
+    x = torch.randn(3, 4, 2, dtype=torch.float64)
+    module = FitzpatrickLogisticLoss(tightness=2.0)
+    expected = F.fitzpatrick_logistic_probabilities(x, 2.0, dim=1)
+    torch.testing.assert_close(module.probabilities(x), expected)
+    torch.testing.assert_close(module.probabilities(x).sum(1), torch.ones(3, 2, dtype=x.dtype))
+    compiled = torch.compile(F.fitzpatrick_logistic_probabilities, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x, 2.0, 1), expected)
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "fitzpatrick_entmax15"])
+def test_jax(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    from fitzpatrick import jax as fitzpatrick_jax
+
+    function = getattr(fitzpatrick_jax, f"{name}_probabilities")
+    scores = seeded(10).normal(size=(3, 4))
+    expected = fp.get_loss(name, tightness=0.5).probabilities(scores)
+    compiled = jax.jit(lambda x: function(x, 0.5))
+    np.testing.assert_allclose(compiled(scores), expected, rtol=1e-12)
+    where = np.asarray([True, True, False, True])
+    kept = fp.get_loss(name, tightness=0.5).probabilities(scores[:, where])
+    np.testing.assert_allclose(function(scores, 0.5, where=where)[:, where], kept, rtol=1e-12)
+    step = 1e-6
+    v = seeded(11).normal(size=(3, 4))
+    slope = (expected - fp.get_loss(name, tightness=0.5).probabilities(scores - step * v)) / step
+    found = jax.jvp(compiled, (scores,), (v,))[1]
+    np.testing.assert_allclose(found, slope, atol=1e-4)
