@@ -2,15 +2,20 @@
 
 import math
 import os
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -103,11 +108,31 @@ def run(
             initargs=(os.getpid(),),
         )
         work = (delayed(fit_and_score)(experiment, protocol, path) for path in missing)
-        for path, found in pool(work):
+        with _without_interrupts():
+            results = pool(work)
+        for path, found in results:
             store.add(path, found)
             records[path] = found
             bar.update(size[path])
     return {path: records[path] for path in wanted}
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start workers that Ctrl-C does not reach: the run ends them, and they print no traceback.
+
+    Processes inherit which signals are blocked, and a signal that comes meanwhile is not lost.
+    """
+    if os.name != "posix":
+        yield
+        return
+    for tracker in (resource_tracker, loky_tracker):
+        tracker.ensure_running()  # the start of a tracker unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with(parent: int) -> None:
