@@ -56,7 +56,11 @@ def piecewise_linear_steps(theta: Array) -> int:
 
 
 def solve_tau(
-    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: Array | float, steps: int
+    point: Callable[[Array], tuple[Array, Array]],
+    tau: Array,
+    power: Array | float,
+    steps: int,
+    bend: float = 1.0,
 ) -> Array:
     r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, from the left.
 
@@ -65,6 +69,7 @@ def solve_tau(
         tau: starting point, shape (…, 1), not above the root.
         power: β; 0 means log g.
         steps: how many steps to take; NumPy and JAX stop once every row has converged.
+        bend: the length in τ over which log p has a curvature of one.
 
     Returns:
         τ, which after one more step is within some rounding errors of the root.
@@ -74,18 +79,18 @@ def solve_tau(
     start, before = tau, namespace(tau).zeros_like(tau)
     for taken in range(steps):
         if has_loop and not is_concrete(tau):
-            return _solve_tau_in_jax(point, tau, power, steps - taken)
+            return _solve_tau_in_jax(point, tau, power, steps - taken, bend)
         step = newton_step(*point(tau), power)
         tau, is_long = advance(tau, step, start)
         if early:
-            is_far, before = _look_ahead(step, before, taken == 0, power)
+            is_far, before = _look_ahead(step, before, taken == 0, power, bend)
             if is_concrete(is_far) and not (is_long & is_far).any():
                 break
     return tau
 
 
 def _look_ahead(
-    step: Array, before: Array, is_first: Array | bool, power: Array | float
+    step: Array, before: Array, is_first: Array | bool, power: Array | float, bend: float
 ) -> tuple[Array, Array]:
     """Where one more step after this one would leave an error that counts; and the step.
 
@@ -98,12 +103,16 @@ def _look_ahead(
     xp = namespace(step)
     is_alone = before == 0
     ratio = xp.where(is_alone, 1.0, step / xp.where(is_alone, 1.0, before))
-    is_far = (xp.abs(step) * ratio**2 > math.sqrt(eps(step)) / 256) | (power > 0.5)
+    is_far = (xp.abs(step) * ratio**2 > bend * math.sqrt(eps(step)) / 256) | (power > 0.5)
     return is_far, xp.where(is_first, 0.0, xp.where(is_far, step, xp.inf))
 
 
 def _solve_tau_in_jax(
-    point: Callable[[Array], tuple[Array, Array]], tau: Array, power: Array | float, steps: int
+    point: Callable[[Array], tuple[Array, Array]],
+    tau: Array,
+    power: Array | float,
+    steps: int,
+    bend: float,
 ) -> Array:
     """Newton's method while JAX traces, in a loop that is compiled once.
 
@@ -116,7 +125,7 @@ def _solve_tau_in_jax(
             tau, before, _, left = state
             step = newton_step(*point(tau), power)
             tau, is_long = advance(tau, step, start)
-            is_far, before = _look_ahead(step, before, left == steps, power)
+            is_far, before = _look_ahead(step, before, left == steps, power, bend)
             return tau, before, (is_long & is_far).any(), left - 1
 
         # for shard_map, which wants it to vary as scores do
@@ -171,13 +180,14 @@ def shift_to_root(
     start: Array,
     power: Array | float,
     steps: int,
+    bend: float = 1.0,
 ) -> Array:
     """s = θ − τ with Σ p(s) = 1, for s ↦ (p, ∂p/∂s).
 
     A last step is taken in s itself: where s is much smaller than τ it has the digits that τ
     cannot hold, and that many small entries need to sum to one.
     """
-    tau = solve_tau(lambda tau: point(theta - tau), start, power, steps)
+    tau = solve_tau(lambda tau: point(theta - tau), start, power, steps, bend)
     s = theta - tau
     return s if steps == 0 else s - newton_step(*point(s), power)
 

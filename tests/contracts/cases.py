@@ -13,6 +13,7 @@ import numpy as np
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import (
+    FDivergence,
     Indicator,
     Quadratic,
     Regularizer,
@@ -46,7 +47,11 @@ class Case:
         omega = self.build(xp, k)
         return (
             fp.FenchelYoungLoss(omega),
-            *(fp.FitzpatrickLoss(omega, tightness=c) for c in TIGHTNESSES[1:]),
+            *(
+                fp.FitzpatrickLoss(omega, tightness=c)
+                for c in TIGHTNESSES[1:]
+                if c <= omega.max_tightness
+            ),
         )
 
     @property
@@ -74,6 +79,11 @@ class Corner(ConvexSet):
 def _quadratic(xp: Library, k: int) -> Quadratic:
     factor = seeded(5).normal(size=(k, k)) / np.sqrt(k)
     return Quadratic(xp.asarray(factor @ factor.T + np.eye(k), "float64"))
+
+
+def _hellinger(xp: Library, k: int) -> FDivergence:
+    """Squared Hellinger distance from frequencies that differ."""
+    return FDivergence("hellinger", reference=np.arange(1.0, k + 1) / (k * (k + 1) / 2))
 
 
 def _constant(omega: Regularizer) -> Callable[[Library, int], Regularizer]:
@@ -110,6 +120,8 @@ OTHERS = [
     Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),
     Case("perceptron l1 ball", _constant(Indicator(L1Ball(0.5)))),
     Case("perceptron user set", _constant(Indicator(Corner())), slack=10, has_faces=False),
+    Case("jensen-shannon", _constant(FDivergence("jensen_shannon")), slack=4),
+    Case("hellinger", _hellinger, slack=4, symmetric=False),
     Case("quadratic", _quadratic, slack=100, symmetric=False),
 ]
 CASES = [*REGISTRY, *OTHERS]

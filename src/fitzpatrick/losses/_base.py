@@ -49,6 +49,11 @@ class Loss:
                 f"got {self.regularizer!r}; for the name of a loss use fitzpatrick.get_loss"
             )
         object.__setattr__(self, "tightness", as_tightness(self.tightness))
+        if self.tightness > self.regularizer.max_tightness:
+            raise ValueError(
+                f"the losses of {self.regularizer!r} have one maximizer each up to a tightness of "
+                f"{self.regularizer.max_tightness:g}, got tightness={self.tightness:g}"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Loss):

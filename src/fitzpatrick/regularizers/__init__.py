@@ -2,6 +2,7 @@
 
 from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 from .bernoulli import Bernoulli
+from .f_divergence import FDivergence
 from .indicator import Indicator
 from .negentropy import Negentropy
 from .quadratic import Quadratic
@@ -13,6 +14,7 @@ __all__ = [
     "Bernoulli",
     "ConvergenceError",
     "Elementwise",
+    "FDivergence",
     "Indicator",
     "Negentropy",
     "NewtonStatus",

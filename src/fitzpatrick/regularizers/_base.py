@@ -17,6 +17,7 @@ a sum of non-negative terms. The gradient in θ is the maximizer minus y, the He
 Jacobian. A :class:`Solution` holds the maximizer and computes the rest on demand.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -170,6 +171,11 @@ class Regularizer(ABC):
         return True
 
     @property
+    def max_tightness(self) -> float:
+        """The tightness beyond which a loss of Ω may have several maximizers."""
+        return math.inf
+
+    @property
     @abstractmethod
     def domain(self) -> ConvexSet:
         """The set C."""
@@ -279,6 +285,11 @@ class Elementwise(ABC):
         """β such that (Σ p)^β is convex in τ; 0 stands for log Σ p."""
         return 0.0
 
+    @property
+    def bend(self) -> float:
+        """The length in s over which log p has a curvature of one, or less."""
+        return 1.0
+
     def start(self, theta: Array) -> Array:
         """A τ not above the root, shape (…, 1), for scores whose row maximum is 0."""
         raise TypeError(f"{type(self).__name__} does not couple the entries of a row")
@@ -326,7 +337,7 @@ def solve_separable(
         return SeparableSolution(kernel, y, theta, is_coupled=False)
     theta = theta - row_max(theta)
     start, steps = kernel.start(theta), kernel.steps(theta)
-    s = shift_to_root(kernel.point, theta, start, kernel.power, steps)
+    s = shift_to_root(kernel.point, theta, start, kernel.power, steps, kernel.bend)
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
@@ -369,6 +380,10 @@ class LabelFormulas(Elementwise):
     @property
     def power(self) -> float:
         return self.zero.power
+
+    @property
+    def bend(self) -> float:
+        return self.zero.bend
 
     def start(self, theta: Array) -> Array:
         # p increases with y, so that a lower bound for y = 0 is one for y = e_j

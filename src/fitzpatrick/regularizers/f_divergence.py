@@ -1,0 +1,447 @@
+r"""f-divergences from a reference measure on the simplex, :math:`\Omega(p) = \sum_j q_j f(p_j/q_j)`.
+
+With r = p/q and ρ = y/q, entry by entry, s = θ − τ and the tightness c, the maximizer solves
+
+.. math:: f'(r) + c\,f''(r)\,(r - \rho) = s,
+
+up to constants that τ absorbs: the equation of the potential f by itself, at the target ρ. So the
+formulas of Ω are those of f times q, and the Kullback-Leibler, χ² and α-divergences between them
+borrow the formulas of the negentropy, the squared norm and the Tsallis entropies. Two remain:
+
+- 0 ≤ α < 1, with b = 1 − α: :math:`(1/b - c)\,r^{-b} + c\,\rho\,r^{-1-b} = -s`. α = 0 is the reverse
+  Kullback-Leibler divergence, α = ½ is twice the squared Hellinger distance. With
+  :math:`\eta = \log(r/\rho)` and :math:`E(x) = e^x - 1 - x \ge 0`,
+  :math:`D = \rho^\alpha (E(\alpha\eta)/\alpha + E(-b\eta)/b)` and
+  :math:`Q = r^\alpha (1 - \rho/r)^2`.
+- Jensen-Shannon, with t = log(1 + 1/r):
+  :math:`(1 - c)\,t + c\,E(-t) + c\,\rho/(r + r^2) = -s`, and
+  :math:`D = \rho\,E(\eta) - (1 + \rho)\,E(\log\tfrac{1 + r}{1 + \rho})`.
+
+The left-hand sides are sums of decreasing terms, whose root is unique as long as no factor is
+negative: c ≤ 2 for Hellinger, c ≤ 1 for Jensen-Shannon, and c < 1 for the reverse divergence, where
+the factor 1/b − c must be positive.
+"""
+
+import difflib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._array import Array, as_library, namespace, precision_bits, row_max
+from .._root import newton_steps
+from ..sets import ConvexSet, Simplex
+from ..special import expm1_minus_x, softplus
+from ._base import (
+    Elementwise,
+    Regularizer,
+    SeparableRegularizer,
+    Shard,
+    Solution,
+)
+from .negentropy import Negentropy
+from .squared_norm import SquaredNorm
+from .tsallis import Tsallis, anchor_of, family_terms
+
+# Newton steps for an entry's own root, in logarithms, by bits of precision: one more than any
+# score, target and tightness needed in a search.
+_ENTRY_STEPS = {53: 6, 24: 5}
+_MIN_REST = 2.0**-30
+
+# α and the factor of each kind that is an α-divergence.
+_ORDERS = {"kl": (1.0, 1.0), "chi2": (2.0, 1.0), "reverse_kl": (0.0, 1.0), "hellinger": (0.5, 0.5)}
+KINDS = (*_ORDERS, "jensen_shannon", "alpha")
+
+
+def _finite(x: Array) -> Array:
+    """x, and 0 where it is infinite or NaN: no step for masked entries."""
+    xp = namespace(x)
+    return xp.where(xp.isfinite(x), x, xp.zeros_like(x))
+
+
+def _add_exponents(one: Array, other: Array) -> tuple[Array, Array]:
+    """log(eᵃ + eᵇ), and the share of eᵇ."""
+    xp = namespace(one)
+    top = xp.maximum(one, other)
+    safe = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    left, right = xp.exp(one - safe), xp.exp(other - safe)
+    return safe + xp.log(left + right), _finite(right / (left + right))
+
+
+@dataclass(frozen=True, eq=False)
+class FlatFormulas(Elementwise):
+    """α-divergences with 0 ≤ α < 1 at the target ρ, times a factor: f' ends at a finite number."""
+
+    rho: Array
+    log_rho: Array
+    alpha: float
+    factor: float
+    tightness: float
+
+    def level(self, log_r: Array) -> Array:
+        """s where the maximizer is r."""
+        xp, b = namespace(log_r), 1 - self.alpha
+        pull = self.tightness * self.rho * xp.exp(-(1 + b) * log_r)
+        return -self.factor * (self._rest * xp.exp(-b * log_r) + pull)
+
+    @property
+    def _rest(self) -> float:
+        """1/b − c; at its zero entries without a target have a root in the limit only."""
+        return max(1 / (1 - self.alpha) - self.tightness, _MIN_REST)
+
+    def _root(self, s: Array) -> tuple[Array, Array]:
+        """log r, and r/d = ∂s/∂log r, from the sum of two exponentials that is −s."""
+        xp, b, c = namespace(s), 1 - self.alpha, self.tightness
+        log_m = xp.log(-s / self.factor)
+        log_rest = math.log(self._rest)
+        x = (log_rest - log_m) / b
+        if c == 0:
+            return x, -s * b
+        log_pull = math.log(c) + self.log_rho
+        # either of the two alone is a lower bound
+        x = xp.maximum(x, (log_pull - log_m) / (1 + b))
+        share = xp.zeros_like(x)
+        for _ in range(_ENTRY_STEPS[precision_bits(s)]):
+            total, share = _add_exponents(log_rest - b * x, log_pull - (1 + b) * x)
+            x = x + _finite((total - log_m) / (b + share))
+        return x, -s * (b + share)
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        x, growth = self._root(s)
+        r = namespace(s).exp(x)
+        return r, r / growth
+
+    def terms(self, s: Array) -> Array:
+        xp, alpha, b, c = namespace(s), self.alpha, 1 - self.alpha, self.tightness
+        x = self._root(s)[0]
+        has_target = self.rho > 0
+        height = xp.exp(alpha * x)  # r^α
+        eta = x - xp.where(has_target, self.log_rho, x)
+        divergence = expm1_minus_x(-b * eta) / b
+        if alpha > 0:
+            divergence = divergence + expm1_minus_x(alpha * eta) / alpha
+        at_zero = height / alpha if alpha > 0 else xp.full_like(x, xp.inf)
+        power = xp.exp(alpha * xp.where(has_target, self.log_rho, xp.zeros_like(x)))
+        divergence = xp.where(has_target, power * divergence, at_zero)
+        if c == 0:
+            return self.factor * divergence
+        quadratic = xp.where(has_target, height * xp.expm1(-eta) ** 2, height)
+        quadratic = xp.where(has_target & (x == -xp.inf), xp.full_like(x, xp.inf), quadratic)
+        return self.factor * family_terms(divergence, c * quadratic, c)
+
+
+@dataclass(frozen=True, eq=False)
+class JensenShannonFormulas(Elementwise):
+    """The Jensen-Shannon divergence at the target ρ, in terms of z = −log r."""
+
+    rho: Array
+    log_rho: Array
+    tightness: float
+
+    def _height(self, z: Array) -> tuple[Array, Array]:
+        """−s and its derivative in z."""
+        xp, c = namespace(z), self.tightness
+        t = softplus(z)
+        sigma = xp.exp(z - t)
+        if c == 0:
+            return t, sigma
+        pull = c * xp.exp(self.log_rho + z + (z - t))
+        height = (1 - c) * t + c * expm1_minus_x(-t) + pull
+        return height, (1 - c) * sigma + c * sigma * sigma + pull * (2 - sigma)
+
+    def level(self, log_r: Array) -> Array:
+        """s where the maximizer is r."""
+        return -self._height(-log_r)[0]
+
+    def _root(self, s: Array) -> Array:
+        """z, by Newton's method for the logarithm of −s, from the least of three upper bounds."""
+        xp, c, m = namespace(s), self.tightness, -s
+        if c == 0:
+            return m + xp.log(-xp.expm1(-m))
+        if c < 1:
+            part = m / (1 - c)
+            z = part + xp.log(-xp.expm1(-part))
+        else:
+            z = xp.full_like(m, xp.inf)
+        part = m / c  # E(−t) >= t²/(2 + t)
+        t = (part + xp.sqrt(part) * xp.sqrt(part + 8)) / 2
+        z = xp.minimum(z, t + xp.log(-xp.expm1(-t)))
+        log_part = xp.log(part) - self.log_rho
+        root = xp.sqrt(1 + 4 * xp.exp(-log_part))
+        z = xp.minimum(z, xp.where(self.rho > 0, log_part + xp.log((1 + root) / 2), z))
+        for _ in range(_ENTRY_STEPS[precision_bits(s)]):
+            height, slope = self._height(z)
+            z = z - _finite(xp.log(height / m) * height / slope)
+        return z
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        z = self._root(s)
+        r = namespace(s).exp(-z)
+        slope = self._height(z)[1]
+        return r, r / slope
+
+    def terms(self, s: Array) -> Array:
+        xp, c, rho = namespace(s), self.tightness, self.rho
+        z = self._root(s)
+        r = xp.exp(-z)
+        has_target = rho > 0
+        eta = xp.where(has_target, -z - self.log_rho, xp.zeros_like(z))
+        is_masked = has_target & (z == xp.inf)
+        eta = xp.where(is_masked, xp.zeros_like(eta), eta)
+        lift = xp.log1p(rho * xp.expm1(eta) / (1 + rho))
+        divergence = rho * expm1_minus_x(eta) - (1 + rho) * expm1_minus_x(lift)
+        divergence = xp.where(has_target, divergence, xp.log1p(r))
+        divergence = xp.where(is_masked, xp.full_like(r, xp.inf), divergence)
+        if c == 0:
+            return divergence
+        fall = xp.where(has_target, xp.expm1(-eta), xp.ones_like(eta))
+        quadratic = xp.where(is_masked, xp.full_like(r, xp.inf), r * fall * fall / (1 + r))
+        return family_terms(divergence, c * quadratic, c)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledFormulas(Elementwise):
+    """p = q r: the formulas of f at ρ = y/q, times q."""
+
+    base: Elementwise
+    q: Array | float
+    level: Array  # s where an entry is one
+    spread: float  # log₂ of the largest q over the least
+    least_level: float  # how near an entry of one is to the end of f'
+
+    @property
+    def power(self) -> float:
+        return self.base.power
+
+    @property
+    def bend(self) -> float:
+        return min(self.least_level, 1.0)
+
+    def start(self, theta: Array) -> Array:
+        # there the largest entry alone is one
+        return row_max(theta - self.level)
+
+    def steps(self, theta: Array) -> int:
+        return newton_steps(theta) + math.ceil(self.spread)
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        r, d = self.base.point(s)
+        return self.q * r, self.q * d
+
+    def terms(self, s: Array) -> Array:
+        return self.q * self.base.terms(s)
+
+
+@dataclass(frozen=True, eq=False)
+class FDivergence(SeparableRegularizer):
+    r"""The f-divergence of a point of the simplex from a reference measure q.
+
+    .. math:: \Omega(p) = \sum_j q_j\, f(p_j / q_j), \qquad f(1) = f'(1) = 0.
+
+    ================== ============================================ ============ ==============
+    kind               f(u)                                         zeros in p   tightness
+    ================== ============================================ ============ ==============
+    ``kl``             u log u − u + 1                              no           any
+    ``chi2``           (u − 1)²/2                                   yes          any
+    ``alpha``          (u^α − 1 − α(u − 1))/(α(α − 1)), 0 < α ≤ 2   for α > 1    α < 1: ≤ 1/(1−α)
+    ``hellinger``      (√u − 1)²                                    no           ≤ 2
+    ``jensen_shannon`` u log u − (u + 1) log((u + 1)/2)             no           ≤ 1
+    ``reverse_kl``     u − 1 − log u                                no           < 1
+    ================== ============================================ ============ ==============
+
+    With every q_j = 1, the default, the losses of ``kl``, ``chi2`` and ``alpha`` with α = 1.5 are
+    the logistic, the sparsemax and the entmax15 loss. With class frequencies as q the predictions
+    at equal scores are these frequencies (Roulet et al., ICML 2025). Beyond its tightness a kind
+    has losses with more than one maximizer, and raises. ``reverse_kl`` is infinite at targets with
+    a zero; its gradients are not, but smoothed targets are what it is made for.
+
+    Args:
+        kind: which f.
+        reference: q, positive: one number for every class, an array (k,) by class, or (n, k) by
+            row, for batches of exactly n rows. A class that should have no mass is masked by a
+            score of −∞, not by a zero here.
+        alpha: the order of ``kind="alpha"``.
+
+    Example:
+        >>> import numpy as np
+        >>> import fitzpatrick as fp
+        >>> omega = FDivergence("hellinger", reference=[0.5, 0.3, 0.2])
+        >>> omega.link(np.zeros(3))
+        array([0.5, 0.3, 0.2])
+        >>> fp.FitzpatrickLoss(omega).value(np.asarray([1.0, 0.0, 0.0]), np.zeros(3)).round(4)
+        np.float64(0.2929)
+    """
+
+    kind: str
+    reference: Any = 1.0
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            near = difflib.get_close_matches(str(self.kind), KINDS, n=1)
+            hint = f"did you mean {near[0]!r}? The" if near else "the"
+            raise ValueError(f"unknown kind {self.kind!r}; {hint} kinds are {', '.join(KINDS)}")
+        if (self.alpha is not None) != (self.kind == "alpha"):
+            raise ValueError("alpha is the order of kind='alpha', which needs it; no other takes it")
+        if self.alpha is not None and not 0 < self.alpha <= 2:
+            raise ValueError(f"FDivergence needs 0 < alpha <= 2, got {self.alpha}")
+        q = np.asarray(self.reference, dtype=float)
+        if q.ndim > 2 or q.size == 0:
+            raise ValueError(
+                f"reference must be a number or have shape (k,) or (n, k), got {q.shape}"
+            )
+        if not (np.isfinite(q) & (q > 0)).all():
+            raise ValueError(
+                "reference must be positive and finite; to leave a class out, give it the score −∞"
+            )
+        q = q.copy()
+        q.flags.writeable = False
+        object.__setattr__(self, "reference", float(q) if q.ndim == 0 else q)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FDivergence):
+            return NotImplemented
+        same = (self.kind, self.alpha) == (other.kind, other.alpha)
+        return same and np.array_equal(self.reference, other.reference)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.alpha, np.asarray(self.reference).tobytes()))
+
+    @property
+    def domain(self) -> ConvexSet:
+        return Simplex()
+
+    @property
+    def _order(self) -> tuple[float, float] | None:
+        """α and the factor of an α-divergence; None for Jensen-Shannon."""
+        return (self.alpha, 1.0) if self.alpha is not None else _ORDERS.get(self.kind)
+
+    @property
+    def max_tightness(self) -> float:
+        if self._order is None:
+            return 1.0
+        alpha = self._order[0]
+        if alpha >= 1:
+            return math.inf
+        return math.nextafter(1.0, 0.0) if alpha == 0 else 1 / (1 - alpha)
+
+    @property
+    def is_row_wise(self) -> bool:
+        return np.ndim(self.reference) < 2
+
+    @property
+    def has_kinks(self) -> bool:
+        return self._order is not None and self._order[0] > 1
+
+    def _q(self, like: Array) -> Array | float:
+        """The reference for an array of rows."""
+        if isinstance(self.reference, float):
+            return self.reference
+        rows, classes = (like.shape[0] if like.ndim > 1 else 1), like.shape[-1]
+        if self.reference.shape not in ((classes,), (rows, classes)):
+            raise ValueError(
+                f"reference has shape {self.reference.shape}, but the scores have shape "
+                f"{tuple(like.shape)}: it needs one number for each class, or for each entry"
+            )
+        q = namespace(like).astype(as_library(self.reference, like), like.dtype)
+        return q.reshape(like.shape) if q.ndim > like.ndim else q
+
+    def potential(self, y: Array) -> Array:
+        # D(y, q) of the measure itself, whose scores f'(1) are zero
+        xp = namespace(y)
+        return self.potential_divergence(y, self._q(y) * xp.ones_like(y))
+
+    def potential_divergence(self, y: Array, z: Array) -> Array:
+        terms = self.kernel(y, 0.0).terms(self._level(self._ratio(z), 0 * y, 0.0))
+        return namespace(y).sum(terms, axis=-1)
+
+    def potential_gradient(self, z: Array) -> Array:
+        r = self._ratio(z)
+        return self._level(r, 0 * r, 0.0)
+
+    def potential_curvature(self, z: Array, v: Array) -> Array:
+        xp = namespace(z)
+        r, q = self._ratio(z), self._q(z)
+        if self._order is None:
+            second = 1 / (r * (1 + r))
+        else:
+            alpha, factor = self._order
+            second = factor * r ** (alpha - 2)
+        return xp.sum(xp.where(v == 0, xp.zeros_like(v), second / q * v * v), axis=-1)
+
+    def _ratio(self, z: Array) -> Array:
+        return z / self._q(z)
+
+    def _base(self, rho: Array, tightness: float) -> Elementwise:
+        """The formulas of f at ρ."""
+        if self._order is None:
+            return JensenShannonFormulas(rho, namespace(rho).log(rho), tightness)
+        alpha, factor = self._order
+        if alpha < 1:
+            return FlatFormulas(rho, namespace(rho).log(rho), alpha, factor, tightness)
+        if alpha == 1:
+            return Negentropy().kernel(rho, tightness)
+        omega = SquaredNorm(Simplex()) if alpha == 2 else Tsallis(alpha)
+        return omega.kernel(rho, tightness)
+
+    def _level(self, r: Array, rho: Array, tightness: float) -> Array:
+        """s where the maximizer is r, in the convention of the formulas of f."""
+        base = self._base(rho, tightness)
+        xp, c = namespace(r), tightness
+        if isinstance(base, FlatFormulas | JensenShannonFormulas):
+            return base.level(xp.log(r))
+        assert self._order is not None
+        beta = self._order[0] - 1
+        if beta == 0:
+            return xp.log(r) - c * rho / r if c > 0 else xp.log(r)
+        a = anchor_of(beta)
+        m = xp.expm1(beta * xp.log(r)) / beta if a else r**beta / beta
+        return m + c * (r**beta - rho * r ** (beta - 1)) if c > 0 else m
+
+    def kernel(self, y: Array, tightness: float) -> Elementwise:
+        q = self._q(y)
+        rho = y / q
+        one = namespace(y).ones_like(y)
+        level = self._level(one / q, rho, tightness)
+        least = float(np.min(self.reference))
+        spread = math.log2(float(np.max(self.reference)) / least)
+        least_level = 1.0
+        if self._order is None or self._order[0] < 1:
+            far = np.asarray(1 / least)
+            least_level = -float(self._level(far, 0 * far, tightness))
+        return ScaledFormulas(self._base(rho, tightness), q, level, spread, least_level)
+
+    def slope(self, p: Array, y: Array, tightness: float) -> Array:
+        xp, c = namespace(p), tightness
+        q = self._q(p)
+        is_positive = p > 0
+        r = xp.where(is_positive, p, xp.ones_like(p)) / q
+        w = xp.where(is_positive, y / q / r, xp.zeros_like(p))  # ρ/r
+        if self._order is None:
+            second, third = 1 / (1 + r), (1 + 2 * r) / (1 + r) ** 2  # f'' r and −f''' r²
+        else:
+            alpha, factor = self._order
+            second = factor * r ** (alpha - 1)
+            third = (2 - alpha) * second
+        d = q * r / ((1 + c) * second - c * third * (1 - w))
+        return xp.where(is_positive, d, xp.zeros_like(p))
+
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if isinstance(self.reference, float):
+            return super().solve_labels(labels, theta, tightness)
+        return Regularizer.solve_labels(self, labels, theta, tightness)
+
+    def solve_shard(
+        self, y: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if isinstance(self.reference, float):
+            return super().solve_shard(y, theta, tightness, shard)
+        return Regularizer.solve_shard(self, y, theta, tightness, shard)
+
+    def solve_shard_labels(
+        self, labels: Array, theta: Array, tightness: float, shard: Shard
+    ) -> tuple[Array, Array]:
+        if isinstance(self.reference, float):
+            return super().solve_shard_labels(labels, theta, tightness, shard)
+        return Regularizer.solve_shard(self, labels, theta, tightness, shard)
