@@ -277,8 +277,11 @@ _RUNS_AWAY = ": the loss decreases in it, so that training would drive it to inf
 MIN_TIGHTNESS, MAX_TIGHTNESS = 1e-12, 1e6
 
 
-def as_tightness(tightness: Any) -> float:
-    """The tightness as a float; raise unless it is 0 or a number from 1e-12 to 1e6."""
+def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
+    """The tightness as a float; raise unless it is 0 or a number from 1e-12 to 1e6.
+
+    Beyond ``limit`` the losses of a regularizer have several maximizers.
+    """
     tightness = read_number(tightness, "tightness", _RUNS_AWAY)
     is_number = isinstance(tightness, (int, float, np.integer, np.floating))
     if isinstance(tightness, bool) or not is_number:
@@ -291,6 +294,11 @@ def as_tightness(tightness: Any) -> float:
         raise ValueError(
             f"tightness must be 0 or between {MIN_TIGHTNESS:g} and {MAX_TIGHTNESS:g}, "
             f"got {tightness!r}"
+        )
+    if tightness > limit:
+        raise ValueError(
+            f"the losses of this regularizer are defined up to tightness={limit:g}, beyond which "
+            f"they have several maximizers, got {tightness!r}"
         )
     return float(tightness)
 

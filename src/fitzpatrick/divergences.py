@@ -107,7 +107,8 @@ def fitzpatrick(
     if bound not in ("inf", "sup"):
         raise ValueError(f"bound must be 'inf' or 'sup', got {bound!r}")
     y, z, restore = _as_two_points(omega, y, z)
-    value = omega.solve(y, omega.potential_gradient(z), as_tightness(tightness)).value()
+    tightness = as_tightness(tightness, omega.max_tightness)
+    value = omega.solve(y, omega.potential_gradient(z), tightness).value()
     if bound == "sup":
         xp = namespace(y)
         value = xp.where(omega.domain.same_face(y, z), value, xp.full_like(value, xp.inf))
@@ -164,7 +165,8 @@ class TargetDependent(Regularizer):
     def __post_init__(self) -> None:
         y, _ = as_points(self.y, self.omega.domain, "y")
         object.__setattr__(self, "y", y)
-        object.__setattr__(self, "tightness", as_tightness(self.tightness))
+        tightness = as_tightness(self.tightness, self.omega.max_tightness)
+        object.__setattr__(self, "tightness", tightness)
 
     @property
     def domain(self) -> ConvexSet:

@@ -50,7 +50,7 @@ class Case:
             *(
                 fp.FitzpatrickLoss(omega, tightness=c)
                 for c in TIGHTNESSES[1:]
-                if c <= omega.max_tightness
+                if c < omega.max_tightness or c == 1
             ),
         )
 

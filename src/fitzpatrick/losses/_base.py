@@ -48,12 +48,8 @@ class Loss:
                 "regularizer must be an object such as fitzpatrick.regularizers.Negentropy(), "
                 f"got {self.regularizer!r}; for the name of a loss use fitzpatrick.get_loss"
             )
-        object.__setattr__(self, "tightness", as_tightness(self.tightness))
-        if self.tightness > self.regularizer.max_tightness:
-            raise ValueError(
-                f"the losses of {self.regularizer!r} have one maximizer each up to a tightness of "
-                f"{self.regularizer.max_tightness:g}, got tightness={self.tightness:g}"
-            )
+        tightness = as_tightness(self.tightness, self.regularizer.max_tightness)
+        object.__setattr__(self, "tightness", tightness)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Loss):

@@ -32,7 +32,7 @@ import numpy as np
 from .._array import Array, as_library, namespace, precision_bits, row_max
 from .._root import newton_steps
 from ..sets import ConvexSet, Simplex
-from ..special import expm1_minus_x, softplus
+from ..special import expm1_minus_x, sigmoid, softplus
 from ._base import (
     Elementwise,
     Regularizer,
@@ -40,9 +40,9 @@ from ._base import (
     Shard,
     Solution,
 )
-from .negentropy import Negentropy
+from .negentropy import Negentropy, entropy_terms
 from .squared_norm import SquaredNorm
-from .tsallis import Tsallis, anchor_of, family_terms
+from .tsallis import Tsallis, anchor_of
 
 # Newton steps for an entry's own root, in logarithms, by bits of precision: one more than any
 # score, target and tightness needed in a search.
@@ -69,6 +69,13 @@ def _add_exponents(one: Array, other: Array) -> tuple[Array, Array]:
     return safe + xp.log(left + right), _finite(right / (left + right))
 
 
+def _mix(divergence: Array, quadratic: Array, tightness: float) -> Array:
+    """D + c (Q − D): D(ρ, ·) need not be convex here, so that Q may be less than D."""
+    xp = namespace(divergence)
+    both = (1 - tightness) * divergence + tightness * quadratic
+    return xp.where(quadratic == xp.inf, quadratic, both)
+
+
 @dataclass(frozen=True, eq=False)
 class FlatFormulas(Elementwise):
     """α-divergences with 0 ≤ α < 1 at the target ρ, times a factor: f' ends at a finite number."""
@@ -82,8 +89,10 @@ class FlatFormulas(Elementwise):
     def level(self, log_r: Array) -> Array:
         """s where the maximizer is r."""
         xp, b = namespace(log_r), 1 - self.alpha
-        pull = self.tightness * self.rho * xp.exp(-(1 + b) * log_r)
-        return -self.factor * (self._rest * xp.exp(-b * log_r) + pull)
+        height = self._rest * xp.exp(-b * log_r)
+        if self.tightness > 0:
+            height = height + self.tightness * xp.exp(self.log_rho - (1 + b) * log_r)
+        return -self.factor * height
 
     @property
     def _rest(self) -> float:
@@ -117,18 +126,25 @@ class FlatFormulas(Elementwise):
         x = self._root(s)[0]
         has_target = self.rho > 0
         height = xp.exp(alpha * x)  # r^α
-        eta = x - xp.where(has_target, self.log_rho, x)
-        divergence = expm1_minus_x(-b * eta) / b
+        log_rho = xp.where(has_target, self.log_rho, xp.zeros_like(x))
+        is_masked = has_target & (x == -xp.inf)
+        eta = xp.where(has_target & ~is_masked, x - log_rho, xp.zeros_like(x))
+        power = xp.exp(alpha * log_rho)
+        divergence = power * expm1_minus_x(-b * eta) / b
         if alpha > 0:
-            divergence = divergence + expm1_minus_x(alpha * eta) / alpha
+            # ρ^α E(αη), where e^(αη) may overflow
+            near = xp.abs(alpha * eta) < 0.5
+            close = power * expm1_minus_x(xp.where(near, alpha * eta, xp.zeros_like(eta)))
+            far = height - power - power * alpha * eta
+            divergence = divergence + xp.where(near, close, far) / alpha
         at_zero = height / alpha if alpha > 0 else xp.full_like(x, xp.inf)
-        power = xp.exp(alpha * xp.where(has_target, self.log_rho, xp.zeros_like(x)))
-        divergence = xp.where(has_target, power * divergence, at_zero)
+        divergence = xp.where(has_target, divergence, at_zero)
+        divergence = xp.where(is_masked, xp.full_like(x, xp.inf), divergence)
         if c == 0:
             return self.factor * divergence
         quadratic = xp.where(has_target, height * xp.expm1(-eta) ** 2, height)
-        quadratic = xp.where(has_target & (x == -xp.inf), xp.full_like(x, xp.inf), quadratic)
-        return self.factor * family_terms(divergence, c * quadratic, c)
+        quadratic = xp.where(is_masked, xp.full_like(x, xp.inf), quadratic)
+        return self.factor * _mix(divergence, quadratic, c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +158,10 @@ class JensenShannonFormulas(Elementwise):
     def _height(self, z: Array) -> tuple[Array, Array]:
         """−s and its derivative in z."""
         xp, c = namespace(z), self.tightness
-        t = softplus(z)
-        sigma = xp.exp(z - t)
+        t, sigma = softplus(z), sigmoid(z)
         if c == 0:
             return t, sigma
-        pull = c * xp.exp(self.log_rho + z + (z - t))
+        pull = xp.where(self.rho > 0, c * sigma * xp.exp(self.log_rho + z), xp.zeros_like(z))
         height = (1 - c) * t + c * expm1_minus_x(-t) + pull
         return height, (1 - c) * sigma + c * sigma * sigma + pull * (2 - sigma)
 
@@ -189,15 +204,17 @@ class JensenShannonFormulas(Elementwise):
         eta = xp.where(has_target, -z - self.log_rho, xp.zeros_like(z))
         is_masked = has_target & (z == xp.inf)
         eta = xp.where(is_masked, xp.zeros_like(eta), eta)
-        lift = xp.log1p(rho * xp.expm1(eta) / (1 + rho))
-        divergence = rho * expm1_minus_x(eta) - (1 + rho) * expm1_minus_x(lift)
+        near = xp.abs(eta) < 0.5
+        rise = rho * xp.expm1(xp.where(near, eta, xp.zeros_like(eta)))
+        lift = xp.log1p(xp.where(near, rise, r - rho) / (1 + rho))
+        divergence = entropy_terms(rho, eta, r, 0.0) - entropy_terms(1 + rho, lift, 1 + r, 0.0)
         divergence = xp.where(has_target, divergence, xp.log1p(r))
         divergence = xp.where(is_masked, xp.full_like(r, xp.inf), divergence)
         if c == 0:
             return divergence
         fall = xp.where(has_target, xp.expm1(-eta), xp.ones_like(eta))
         quadratic = xp.where(is_masked, xp.full_like(r, xp.inf), r * fall * fall / (1 + r))
-        return family_terms(divergence, c * quadratic, c)
+        return _mix(divergence, quadratic, c)
 
 
 @dataclass(frozen=True, eq=False)

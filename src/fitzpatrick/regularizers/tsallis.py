@@ -65,7 +65,7 @@ def _deformed_log(y: Array, beta: float) -> Array:
     return xp.expm1(beta * xp.log(y)) / beta if beta < _ANCHORED else y**beta / beta
 
 
-def family_terms(divergence: Array, quadratic: Array, tightness: float) -> Array:
+def _family(divergence: Array, quadratic: Array, tightness: float) -> Array:
     """D + c (Q − D), from D and c Q."""
     xp = namespace(divergence)
     if tightness <= 1:
@@ -151,7 +151,7 @@ class EntmaxFormulas(Elementwise):
             return self._divergence(t, p, q, m) + xp.where(y > 0, y * (m - s), xp.zeros_like(s))
         m = (xp.expm1(beta * t) if a else q) / beta
         quadratic = self._quadratic_form(s, t, p, q, m)
-        return quadratic if c == 1 else family_terms(self._divergence(t, p, q, m), quadratic, c)
+        return quadratic if c == 1 else _family(self._divergence(t, p, q, m), quadratic, c)
 
     def _quadratic_form(self, s: Array, t: Array, p: Array, q: Array, m: Array) -> Array:
         """c Q = c q (p − y)(1 − y/p), or (y − p)(m − s) by the equation of p.
@@ -275,7 +275,7 @@ class Entmax15Formulas(Elementwise):
         quadratic = xp.where(s < 0, depth, rising)
         if c == 1:
             return quadratic
-        family = family_terms(gap * gap * (2 * root + q) * (2 / 3), quadratic, c)
+        family = _family(gap * gap * (2 * root + q) * (2 / 3), quadratic, c)
         if c < 1:
             return family
         # q is near √y, and a step in the equation of their difference finds its digits
