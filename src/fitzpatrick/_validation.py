@@ -303,6 +303,16 @@ def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
     return float(tightness)
 
 
+def as_order(order: Any) -> float:
+    """The order of a loss as a number; raise unless it is infinite or an integer from 2 on."""
+    is_number = isinstance(order, (int, float, np.integer, np.floating))
+    if isinstance(order, bool) or not is_number or not (order == np.inf or order == int(order)):
+        raise TypeError(f"order must be an integer or math.inf, got {order!r}")
+    if order < 2:
+        raise ValueError(f"order must be 2 (the Fitzpatrick loss) or more, got {order!r}")
+    return float(order) if order == np.inf else int(order)
+
+
 def check_label_domain(domain: ConvexSet) -> None:
     """Raise unless a class stands for a point of the domain."""
     if not domain.has_labels:

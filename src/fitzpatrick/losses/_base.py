@@ -11,12 +11,14 @@ their maximizer minus y. They decrease in c: from the Fenchel-Young loss (c = 0)
 convex in y as well.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from .. import engines
 from .._array import Array, quiet
-from .._validation import as_tightness, check_label_domain
+from .._validation import as_order, as_tightness, check_label_domain
 from ..regularizers import Regularizer, Solution
+from ..regularizers.chain import Chain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,6 +209,10 @@ class FitzpatrickLoss(Loss):
         regularizer: Ω.
         tightness: c, 0 or a number from 1e-12 to 1e6. The documented accuracy holds up to 100;
             beyond, relative errors grow in proportion to c.
+        order: n, an integer from 2 on, or ``math.inf``, in place of a tightness. The supremum is
+            then over chains of n points: order 2 is the Fitzpatrick loss, and the losses rise
+            with n to the Fenchel-Young loss. For the squared norm order n is the tightness
+            1/(n − 1), for entropies it is not. The cost grows with n² for each score.
 
     Example:
         >>> import numpy as np
@@ -221,10 +227,39 @@ class FitzpatrickLoss(Loss):
         np.float64(0.25)
         >>> FitzpatrickLoss(loss.regularizer, tightness=0.5).value(y, theta).round(4)
         np.float64(0.1667)
+        >>> labels, scores = np.asarray([0]), np.zeros((1, 2))
+        >>> [
+        ...     FitzpatrickLoss(fp.regularizers.Negentropy(), order=n).value(labels, scores).item()
+        ...     for n in (2, 3, 4, np.inf)
+        ... ]  # doctest: +ELLIPSIS
+        [0.27846454276107..., 0.3916118792370..., 0.4547686699185..., 0.6931471805599...]
     """
 
     tightness: float = 1.0
+    order: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order is None:
+            return
+        if self.tightness != 1:
+            raise ValueError(
+                "order and tightness exclude one another, got "
+                f"order={self.order!r} and tightness={self.tightness:g}"
+            )
+        order, omega = as_order(self.order), self.regularizer
+        object.__setattr__(self, "order", order)
+        if order == 2 or order == math.inf or omega.order_is_tightness:
+            object.__setattr__(self, "tightness", 1 / (order - 1))
+        elif omega.has_chain:
+            object.__setattr__(self, "regularizer", Chain(omega, int(order)))
+        else:
+            omega.chain(None)  # raises
 
     def __repr__(self) -> str:
+        omega = self.regularizer
+        if self.order is not None:
+            omega = omega.base if isinstance(omega, Chain) else omega
+            return f"FitzpatrickLoss(regularizer={omega!r}, order={self.order:g})"
         tightness = "" if self.tightness == 1 else f", tightness={self.tightness:g}"
-        return f"FitzpatrickLoss(regularizer={self.regularizer!r}{tightness})"
+        return f"FitzpatrickLoss(regularizer={omega!r}{tightness})"

@@ -21,6 +21,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .._array import (
     Array,
@@ -169,6 +170,20 @@ class Regularizer(ABC):
     def has_curvature(self) -> bool:
         """True if the Hessian is not zero."""
         return True
+
+    @property
+    def order_is_tightness(self) -> bool:
+        """True if the loss of order n is the loss of tightness 1/(n − 1)."""
+        return not self.has_curvature
+
+    @property
+    def has_chain(self) -> bool:
+        """True if Ω has losses of order n, by the method :meth:`chain`."""
+        return False
+
+    def chain(self, y: Array) -> Any:
+        """The formulas of the losses of order n at targets y, where ``has_chain``."""
+        raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property
     def max_tightness(self) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .._array import Array, namespace, precision_bits
 from ..sets import Box, ConvexSet
 from ..special import sigmoid, softplus
+from .chain import ChainFormulas, CoinChain
 from ._base import Elementwise, SeparableRegularizer
 from ._probabilities import coin_probabilities
 from .negentropy import entropy_terms, kl_terms
@@ -186,6 +187,13 @@ class Bernoulli(SeparableRegularizer):
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
+
+    @property
+    def has_chain(self) -> bool:
+        return True
+
+    def chain(self, y: Array) -> ChainFormulas:
+        return CoinChain(y)
 
     def solve_conjugate(self, theta: Array) -> Array:
         return namespace(theta).sum(softplus(theta), axis=-1)

@@ -39,6 +39,7 @@ from ._base import (
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
+from .chain import ChainFormulas, EntropyChain
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
 # over supports, sizes and score scales.
@@ -302,6 +303,13 @@ class Negentropy(SeparableRegularizer):
         # p²/(p + c y), without a square that may overflow
         safe = namespace(p).where(p > 0, p, 1.0)
         return p / (1 + tightness * y / safe)
+
+    @property
+    def has_chain(self) -> bool:
+        return True
+
+    def chain(self, y: Array) -> ChainFormulas:
+        return EntropyChain(y)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:

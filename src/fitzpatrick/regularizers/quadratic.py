@@ -87,6 +87,10 @@ class Quadratic(Regularizer):
     def has_kinks(self) -> bool:
         return False
 
+    @property
+    def order_is_tightness(self) -> bool:
+        return True
+
     def _matrix(self, like: Array) -> Array:
         k = self.A.shape[0]
         if like.shape[-1] != k:

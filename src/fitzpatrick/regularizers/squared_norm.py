@@ -132,6 +132,10 @@ class SquaredNorm(SeparableRegularizer):
     def has_kinks(self) -> bool:
         return self.domain != Reals()
 
+    @property
+    def order_is_tightness(self) -> bool:
+        return True
+
     def potential(self, y: Array) -> Array:
         return inner(y, y) / 2
 

@@ -36,6 +36,7 @@ from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, softplus
 from ._base import Elementwise, SeparableRegularizer
+from .chain import ChainFormulas, EntropyChain, TsallisChain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
@@ -460,6 +461,17 @@ class Tsallis(SeparableRegularizer):
             return self._limit.slope(p, y, tightness)
         beta = self.alpha - 1
         return _slope(p, p ** (1 - beta), y, beta, tightness)
+
+    @property
+    def order_is_tightness(self) -> bool:
+        return self.alpha == 2
+
+    @property
+    def has_chain(self) -> bool:
+        return True
+
+    def chain(self, y: Array) -> ChainFormulas:
+        return EntropyChain(y) if self.alpha == 1 else TsallisChain(y, self.alpha - 1)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:

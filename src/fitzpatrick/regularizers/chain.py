@@ -1,0 +1,545 @@
+r"""Order n: the Fitzpatrick function of a chain of n points, and the losses between n = 2 and ∞.
+
+With :math:`y_0 = y` and :math:`\theta_i \in \partial\Omega(y_i)`, the function of order n is
+
+.. math:: F_n(y, \theta) = \sup \; \langle y_{n-1}, \theta\rangle
+          + \sum_{i=1}^{n-1} \langle y_{i-1} - y_i, \theta_i\rangle,
+
+which is Fitzpatrick's for n = 2. Telescoped, :math:`L_n = F_n - \langle y, \theta\rangle` is the
+Fenchel-Young loss of Ω plus the least sum of divergences over chains of n − 1 steps from y. So its
+gradient is :math:`y_{n-1} - y`, its link that of Ω, and :math:`L_2 \le L_3 \le \dots \to L_{FY}`.
+
+For a separable potential write :math:`u_i = \psi'(y_i)` and :math:`u_n = \theta`. Each entry solves
+
+.. math:: T_i + u_i + \tau_i = u_{i+1}, \qquad T_i = \psi''(y_i)\,(y_i - y_{i-1}),
+
+with one :math:`\tau_i` a stage on the simplex, and :math:`L_n = \sum_i \langle y_i - y, T_i\rangle`.
+The solver begins on the geodesic of the metric :math:`\psi''` from y to the link, lets each point
+twice be the Fitzpatrick maximizer between its neighbors, and ends with Newton's method: blocks of
+n − 1 equations for each entry, and as many for the :math:`\tau_i` of a row.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .._array import (
+    Array,
+    class_indices,
+    eps,
+    may_stop_early,
+    namespace,
+    precision_bits,
+    row_sum,
+)
+from ..sets import ConvexSet
+from ..special import logsumexp, sigmoid
+from ._base import Regularizer, Solution, at_labels, mark_labels
+
+_SWEEPS = 2
+
+
+class ChainFormulas(ABC):
+    """The chain of one separable potential, entry by entry, bound to its targets.
+
+    A point of the chain has a coordinate w that keeps its digits near y: by default
+    ψ'(p) − ψ'(y), or ψ'(p) itself where ψ'(y) is infinite. Arrays of points have the stages as
+    their first axis.
+    """
+
+    y: Array
+    has_zeros: ClassVar[bool] = False  # True if points may have entries that are zero
+    # Newton steps after the sweeps, by bits of precision: two more than any target, order and score
+    # scale from 1e-3 to 1e3 needed in a search.
+    steps: ClassVar[dict[int, int]] = {53: 10, 24: 8}
+
+    @abstractmethod
+    def geodesic(self, p: Array, shares: Array) -> Array:
+        """Points at some shares of the way from y to p, which need not sum to one."""
+
+    @abstractmethod
+    def coordinate(self, p: Array) -> Array:
+        """w of points p."""
+
+    @abstractmethod
+    def end(self, theta: Array) -> Array:
+        """θ − ψ'(y), or θ where ψ'(y) is infinite."""
+
+    @abstractmethod
+    def point(self, w: Array) -> tuple[Array, Array]:
+        """p and its derivative in w."""
+
+    @abstractmethod
+    def gap(self, w: Array) -> Array:
+        """p − y."""
+
+    @abstractmethod
+    def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
+        """T of a stage, its derivative in w, and minus its derivative in w of the stage before.
+
+        ``before`` is None for the first stage, which y itself comes before.
+        """
+
+    def score(self, w: Array) -> Array:
+        """ψ'(p) − ψ'(y), or ψ'(p) where ψ'(y) is infinite."""
+        return w
+
+    def is_seen(self, w: Array) -> Array:
+        """True where the stage before meets ψ'(p), False where p = 0."""
+        return w == w
+
+    def move(self, w: Array, step: Array) -> Array:
+        """w of all stages after a Newton step in their scores."""
+        return w + step
+
+
+def _stages(first: Array, later: Array) -> Array:
+    xp = namespace(first)
+    return xp.concat([first[None, ...], later], axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class EntropyChain(ChainFormulas):
+    """ψ(p) = p log p: T = 1 − y_{i−1}/y_i, in terms of w = log(p/y), or log p where y = 0."""
+
+    y: Array
+
+    @property
+    def _anchor(self) -> Array:
+        xp = namespace(self.y)
+        return xp.log(xp.where(self.y > 0, self.y, xp.ones_like(self.y)))
+
+    def geodesic(self, p: Array, shares: Array) -> Array:
+        xp = namespace(p)
+        root = (1 - shares) * xp.sqrt(self.y) + shares * xp.sqrt(p)
+        return root * root
+
+    def coordinate(self, p: Array) -> Array:
+        return namespace(p).log(p) - self._anchor
+
+    def end(self, theta: Array) -> Array:
+        return theta - self._anchor
+
+    def point(self, w: Array) -> tuple[Array, Array]:
+        p = namespace(w).exp(w + self._anchor)
+        return p, p
+
+    def gap(self, w: Array) -> Array:
+        xp = namespace(w)
+        return xp.where(self.y > 0, self.y * xp.expm1(w), xp.exp(w))
+
+    def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
+        xp = namespace(w)
+        if before is None:
+            ratio = xp.where(self.y > 0, xp.exp(-w), xp.zeros_like(w))
+            pull = xp.where(self.y > 0, -xp.expm1(-w), xp.ones_like(w))
+            return pull, ratio, xp.zeros_like(w)
+        ratio = xp.exp(before - w)
+        return -xp.expm1(before - w), ratio, ratio
+
+
+@dataclass(frozen=True, eq=False)
+class CoinChain(ChainFormulas):
+    """ψ(p) = p log p + (1 − p) log(1 − p), in terms of logits."""
+
+    y: Array
+    steps: ClassVar[dict[int, int]] = {53: 12, 24: 10}
+
+    @property
+    def _is_inside(self) -> Array:
+        return (self.y > 0) & (self.y < 1)
+
+    @property
+    def _anchor(self) -> Array:
+        xp = namespace(self.y)
+        y = xp.where(self._is_inside, self.y, xp.full_like(self.y, 0.5))
+        return xp.log(y) - xp.log1p(-y)
+
+    def geodesic(self, p: Array, shares: Array) -> Array:
+        xp = namespace(p)
+        angle = (1 - shares) * xp.asin(xp.sqrt(self.y)) + shares * xp.asin(xp.sqrt(p))
+        return xp.sin(angle) ** 2
+
+    def coordinate(self, p: Array) -> Array:
+        xp = namespace(p)
+        p = xp.where(p < 1, p, xp.full_like(p, 1 - eps(p) / 2))
+        return xp.log(p) - xp.log1p(-p) - self._anchor
+
+    def end(self, theta: Array) -> Array:
+        return theta - self._anchor
+
+    def point(self, w: Array) -> tuple[Array, Array]:
+        u = w + self._anchor
+        p, q = sigmoid(u), sigmoid(-u)
+        return p, p * q
+
+    def gap(self, w: Array) -> Array:
+        xp, y = namespace(w), self.y
+        inside = self._is_inside
+        # y (1 − y) (e^w − 1)/(1 − y + y e^w), in the form that does not overflow
+        size = y * (1 - y) * -xp.expm1(-xp.abs(w))
+        decay = xp.exp(-xp.abs(w))
+        low = -size / (1 - y + y * decay)
+        high = size / ((1 - y) * decay + y)
+        within = xp.where(w > 0, high, low)
+        return xp.where(inside, within, xp.where(y > 0, -sigmoid(-w), sigmoid(w)))
+
+    def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
+        xp = namespace(w)
+        u = w + self._anchor
+        p, q = sigmoid(u), sigmoid(-u)
+        if before is None:
+            end = xp.where(self.y > 0, xp.full_like(w, xp.inf), xp.full_like(w, -xp.inf))
+            before = xp.where(self._is_inside, xp.zeros_like(w), end)
+        eta = before - w
+        decay = xp.exp(-xp.abs(eta))
+        is_up = eta > 0  # y_{i−1} is above y_i
+        below = xp.where(is_up, q * decay + p, q + p * decay)
+        size = -xp.expm1(-xp.abs(eta)) / below
+        pull = xp.where(is_up, -size, size)
+        return pull, 1 - pull * (q - p), decay / below / below
+
+
+@dataclass(frozen=True, eq=False)
+class TsallisChain(ChainFormulas):
+    """ψ'(p) = p^β/β, in terms of w = log(p/y); where y = 0, w = ψ'(p), and p is 0 below 0."""
+
+    y: Array
+    beta: float
+    has_zeros: ClassVar[bool] = True
+    steps: ClassVar[dict[int, int]] = {53: 24, 24: 16}
+
+    @property
+    def _has_target(self) -> Array:
+        return self.y > 0
+
+    @property
+    def _safe_y(self) -> Array:
+        xp = namespace(self.y)
+        return xp.where(self._has_target, self.y, xp.ones_like(self.y))
+
+    def _split(self, w: Array) -> tuple[Array, Array]:
+        """log(p/y) where y > 0, and ψ'(p) where y = 0; zero elsewhere."""
+        xp = namespace(w)
+        zero = xp.zeros_like(w)
+        return xp.where(self._has_target, w, zero), xp.where(self._has_target, zero, w)
+
+    def geodesic(self, p: Array, shares: Array) -> Array:
+        half = (1 + self.beta) / 2
+        return ((1 - shares) * self.y**half + shares * p**half) ** (1 / half)
+
+    def coordinate(self, p: Array) -> Array:
+        xp = namespace(p)
+        ratio = xp.log(xp.where(self._has_target, p, xp.ones_like(p)) / self._safe_y)
+        return xp.where(self._has_target, ratio, p**self.beta / self.beta)
+
+    def end(self, theta: Array) -> Array:
+        return theta - self.y**self.beta / self.beta
+
+    def score(self, w: Array) -> Array:
+        x, u = self._split(w)
+        rise = self._safe_y**self.beta * namespace(w).expm1(self.beta * x) / self.beta
+        return namespace(w).where(self._has_target, rise, u)
+
+    def is_seen(self, w: Array) -> Array:
+        return self._has_target | (w > 0)
+
+    def _power(self, w: Array) -> Array:
+        """p^β."""
+        xp = namespace(w)
+        x, u = self._split(w)
+        positive = xp.where(u > 0, self.beta * u, xp.zeros_like(u))
+        return xp.where(self._has_target, self._safe_y**self.beta * xp.exp(self.beta * x), positive)
+
+    def point(self, w: Array) -> tuple[Array, Array]:
+        xp, power = namespace(w), self._power(w)
+        p = power ** (1 / self.beta)
+        p = xp.where(self._has_target, self.y * xp.exp(self._split(w)[0]), p)
+        return p, power ** (1 / self.beta - 1)
+
+    def gap(self, w: Array) -> Array:
+        xp = namespace(w)
+        x = self._split(w)[0]
+        return xp.where(self._has_target, self.y * xp.expm1(x), self.point(w)[0])
+
+    def move(self, w: Array, step: Array) -> Array:
+        xp = namespace(w)
+        power = self._power(w)
+        is_positive = power > 0
+        share = step / xp.where(is_positive, power, xp.ones_like(power))
+        forward = xp.log1p(self.beta * xp.where(share > 0, share, xp.zeros_like(share)))
+        in_logarithms = xp.where(share > 0, forward / self.beta, share)
+        # p cannot be zero where the point before is not
+        is_bound = (_stages(self.y, self.point(w[:-1])[0]) > 0) & is_positive & (step < 0)
+        back = power * xp.expm1(self.beta * xp.where(is_bound, share, xp.zeros_like(share)))
+        plain = w + xp.where(is_bound, back / self.beta, step)
+        return xp.where(self._has_target, w + in_logarithms, plain)
+
+    def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
+        xp = namespace(w)
+        if before is None:
+            before = xp.zeros_like(w)
+        power = self._power(w)
+        is_positive = power > 0
+        zero, one = xp.zeros_like(w), xp.ones_like(w)
+        safe = xp.where(is_positive, power, one)
+        # log(y_{i−1}/y_i), −∞ where y_{i−1} = 0
+        distance = xp.log(xp.where(is_positive, self._power(before) / safe, one)) / self.beta
+        eta = xp.where(self._has_target, before - w, distance)
+        ratio = xp.exp(eta)
+        pull = -safe * xp.expm1(eta)
+        own = self.beta + (1 - self.beta) * ratio
+        other = xp.exp((1 - self.beta) * eta)
+        return (
+            xp.where(is_positive, pull, zero),
+            xp.where(is_positive, own, zero),
+            xp.where(is_positive, other, zero),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """The linearized equations of a chain at its coordinates w, for all stages.
+
+    Attributes:
+        d: ∂p/∂w, (m, …, k).
+        inverse: of the equations of each entry, (…, k, m, m).
+        schur: what a row's τ do to the sums of its points, (…, m, m); None on a product set.
+    """
+
+    d: Array
+    inverse: Array
+    schur: Array | None
+
+    def solve(self, right: Array, sums: Array) -> tuple[Array, Array]:
+        """The steps in w and in τ for right-hand sides (m, …, k) and wanted changes of the sums."""
+        xp = namespace(right)
+        step = (self.inverse @ xp.moveaxis(right, 0, -1)[..., None])[..., 0]
+        if self.schur is None:
+            return xp.moveaxis(step, -1, 0), xp.zeros_like(sums)
+        d = xp.moveaxis(self.d, 0, -1)
+        excess = xp.sum(d * step, axis=-2) - xp.moveaxis(sums, 0, -1)
+        shift = xp.linalg.solve(self.schur, excess[..., None])
+        step = step - (self.inverse @ shift[..., None, :, :])[..., 0]
+        return xp.moveaxis(step, -1, 0), xp.moveaxis(shift[..., 0], -1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainSolution(Solution):
+    """The last point of a chain."""
+
+    formulas: ChainFormulas
+    w: Array
+    system: _System
+    pulls: Array
+    is_masked: Array
+
+    @property
+    def y(self) -> Array:  # type: ignore[override]
+        return self.formulas.y
+
+    @property
+    def y_star(self) -> Array:
+        xp = namespace(self.w)
+        p = self.formulas.point(self.w[-1])[0]
+        return xp.where(self.is_masked, xp.zeros_like(p), p)
+
+    def gradient(self) -> Array:
+        xp = namespace(self.w)
+        return xp.where(self.is_masked, -self.y, self.formulas.gap(self.w[-1]))
+
+    def value(self) -> Array:
+        xp = namespace(self.w)
+        terms = xp.sum(self.formulas.gap(self.w) * self.pulls, axis=0)
+        at_mask = xp.where(self.y > 0, xp.full_like(self.y, xp.inf), xp.zeros_like(self.y))
+        value = xp.sum(xp.where(self.is_masked, at_mask, terms), axis=-1)
+        return xp.where(value < 0, xp.zeros_like(value), value)  # by a rounding error
+
+    def hessian_product(self, v: Array) -> Array:
+        xp = namespace(v)
+        v = xp.where(self.is_masked, xp.zeros_like(v), v)
+        right = xp.concat([xp.zeros_like(self.w[:-1]), v[None, ...]], axis=0)
+        step, _ = self.system.solve(right, xp.zeros_like(right[..., 0]))
+        return self.system.d[-1] * step[-1]
+
+
+def _linearize(
+    formulas: ChainFormulas, w: Array, is_masked: Array, is_coupled: bool
+) -> tuple[Array, _System]:
+    """T of every stage, and the system of equations."""
+    xp = namespace(w)
+    first = formulas.pull(None, w[0])
+    later = formulas.pull(w[:-1], w[1:]) if w.shape[0] > 1 else None
+    parts = [
+        head[None, ...] if later is None else _stages(head, tail)
+        for head, tail in zip(first, later or first, strict=True)
+    ]
+    pulls, own, other = parts
+    zero = xp.zeros_like(w)
+    own, other = xp.where(is_masked, zero, own), xp.where(is_masked, zero, other)
+    following = xp.where(is_masked, zero, xp.astype(formulas.is_seen(w), w.dtype))
+    d = xp.where(is_masked, zero, formulas.point(w)[1])
+    stage = class_indices(xp.moveaxis(w, 0, -1))
+    offset = stage[:, None] - stage[None, :]
+
+    def band(values: Array, place: int, shift: int) -> Array:
+        """The matrix with the values of each row's own stage, or of the next, on a diagonal."""
+        rows = xp.moveaxis(xp.roll(values, shift, axis=0), 0, -1)[..., :, None]
+        return xp.where(offset == place, rows, xp.zeros_like(rows))
+
+    matrix = band(1 + own, 0, 0) - band(other, 1, 0) - band(following, -1, -1)
+    inverse = xp.linalg.inv(matrix)
+    if not is_coupled:
+        return pulls, _System(d, inverse, None)
+    schur = xp.sum(xp.moveaxis(d, 0, -1)[..., :, None] * inverse, axis=-3)
+    return pulls, _System(d, inverse, schur)
+
+
+def solve_chain(
+    base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
+) -> ChainSolution:
+    """The chain of an order from y to θ."""
+    xp, y = namespace(theta), formulas.y
+    shares = [xp.full_like(theta, i / order) for i in range(1, order)]
+    points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
+    if is_coupled:
+        points = points / row_sum(points)
+    for _ in range(_SWEEPS):
+        before = _stages(y, points[:-1])
+        scores = xp.concat([base.potential_gradient(points[1:]), theta[None, ...]], axis=0)
+        points = base.solve(before, scores, 1.0).y_star
+    is_masked = theta == -xp.inf
+    if not formulas.has_zeros:  # classes whose mass underflows take no part
+        least = float(xp.finfo(theta.dtype).smallest_normal)
+        is_masked = is_masked | ((xp.min(points, axis=0) <= least) & (y == 0))
+    theta = xp.where(is_masked, xp.zeros_like(theta), theta)
+    end, w = formulas.end(theta), formulas.coordinate(points)
+    w = xp.where(xp.isfinite(w), w, end)
+    w = xp.where(is_masked, xp.zeros_like(w), w)
+    tau = xp.zeros_like(row_sum(w)) if is_coupled else xp.zeros_like(w[..., :1])
+    pulls, system = _linearize(formulas, w, is_masked, is_coupled)
+    for step in range(formulas.steps[precision_bits(theta)]):
+        score = formulas.score(w)
+        seen = xp.where(formulas.is_seen(w), score, xp.zeros_like(score))
+        rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls
+        if is_coupled and step == 0:
+            tau = row_sum(system.d * rest) / row_sum(system.d)
+        rest = rest - tau
+        rest = xp.where(is_masked, xp.zeros_like(rest), rest)
+        p = xp.where(is_masked, xp.zeros_like(w), formulas.point(w)[0])
+        move, shift = system.solve(rest, 1 - xp.sum(p, axis=-1))
+        w, tau = formulas.move(w, move), tau + shift[..., None]
+        pulls, system = _linearize(formulas, w, is_masked, is_coupled)
+        size = xp.abs(move) / (1 + xp.abs(w))
+        if may_stop_early(theta) and not bool(xp.any(size > eps(theta) ** 0.75)):
+            break
+    return ChainSolution(formulas, w, system, pulls, is_masked)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChainSolution(Solution):
+    """A label and all other classes as two classes, and the shares that the others have."""
+
+    y: Array  # the mask of the labels
+    pair: ChainSolution
+    shares: Array
+
+    @property
+    def y_star(self) -> Array:
+        p = self.pair.y_star
+        return namespace(p).where(self.y, p[..., :1], p[..., 1:] * self.shares)
+
+    def gradient(self) -> Array:
+        gap = self.pair.gradient()
+        return namespace(gap).where(self.y, gap[..., :1], gap[..., 1:] * self.shares)
+
+    def value(self) -> Array:
+        return self.pair.value()
+
+    def hessian_product(self, v: Array) -> Array:
+        xp = namespace(v)
+        own = row_sum(xp.where(self.y, v, xp.zeros_like(v)))
+        mean = row_sum(self.shares * v)
+        change = self.pair.hessian_product(xp.concat([own, mean], axis=-1))
+        others = change[..., 1:] * self.shares
+        others = others + self.pair.y_star[..., 1:] * self.shares * (v - mean)
+        return xp.where(self.y, change[..., :1], others)
+
+
+@dataclass(frozen=True)
+class Chain(Regularizer):
+    """Ω whose losses of tightness 1 are those of an order n; :class:`FitzpatrickLoss` makes it.
+
+    Args:
+        base: Ω.
+        order: n, 3 or more.
+    """
+
+    base: Regularizer
+    order: int
+
+    @property
+    def domain(self) -> ConvexSet:
+        return self.base.domain
+
+    @property
+    def has_kinks(self) -> bool:
+        return self.base.has_kinks
+
+    @property
+    def entmax_alpha(self) -> float | None:
+        return self.base.entmax_alpha
+
+    @property
+    def max_tightness(self) -> float:
+        return 1.0
+
+    def potential(self, y: Array) -> Array:
+        return self.base.potential(y)
+
+    def potential_gradient(self, z: Array) -> Array:
+        return self.base.potential_gradient(z)
+
+    def potential_curvature(self, z: Array, v: Array) -> Array:
+        return self.base.potential_curvature(z, v)
+
+    def potential_divergence(self, y: Array, z: Array) -> Array:
+        return self.base.potential_divergence(y, z)
+
+    def solve_link(self, theta: Array) -> Array:
+        return self.base.solve_link(theta)
+
+    def solve_conjugate(self, theta: Array) -> Array:
+        return self.base.solve_conjugate(theta)
+
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        if self._is_base(tightness):
+            return self.base.solve(y, theta, tightness)
+        xp, is_coupled = namespace(y), not self.domain.is_product
+        # a subnormal target counts as zero, which moves the loss by no digit
+        least = float(xp.finfo(y.dtype).smallest_normal)
+        y = xp.where(xp.abs(y) < least, xp.zeros_like(y), y)
+        return solve_chain(self.base, self.base.chain(y), theta, self.order, is_coupled)
+
+    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if self._is_base(tightness):
+            return self.base.solve_labels(labels, theta, tightness)
+        if self.base.entmax_alpha != 1:
+            return super().solve_labels(labels, theta, tightness)
+        # classes with y = 0 keep their ratios, and act as one
+        xp = namespace(theta)
+        is_label = mark_labels(labels, theta)
+        others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
+        rest = logsumexp(others)
+        pair = xp.concat([at_labels(theta, labels), rest], axis=-1)
+        y = xp.concat([xp.ones_like(rest), xp.zeros_like(rest)], axis=-1)
+        shares = xp.exp(others - xp.where(rest == -xp.inf, xp.zeros_like(rest), rest))
+        return LabelChainSolution(is_label, self.solve(y, pair, 1.0), shares)
+
+    def _is_base(self, tightness: float) -> bool:
+        if tightness not in (0.0, 1.0):
+            raise ValueError(
+                f"a loss of order {self.order} has no tightness of its own, got {tightness:g}; "
+                "give order= or tightness="
+            )
+        return tightness == 0
