@@ -8,7 +8,7 @@ import fitzpatrick as fp
 from fitzpatrick.divergences import TargetDependent, bregman, fitzpatrick, lower_bound
 from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNorm, Tsallis
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Simplex
-from tests.contracts.cases import CASES, TIGHTNESSES, Case, Corner
+from tests.contracts.cases import CASES, Case, Corner
 from tests.contracts.draws import Batch, check_all
 from tests.helpers import TWO_WAYS, Library, assert_at_most, assert_close, seeded, to_numpy
 

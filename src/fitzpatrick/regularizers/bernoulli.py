@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from .._array import Array, namespace, precision_bits
 from ..sets import Box, ConvexSet
 from ..special import sigmoid, softplus
-from .chain import ChainFormulas, CoinChain
 from ._base import Elementwise, SeparableRegularizer
 from ._probabilities import coin_probabilities
+from .chain import ChainFormulas, CoinChain
 from .negentropy import entropy_terms, kl_terms
 
 # Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed

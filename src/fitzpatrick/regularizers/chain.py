@@ -13,8 +13,8 @@ For a separable potential write :math:`u_i = \psi'(y_i)` and :math:`u_n = \theta
 
 .. math:: T_i + u_i + \tau_i = u_{i+1}, \qquad T_i = \psi''(y_i)\,(y_i - y_{i-1}),
 
-with one :math:`\tau_i` a stage on the simplex, and :math:`L_n = \sum_i \langle y_i - y, T_i\rangle`.
-The solver begins on the geodesic of the metric :math:`\psi''` from y to the link, lets each point
+with one :math:`\tau_i` a stage on the simplex, and
+:math:`L_n = \sum_i \langle y_i - y, T_i\rangle`. The solver begins on the geodesic of the metric :math:`\psi''` from y to the link, lets each point
 twice be the Fitzpatrick maximizer between its neighbors, and ends with Newton's method: blocks of
 n − 1 equations for each entry, and as many for the :math:`\tau_i` of a row.
 """
@@ -27,6 +27,7 @@ from .._array import (
     Array,
     class_indices,
     eps,
+    is_jax,
     may_stop_early,
     namespace,
     precision_bits,
@@ -335,7 +336,7 @@ class ChainSolution(Solution):
     is_masked: Array
 
     @property
-    def y(self) -> Array:  # type: ignore[override]
+    def y(self) -> Array:
         return self.formulas.y
 
     @property
@@ -416,23 +417,31 @@ def solve_chain(
     end, w = formulas.end(theta), formulas.coordinate(points)
     w = xp.where(xp.isfinite(w), w, end)
     w = xp.where(is_masked, xp.zeros_like(w), w)
-    tau = xp.zeros_like(row_sum(w)) if is_coupled else xp.zeros_like(w[..., :1])
-    pulls, system = _linearize(formulas, w, is_masked, is_coupled)
-    for step in range(formulas.steps[precision_bits(theta)]):
-        score = formulas.score(w)
-        seen = xp.where(formulas.is_seen(w), score, xp.zeros_like(score))
-        rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls
-        if is_coupled and step == 0:
-            tau = row_sum(system.d * rest) / row_sum(system.d)
-        rest = rest - tau
-        rest = xp.where(is_masked, xp.zeros_like(rest), rest)
-        p = xp.where(is_masked, xp.zeros_like(w), formulas.point(w)[0])
-        move, shift = system.solve(rest, 1 - xp.sum(p, axis=-1))
-        w, tau = formulas.move(w, move), tau + shift[..., None]
+    zero = xp.zeros_like(w)
+
+    def improve(w: Array, tau: Array) -> tuple[Array, Array]:
+        """One Newton step."""
         pulls, system = _linearize(formulas, w, is_masked, is_coupled)
-        size = xp.abs(move) / (1 + xp.abs(w))
-        if may_stop_early(theta) and not bool(xp.any(size > eps(theta) ** 0.75)):
-            break
+        score = formulas.score(w)
+        seen = xp.where(formulas.is_seen(w), score, zero)
+        rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls - tau
+        p = xp.where(is_masked, zero, formulas.point(w)[0])
+        step, shift = system.solve(xp.where(is_masked, zero, rest), 1 - xp.sum(p, axis=-1))
+        return formulas.move(w, step), tau + shift[..., None]
+
+    tau, steps = row_sum(zero), formulas.steps[precision_bits(theta)]
+    if is_jax(theta):
+        from jax import lax
+
+        w, tau = lax.fori_loop(0, steps, lambda _, state: improve(*state), (w, tau))
+    else:
+        for _ in range(steps):
+            before = w
+            w, tau = improve(w, tau)
+            size = xp.abs(w - before) / (1 + xp.abs(w))
+            if may_stop_early(theta) and not bool(xp.any(size > eps(theta) ** 0.75)):
+                break
+    pulls, system = _linearize(formulas, w, is_masked, is_coupled)
     return ChainSolution(formulas, w, system, pulls, is_masked)
 
 
@@ -441,7 +450,7 @@ class LabelChainSolution(Solution):
     """A label and all other classes as two classes, and the shares that the others have."""
 
     y: Array  # the mask of the labels
-    pair: ChainSolution
+    pair: Solution
     shares: Array
 
     @property

@@ -1,4 +1,4 @@
-r"""f-divergences from a reference measure on the simplex, :math:`\Omega(p) = \sum_j q_j f(p_j/q_j)`.
+r"""f-divergences from a reference measure: :math:`\Omega(p) = \sum_j q_j f(p_j/q_j)`.
 
 With r = p/q and ρ = y/q, entry by entry, s = θ − τ and the tightness c, the maximizer solves
 
@@ -8,8 +8,8 @@ up to constants that τ absorbs: the equation of the potential f by itself, at t
 formulas of Ω are those of f times q, and the Kullback-Leibler, χ² and α-divergences between them
 borrow the formulas of the negentropy, the squared norm and the Tsallis entropies. Two remain:
 
-- 0 ≤ α < 1, with b = 1 − α: :math:`(1/b - c)\,r^{-b} + c\,\rho\,r^{-1-b} = -s`. α = 0 is the reverse
-  Kullback-Leibler divergence, α = ½ is twice the squared Hellinger distance. With
+- 0 ≤ α < 1, with b = 1 − α: :math:`(1/b - c)\,r^{-b} + c\,\rho\,r^{-1-b} = -s`. α = 0 is the
+  reverse Kullback-Leibler divergence, α = ½ is twice the squared Hellinger distance. With
   :math:`\eta = \log(r/\rho)` and :math:`E(x) = e^x - 1 - x \ge 0`,
   :math:`D = \rho^\alpha (E(\alpha\eta)/\alpha + E(-b\eta)/b)` and
   :math:`Q = r^\alpha (1 - \rho/r)^2`.
@@ -24,7 +24,7 @@ the factor 1/b − c must be positive.
 
 import difflib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -225,7 +225,7 @@ class ScaledFormulas(Elementwise):
     q: Array | float
     level: Array  # s where an entry is one
     spread: float  # log₂ of the largest q over the least
-    least_level: float  # how near an entry of one is to the end of f'
+    length: float  # how near an entry of one may be to the end of f', but 1 at most
 
     @property
     def power(self) -> float:
@@ -233,7 +233,7 @@ class ScaledFormulas(Elementwise):
 
     @property
     def bend(self) -> float:
-        return min(self.least_level, 1.0)
+        return self.length
 
     def start(self, theta: Array) -> Array:
         # there the largest entry alone is one
@@ -293,6 +293,7 @@ class FDivergence(SeparableRegularizer):
     kind: str
     reference: Any = 1.0
     alpha: float | None = None
+    _range: tuple[float, float] = field(default=(1.0, 1.0), init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -300,7 +301,9 @@ class FDivergence(SeparableRegularizer):
             hint = f"did you mean {near[0]!r}? The" if near else "the"
             raise ValueError(f"unknown kind {self.kind!r}; {hint} kinds are {', '.join(KINDS)}")
         if (self.alpha is not None) != (self.kind == "alpha"):
-            raise ValueError("alpha is the order of kind='alpha', which needs it; no other takes it")
+            raise ValueError(
+                "alpha is the order of kind='alpha', which needs it; no other takes it"
+            )
         if self.alpha is not None and not 0 < self.alpha <= 2:
             raise ValueError(f"FDivergence needs 0 < alpha <= 2, got {self.alpha}")
         q = np.asarray(self.reference, dtype=float)
@@ -315,6 +318,7 @@ class FDivergence(SeparableRegularizer):
         q = q.copy()
         q.flags.writeable = False
         object.__setattr__(self, "reference", float(q) if q.ndim == 0 else q)
+        object.__setattr__(self, "_range", (float(q.min()), float(q.max())))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FDivergence):
@@ -421,13 +425,21 @@ class FDivergence(SeparableRegularizer):
         rho = y / q
         one = namespace(y).ones_like(y)
         level = self._level(one / q, rho, tightness)
-        least = float(np.min(self.reference))
-        spread = math.log2(float(np.max(self.reference)) / least)
-        least_level = 1.0
-        if self._order is None or self._order[0] < 1:
-            far = np.asarray(1 / least)
-            least_level = -float(self._level(far, 0 * far, tightness))
-        return ScaledFormulas(self._base(rho, tightness), q, level, spread, least_level)
+        least, most = self._range
+        base = self._base(rho, tightness)
+        return ScaledFormulas(base, q, level, math.log2(most / least), self._bend(tightness))
+
+    def _bend(self, tightness: float) -> float:
+        """The length over which an entry bends: how near to one it may be to the end of f'."""
+        least = self._range[0]
+        if self._order is None:
+            t = math.log1p(least)
+            return min(1.0, (1 - tightness) * t + tightness * (math.expm1(-t) + t))
+        alpha, factor = self._order
+        if alpha >= 1:
+            return 1.0
+        rest = max(1 / (1 - alpha) - tightness, _MIN_REST)
+        return min(1.0, factor * rest * math.pow(least, 1 - alpha))
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         xp, c = namespace(p), tightness

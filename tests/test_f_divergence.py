@@ -1,0 +1,202 @@
+"""f-divergences: their losses from the definition in mpmath, and what they are called elsewhere."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import FDivergence
+from tests.helpers import eps, seeded
+
+CASES = [
+    ("kl", None, (0.0, 0.5, 1.0, 3.0)),
+    ("chi2", None, (0.0, 1.0, 3.0)),
+    ("hellinger", None, (0.0, 0.5, 1.0, 1.9)),
+    ("jensen_shannon", None, (0.0, 0.5, 1.0)),
+    ("reverse_kl", None, (0.0, 0.5, 0.9)),
+    ("alpha", 1.5, (0.0, 1.0, 2.0)),
+    ("alpha", 0.25, (0.0, 1.0)),
+]
+
+
+def generator(kind, alpha):
+    """f, f' and f'' as they are defined."""
+    if kind == "jensen_shannon":
+        return (
+            lambda u: (u * mp.log(u) if u else 0) - (u + 1) * mp.log((u + 1) / 2),
+            lambda u: mp.log(2 * u / (1 + u)),
+            lambda u: 1 / (u * (1 + u)),
+        )
+    if kind == "kl":
+        return lambda u: (u * mp.log(u) if u else 0) - u + 1, mp.log, lambda u: 1 / u
+    if kind == "reverse_kl":
+        return lambda u: u - 1 - mp.log(u), lambda u: 1 - 1 / u, lambda u: 1 / u**2
+    if kind == "hellinger":
+        root = mp.sqrt
+        return lambda u: (root(u) - 1) ** 2, lambda u: 1 - 1 / root(u), lambda u: u**-1.5 / 2
+    a = mpf(2 if kind == "chi2" else alpha)
+    return (
+        lambda u: (u**a - 1 - a * (u - 1)) / (a * (a - 1)),
+        lambda u: (u ** (a - 1) - 1) / (a - 1),
+        lambda u: u ** (a - 2),
+    )
+
+
+def batch(kind, k, rng):
+    """Targets with zeros, unless they are infinitely far from everything, and a reference."""
+    y = rng.dirichlet(np.ones(k), 12)
+    if kind != "reverse_kl":
+        y[:4] = np.eye(k)[rng.integers(0, k, 4)]
+        y[4:6, 0] = 0
+        y[4:6] /= y[4:6].sum(axis=1, keepdims=True)
+    theta = rng.normal(size=(12, k)) * rng.choice([0.1, 3.0, 30.0], (12, 1))
+    return y, theta, rng.uniform(0.05, 3, k)
+
+
+@pytest.mark.parametrize(("kind", "alpha", "tightnesses"), CASES)
+def test_losses_and_maximizers_against_the_definition(kind, alpha, tightnesses):
+    """y* satisfies the conditions of the supremum, whose value there is the loss.
+
+    The objective is flat at its maximum: rounding errors of y* count squared in the value, but for
+    those of the sum of a row, which τ multiplies.
+    """
+    f, slope, bend = generator(kind, alpha)
+    rng = seeded(7)
+    for k in (2, 5):
+        y, theta, q = batch(kind, k, rng)
+        omega = FDivergence(kind, reference=q, alpha=alpha)
+        for c in tightnesses:
+            loss = fp.FitzpatrickLoss(omega, tightness=c)
+            values, points = loss.value(y, theta), loss.y_star(y, theta)
+            for row in range(len(y)):
+                with mp.workdps(40):
+                    p, target, score, weight = (
+                        [mpf(float(x)) for x in part]
+                        for part in (points[row], y[row], theta[row], q)
+                    )
+                    entries = list(zip(p, target, score, weight, strict=True))
+                    levels = [
+                        s - slope(x / w) - c * bend(x / w) * (x - t) / w
+                        for x, t, s, w in entries
+                        if x > 0
+                    ]
+                    objective = sum(
+                        w * (f(t / w) - f(x / w))
+                        - c * (w * (f(t / w) - f(x / w)) - slope(x / w) * (t - x))
+                        + (x - t) * s
+                        if x > 0
+                        else (1 - c) * w * (f(t / w) - f(x / w)) - t * s - c * slope(mpf(0)) * -t
+                        if t
+                        else mpf(0)
+                        for x, t, s, w in entries
+                    )
+                size = 1 + float(np.abs(theta[row]).max())
+                # the level of an entry moves with its relative error, times its curvature
+                room = 1e3 * eps("float64") * size
+                assert float(max(levels) - min(levels)) <= room * (1 + float(max(map(abs, levels))))
+                assert abs(float(sum(p)) - 1) <= 8 * k * eps("float64")
+                assert abs(values[row] - float(objective)) <= 64 * k * eps("float64") * size
+
+
+@pytest.mark.parametrize(
+    ("kind", "alpha", "name"),
+    [("kl", None, "logistic"), ("chi2", None, "sparsemax"), ("alpha", 1.5, "entmax15")],
+)
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 4.0])
+def test_uniform_reference_gives_the_losses_with_a_name(kind, alpha, name, tightness):
+    rng = seeded(1)
+    y, theta = rng.dirichlet(np.full(6, 0.3), 40), 3 * rng.normal(size=(40, 6))
+    ours = fp.FitzpatrickLoss(FDivergence(kind, alpha=alpha), tightness=tightness)
+    named = fp.FitzpatrickLoss(fp.get_loss(name).regularizer, tightness=tightness)
+    np.testing.assert_allclose(ours.value(y, theta), named.value(y, theta), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(ours.y_star(y, theta), named.y_star(y, theta), rtol=0, atol=1e-13)
+    labels = y.argmax(axis=1)
+    np.testing.assert_allclose(
+        ours.value(labels, theta), named.value(labels, theta), rtol=1e-12, atol=1e-14
+    )
+
+
+def test_uniform_probabilities_scale_the_scores_of_sparsemax():
+    k, theta = 4, seeded(2).normal(size=(20, 4)) * 9
+    link = FDivergence("chi2", reference=1 / k).link(theta)
+    np.testing.assert_allclose(link, fp.get_loss("sparsemax").link(theta / k), atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["kl", "chi2", "hellinger", "jensen_shannon", "reverse_kl"])
+def test_equal_scores_predict_the_reference(kind):
+    q = np.array([0.5, 1e-4, 0.2999, 0.2])
+    omega = FDivergence(kind, reference=q / q.sum())
+    np.testing.assert_allclose(omega.link(np.full(4, 3.0)), q / q.sum(), rtol=1e-12)
+    assert omega.value(q / q.sum()) == pytest.approx(0, abs=1e-15)
+
+
+def test_reference_by_row():
+    rng = seeded(3)
+    y, theta, q = rng.dirichlet(np.ones(3), 5), rng.normal(size=(5, 3)), rng.uniform(0.1, 1, (5, 3))
+    labels = np.arange(5) % 3
+    whole = fp.FitzpatrickLoss(FDivergence("hellinger", reference=q))
+    for row in range(5):
+        alone = fp.FitzpatrickLoss(FDivergence("hellinger", reference=q[row]))
+        assert whole.value(y, theta)[row] == pytest.approx(
+            alone.value(y[row], theta[row]), rel=1e-13
+        )
+        by_label = alone.value(labels[row : row + 1], theta[row : row + 1])
+        assert whole.value(labels, theta)[row] == pytest.approx(by_label[0], rel=1e-13)
+    with pytest.raises(ValueError, match=r"reference has shape \(5, 3\)"):
+        whole.value(y[:4], theta[:4])
+
+
+def test_slope_is_the_derivative_of_the_maximizer():
+    rng = seeded(4)
+    for kind, alpha, tightnesses in CASES:
+        y, theta, q = batch("reverse_kl", 4, rng)  # no zeros, where links have kinks
+        omega = FDivergence(kind, reference=q, alpha=alpha)
+        for c in tightnesses:
+            solution = fp.FitzpatrickLoss(omega, tightness=c).solve(y, theta)
+            expected = omega.slope(solution.y_star, y, c)
+            is_inside = solution.y_star > 1e-300
+            np.testing.assert_allclose(
+                solution.slope()[is_inside], expected[is_inside], rtol=1e-8, atol=1e-300
+            )
+
+
+def test_masked_classes_and_labels():
+    theta = np.array([[0.5, -np.inf, 1.0]])
+    for kind in ("hellinger", "jensen_shannon", "reverse_kl", "kl", "chi2"):
+        loss = fp.FitzpatrickLoss(FDivergence(kind, reference=[0.3, 0.3, 0.4]), tightness=0.5)
+        p = loss.y_star(np.array([2]), theta)
+        assert p[0, 1] == 0
+        assert p.sum() == pytest.approx(1, abs=1e-14)
+        assert loss.value(np.array([1]), theta) == np.inf
+    assert FDivergence("reverse_kl").value(np.array([1.0, 0.0])) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("kind", "tightness"), [("hellinger", 2.1), ("jensen_shannon", 1.1), ("reverse_kl", 1.0)]
+)
+def test_tightness_ends_where_maximizers_are_several(kind, tightness):
+    with pytest.raises(ValueError, match="several maximizers"):
+        fp.FitzpatrickLoss(FDivergence(kind), tightness=tightness)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "helinger"}, "did you mean 'hellinger'"),
+        ({"kind": "alpha"}, "which needs it"),
+        ({"kind": "kl", "alpha": 1.5}, "no other takes it"),
+        ({"kind": "alpha", "alpha": 2.5}, "0 < alpha <= 2"),
+        ({"kind": "kl", "reference": [0.5, 0.0]}, "positive and finite"),
+        ({"kind": "kl", "reference": np.ones((2, 2, 2))}, r"shape \(k,\) or \(n, k\)"),
+    ],
+)
+def test_errors(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FDivergence(**arguments)
+
+
+def test_equal_references_are_equal():
+    one, other = (FDivergence("kl", reference=np.array([0.25, 0.75])) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != FDivergence("kl", reference=[0.75, 0.25])

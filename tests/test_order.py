@@ -1,0 +1,247 @@
+"""Losses of order n: the supremum over chains in mpmath, and their place between the two ends."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import (
+    Bernoulli,
+    Indicator,
+    Negentropy,
+    Quadratic,
+    SquaredNorm,
+    Tsallis,
+    TwiceDifferentiable,
+)
+from fitzpatrick.sets import L2Ball, Orthant, Simplex
+from tests.helpers import assert_at_most, eps, seeded
+
+ENTROPIES = [
+    Negentropy(),
+    Negentropy(Orthant()),
+    Bernoulli(),
+    Tsallis(1.5),
+    Tsallis(1.2),
+    Tsallis(1.8),
+]
+every_entropy = pytest.mark.parametrize("omega", ENTROPIES, ids=repr)
+
+
+def batch(omega, rng, rows=40, k=5, scale=1.0):
+    """Targets with zeros and labels among them, and scores."""
+    y = rng.dirichlet(np.full(k, 0.5), rows)
+    y[: rows // 4] = np.eye(k)[rng.integers(0, k, rows // 4)]
+    y[rows // 4 : rows // 2, 0] = 0
+    if not omega.domain.is_product:
+        y /= y.sum(axis=1, keepdims=True)
+    return y, rng.normal(size=(rows, k)) * scale
+
+
+def gradient_of(omega):
+    """ψ', from the definition of Ω."""
+    if isinstance(omega, Bernoulli):
+        return lambda p: mp.log(p / (1 - p))
+    if isinstance(omega, Negentropy):
+        return mp.log
+    return lambda p: (p ** (mpf(omega.alpha) - 1)) / (mpf(omega.alpha) - 1)
+
+
+def chain_objective(omega, y, theta, chain):
+    """⟨y_m − y, θ⟩ + Σ ⟨y_{i−1} − y_i, ∇Ψ(y_i)⟩ of one row; entries 0 → 0 count nothing."""
+    slope, total, before = gradient_of(omega), mpf(0), y
+    for point in chain:
+        total += sum(
+            (a - b) * slope(b) for a, b in zip(before, point, strict=True) if not a == b == 0
+        )
+        before = point
+    return total + sum((a - b) * t for a, b, t in zip(before, y, theta, strict=True))
+
+
+@every_entropy
+@pytest.mark.parametrize("order", [3, 4])
+def test_value_is_the_supremum_over_chains(omega, order):
+    """The chain found attains the loss, and no chain beside it has more.
+
+    Around a maximum errors count squared: in 40 digits the objective of the chain is the supremum
+    up to what its row sums are off, times τ.
+    """
+    rng = seeded(11)
+    y, theta = batch(omega, rng, rows=12, k=3, scale=2.0)
+    loss = fp.FitzpatrickLoss(omega, order=order)
+    with np.errstate(all="ignore"):
+        solution = loss.regularizer.solve(y, theta, 1.0)
+        chains = solution.formulas.point(solution.w)[0]
+    values = loss.value(y, theta)
+    for row in range(len(y)):
+        with mp.workdps(40):
+            chain = [[mpf(float(x)) for x in point[row]] for point in chains]
+            ends = [[mpf(float(x)) for x in part[row]] for part in (y, theta)]
+            best = chain_objective(omega, *ends, chain)
+            assert abs(float(best) - values[row]) <= 1e-12 * (1 + values[row])
+            for size in (1e-2, 1e-1, 0.5):
+                other = [[x * mp.exp(size * float(rng.normal())) for x in point] for point in chain]
+                if isinstance(omega, Bernoulli):
+                    other = [
+                        [min(x, (1 + a) / 2) for x, a in zip(*pair, strict=True)]
+                        for pair in zip(other, chain, strict=True)
+                    ]
+                if not omega.domain.is_product:
+                    other = [[x / sum(point) for x in point] for point in other]
+                assert float(chain_objective(omega, *ends, other) - best) <= 1e-13
+
+
+@pytest.mark.parametrize(
+    ("order", "even", "far"),
+    [
+        (2, 0.278465, 7.0473),
+        (3, 0.391612, 8.2264),
+        (4, 0.454769, 8.7208),
+        (11, 0.594301, 9.5568),
+    ],
+)
+def test_known_values_of_the_logistic_loss(order, even, far):
+    loss = fp.FitzpatrickLoss(Negentropy(), order=order)
+    labels = np.array([0, 0])
+    value = loss.value(labels, np.array([[0.0, 0.0], [0.0, 10.0]]))
+    np.testing.assert_allclose(value, [even, far], rtol=1e-5)
+
+
+@every_entropy
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])
+def test_between_fitzpatrick_and_fenchel_young(omega, scale):
+    if omega.domain == Orthant():
+        scale = min(scale, 30.0)  # beyond, e^θ is too large to compare
+    y, theta = batch(omega, seeded(5), scale=scale)
+    below = fp.FitzpatrickLoss(omega).value(y, theta)
+    above = fp.FenchelYoungLoss(omega).value(y, theta)
+    room = 1e-11 * (1 + above)
+    for order in (3, 4, 8):
+        loss = fp.FitzpatrickLoss(omega, order=order)
+        value = loss.value(y, theta)
+        assert_at_most(below, value, room)
+        assert_at_most(value, above, room)
+        below = value
+        link = fp.FenchelYoungLoss(omega).link(theta)
+        np.testing.assert_allclose(loss.link(theta), link, rtol=1e-12, atol=1e-300)
+
+
+@every_entropy
+def test_zero_exactly_at_the_link(omega):
+    theta = seeded(6).normal(size=(20, 4))
+    loss = fp.FitzpatrickLoss(omega, order=4)
+    y = loss.link(theta)
+    assert_at_most(loss.value(y, theta), 0.0, 64 * eps("float64"))
+    y, theta = batch(omega, seeded(7), k=4)
+    assert (loss.value(y, theta) > 1e-6).all()
+
+
+@every_entropy
+def test_derivatives_by_differences(omega):
+    rng = seeded(8)
+    y, theta = batch(omega, rng)
+    v, h = rng.normal(size=theta.shape), eps("float64") ** (1 / 3)
+    loss = fp.FitzpatrickLoss(omega, order=3)
+    gradient = loss.gradient(y, theta)
+    step = loss.value(y, theta + h * v) - loss.value(y, theta - h * v)
+    np.testing.assert_allclose((gradient * v).sum(axis=1), step / (2 * h), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(gradient, loss.y_star(y, theta) - y, rtol=0, atol=1e-14)
+    # kinks of a sparse link are passed over: a difference across one is no derivative
+    if not omega.has_kinks:
+        step = loss.gradient(y, theta + h * v) - loss.gradient(y, theta - h * v)
+        product = loss.hessian_product(y, theta, v)
+        np.testing.assert_allclose(product, step / (2 * h), rtol=0, atol=1e-7)
+
+
+def test_labels_are_one_hot_rows():
+    rng = seeded(9)
+    labels, theta, v = (
+        rng.integers(0, 6, 30),
+        4 * rng.normal(size=(30, 6)),
+        rng.normal(size=(30, 6)),
+    )
+    one_hot = np.eye(6)[labels]
+    for omega in (Negentropy(), Tsallis(1.5)):
+        loss = fp.FitzpatrickLoss(omega, order=5)
+        for ours, dense in zip(
+            (*loss.value_and_gradient(labels, theta), loss.hessian_product(labels, theta, v)),
+            (*loss.value_and_gradient(one_hot, theta), loss.hessian_product(one_hot, theta, v)),
+            strict=True,
+        ):
+            np.testing.assert_allclose(ours, dense, rtol=1e-11, atol=1e-12)
+
+
+def test_distance_to_fenchel_young_is_the_geodesic_one():
+    """(n − 1)(L_FY − L_n) tends to d²/2, which is 2 arcsin²√(1 − p) at a label."""
+    omega, labels, theta = Negentropy(), np.array([0, 0]), np.array([[0.0, 0.5], [0.0, -1.0]])
+    fall = fp.FenchelYoungLoss(omega).value(labels, theta)
+    fall = 400 * (fall - fp.FitzpatrickLoss(omega, order=401).value(labels, theta))
+    angle = np.arcsin(np.sqrt(omega.link(theta)[:, 1]))
+    np.testing.assert_allclose(fall, 2 * angle**2, rtol=0.02)
+
+
+def test_order_is_a_tightness_for_quadratic_potentials():
+    for omega in (SquaredNorm(), SquaredNorm(Simplex()), SquaredNorm(L2Ball()), Tsallis(2.0)):
+        assert fp.FitzpatrickLoss(omega, order=5) == fp.FitzpatrickLoss(omega, tightness=0.25)
+    quadratic = Quadratic(np.eye(2))
+    assert fp.FitzpatrickLoss(quadratic, order=3).tightness == 0.5
+    perceptron = Indicator(Simplex())
+    assert fp.FitzpatrickLoss(perceptron, order=3).regularizer == perceptron
+
+
+@every_entropy
+def test_orders_2_and_infinity_are_the_two_ends(omega):
+    assert fp.FitzpatrickLoss(omega, order=2) == fp.FitzpatrickLoss(omega)
+    assert fp.FitzpatrickLoss(omega, order=math.inf) == fp.FenchelYoungLoss(omega)
+    assert fp.FitzpatrickLoss(omega, order=3) != fp.FitzpatrickLoss(omega)
+    assert repr(fp.FitzpatrickLoss(omega, order=3)).endswith("order=3)")
+
+
+def test_masks_extremes_and_single_precision():
+    loss = fp.FitzpatrickLoss(Negentropy(), order=3)
+    theta = np.array([[0.5, -np.inf, 1.0], [1e4, -1e4, 0.0], [np.nan, 0.0, 0.0]])
+    y = np.array([[0.5, 0.0, 0.5], [0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
+    value, gradient = loss.value_and_gradient(y, theta)
+    assert np.isfinite(value[:2]).all()
+    assert gradient[0, 1] == 0
+    assert np.isnan(value[2])
+    assert loss.value(np.array([1]), theta[:1]) == np.inf
+    rows = np.float32(theta[:2])
+    np.testing.assert_allclose(loss.value(np.float32(y[:2]), rows), value[:2], rtol=1e-4)
+
+
+@pytest.mark.parametrize("omega", [Negentropy(), Bernoulli(), Tsallis(1.5)], ids=repr)
+def test_other_array_libraries(omega):
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    y, theta = batch(omega, seeded(12), rows=6, k=4)
+    loss = fp.FitzpatrickLoss(omega, order=3)
+    expected = loss.value_and_gradient(y, theta)
+    found = loss.value_and_gradient(torch.asarray(y), torch.asarray(theta))
+    traced = jax.jit(loss.value_and_gradient)(y, theta)
+    for ours, theirs, whole in zip(found, traced, expected, strict=True):
+        np.testing.assert_allclose(ours.numpy(), whole, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(np.asarray(theirs), whole, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"order": 1}, ValueError, "order must be 2"),
+        ({"order": 2.5}, TypeError, "an integer or math.inf"),
+        ({"order": True}, TypeError, "an integer or math.inf"),
+        ({"order": 3, "tightness": 0.5}, ValueError, "exclude one another"),
+    ],
+)
+def test_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        fp.FitzpatrickLoss(Negentropy(), **arguments)
+
+
+def test_regularizers_without_chains_say_so():
+    omega = TwiceDifferentiable(
+        lambda y: np.cosh(y).sum(-1), np.sinh, lambda y: np.cosh(y)[..., None] * np.eye(2)
+    )
+    with pytest.raises(TypeError, match="no losses of order n"):
+        fp.FitzpatrickLoss(omega, order=3)
