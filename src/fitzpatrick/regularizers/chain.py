@@ -14,9 +14,10 @@ For a separable potential write :math:`u_i = \psi'(y_i)` and :math:`u_n = \theta
 .. math:: T_i + u_i + \tau_i = u_{i+1}, \qquad T_i = \psi''(y_i)\,(y_i - y_{i-1}),
 
 with one :math:`\tau_i` a stage on the simplex, and
-:math:`L_n = \sum_i \langle y_i - y, T_i\rangle`. The solver begins on the geodesic of the metric :math:`\psi''` from y to the link, lets each point
-twice be the Fitzpatrick maximizer between its neighbors, and ends with Newton's method: blocks of
-n − 1 equations for each entry, and as many for the :math:`\tau_i` of a row.
+:math:`L_n = \sum_i \langle y_i - y, T_i\rangle`. The solver begins on the geodesic of the metric
+:math:`\psi''` from y to the link, lets each point twice be the Fitzpatrick maximizer between its
+neighbors, and ends with Newton's method: blocks of n − 1 equations for each entry, and as many
+for the :math:`\tau_i` of a row.
 """
 
 from abc import ABC, abstractmethod
