@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar, cast
 
-import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
 from dask.dataframe import from_dask_array
@@ -22,14 +21,21 @@ from ..linear_model._checks import (
     exact_proportions,
     warn_of_rounding,
 )
-from ..linear_model._cv import CrossValidated, FoldScores, as_start, is_dev_set
+from ..linear_model._cv import (
+    CrossValidated,
+    FoldScores,
+    ScorePaths,
+    fit_paths,
+    fold_scores,
+    is_dev_set,
+)
 from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
-from ..linear_model._path import FittedModel, LinearPath, PenaltyPath, path_of
+from ..linear_model._path import LinearPath, path_of
 from ..linear_model._sums import TrainingData
 from ..losses import Loss, get_loss
 from . import _chunks
 from ._chunks import ClassTotals, Columns, Statistic, TargetColumns
-from ._collections import is_array, meta, read_inputs
+from ._collections import check_whole_rows, is_array, meta, read_inputs
 from ._data import ChunkedData
 from ._rounds import ChunkError, Rounds
 
@@ -73,13 +79,16 @@ class OnDask(LinearModel):
         check_is_fitted(self)
         validate_data(self, meta(X), reset=False, skip_check_array=True)
         rows = X if is_array(X) else X.to_dask_array()
-        if len(rows.chunks[1]) > 1:
+        check_whole_rows("X", rows)
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output not in ("default", "pandas"):
             raise ValueError(
-                f"X has {len(rows.chunks[1])} chunks of columns, and a chunk must hold whole rows; "
-                "use X.rechunk({1: -1})"
+                f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
+                "use set_output(transform='pandas') or 'default'"
             )
         model = for_workers(self)
-        example = getattr(model, method)(np.zeros((1, rows.shape[1]), dtype=rows.dtype))
+        row = np.zeros((1, rows.shape[1]), dtype=rows.dtype)
+        example = getattr(model, method)(row)
         prediction = rows.map_blocks(
             _chunks.predict,
             model,
@@ -90,22 +99,9 @@ class OnDask(LinearModel):
             drop_axis=None if example.ndim == 2 else 1,
             meta=example[:0],
         )
-        return self._in_frame(prediction, X, self._names(method, prediction))
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        """The columns of a prediction in a data frame; None where it stays an array."""
-        return None
-
-    def _in_frame(self, prediction: da.Array, X: Any, names: Any) -> Any:
-        """An array, or the data frame that :meth:`set_output` asks for."""
-        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-        if output == "default" or names is None:
+        names = getattr(getattr(model.set_output(transform=output), method)(row), "columns", None)
+        if names is None:
             return prediction
-        if output != "pandas":
-            raise ValueError(
-                f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
-                "use set_output(transform='pandas') or 'default'"
-            )
         index = None if is_array(X) else X.index
         return from_dask_array(prediction, columns=[str(name) for name in names], index=index)
 
@@ -167,30 +163,22 @@ class Search(OnDask, CrossValidated):
         sample_weight: Any,
         groups: Any,
         dev: Any,
-    ) -> Callable[[Array, list[Any]], list[FoldScores]]:
+    ) -> ScorePaths:
         assert isinstance(data, ChunkedData)
         statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
 
         def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
-            models: list[Any] = []
-            ends: list[Any] = []
-            unfinished = 0
-            for j, settings in enumerate(candidates):
-                path = PenaltyPath(data.sums(settings), settings)
-                ends.append([])
-                for model in path.models(alphas, starts[0][j] if starts else None):
-                    fitted = for_workers(self)
-                    fitted._set_model(model, settings.loss, data.like)
-                    models.append(fitted)
-                    unfinished += not model.status.converged
-                    ends[j].append(as_start(model))
+            paths = fit_paths(
+                for_workers(self), data, candidates, alphas, starts[0] if starts else None
+            )
+            fits, models = zip(*paths, strict=True)
             try:
-                found = run_statistic(read_inputs(*dev), models, statistic, self.n_threads)
+                found = run_statistic(read_inputs(*dev), list(models), statistic, self.n_threads)
             except ChunkError as error:
                 raise ChunkError(f"dev: {error}") from error
             if found is None:
                 raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-            return [(found[0].mean.reshape(len(candidates), -1).T, ends, unfinished)]
+            return [fold_scores(found[0].mean, list(fits), len(candidates))]
 
         return score
 
@@ -260,9 +248,6 @@ class ClassModelOnDask(OnDask, ClassModel):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         self._check_domain(settings.loss)
         return super()._check_data(X, y, sample_weight, settings)
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        return None if method in ("predict", "decision_function") else self.classes_
 
     decision_function = lazy(ClassModel.decision_function)
     predict = lazy(ClassModel.predict)
@@ -335,7 +320,7 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _score_of = staticmethod(_chunks.r2)
 
     def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
-        warn_of_rounding(found.rounding, stacklevel=6)
+        warn_of_rounding(found.rounding, stacklevel=5)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.ndim == 1
@@ -346,12 +331,6 @@ class ProportionModelOnDask(OnDask, ProportionModel):
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
         return y
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        if prediction.ndim == 1 or method == "predict_scores":
-            return None
-        names = [f"y{j}" for j in range(prediction.shape[1])]
-        return getattr(self, "target_names_in_", np.asarray(names))
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -412,10 +391,6 @@ def fit_path(
     tightness: float | None = None,
     sample_weight: Any = None,
     persist: bool = True,
-    start: tuple[Array, Array] | None = None,
-    resumable: bool = False,
-    callback: Callable[[FittedModel], None] | None = None,
-    stop: Callable[[FittedModel], bool] | None = None,
     **options: Any,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
@@ -430,12 +405,7 @@ def fit_path(
         tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
         sample_weight: w, shape (n,), with the chunks of X.
         persist: as in :class:`FitzpatrickClassifier`.
-        start: as in :func:`fitzpatrick.linear_model.fit_path`, and so are those below.
-        resumable: whether each fit depends on the coefficients of the one before alone.
-        callback: called with each model as soon as it is fitted.
-        stop: ends the path after the first model for which it returns True.
-        options: ``fit_intercept``, ``standardize``, ``solver``, ``tol``, ``max_iter`` and
-            ``n_threads``, as in :class:`FitzpatrickClassifier`.
+        options: the other parameters of :func:`fitzpatrick.linear_model.fit_path` but ``dtype``.
 
     Example:
         >>> import dask.array as da
@@ -446,11 +416,13 @@ def fit_path(
         >>> path.coefs.shape
         (2, 3, 4)
     """
-    settings = check_parameters("fit_path", loss=get_loss(loss, tightness), **options)
+    names = {"start", "resumable", "callback", "stop"} & options.keys()
+    of_path = {name: options.pop(name) for name in names}
+    settings = check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
     found = data.summary.targets
     assert isinstance(found, TargetColumns)
     warn_of_rounding(found.rounding, stacklevel=3)
     data.n_classes = found.n_classes
-    return path_of(data, settings, alphas, start, resumable, callback, stop)
+    return path_of(data, settings, alphas, **of_path)

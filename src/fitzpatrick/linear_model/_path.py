@@ -22,7 +22,6 @@ from ._checks import (
     check_numbers,
     check_parameters,
     check_proportions,
-    check_total_weight,
 )
 from ._objective import Objective, Point
 from ._preconditioner import Preconditioner
@@ -118,6 +117,11 @@ class PenaltyPath:
         self._minima: list[Point] = []  # the last two
         self._candidates: list[Array] = []  # for the next
         self._best = 0  # the candidate that came nearer the last time
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the scores."""
+        return self.sums.space.like
 
     def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
         """The model of one alpha, from zero or from given coefficients and intercepts."""
@@ -369,7 +373,7 @@ def fit_path(
     """
     settings = check_parameters(
         "fit_path",
-        loss=get_loss(loss, tightness),
+        get_loss(loss, tightness),
         fit_intercept=fit_intercept,
         standardize=standardize,
         solver=solver,
@@ -379,7 +383,6 @@ def fit_path(
     )
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    check_total_weight(weights)
     Y = check_numbers(Y)
     if Y.ndim == 2:
         Y = check_proportions(Y, settings.loss, X)
@@ -392,10 +395,10 @@ def path_of(
     data: TrainingData,
     settings: FitSettings,
     alphas: Sequence[float] | Array | Iterator[float],
-    start: Coefficients | None,
-    resumable: bool,
-    callback: ModelCallback | None,
-    stop: Callable[[FittedModel], bool] | None,
+    start: Coefficients | None = None,
+    resumable: bool = False,
+    callback: ModelCallback | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""
     grid = alphas if isinstance(alphas, Iterator) else check_grid(alphas, "alphas")
