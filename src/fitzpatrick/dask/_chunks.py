@@ -173,7 +173,7 @@ class Summary:
     chunk: int  # the first of them
     X: Array  # its features without their rows
     largest_weight: float  # 0 without weights
-    counts: dict[int, int]  # samples of positive weight in each chunk
+    n_samples: int  # of positive weight
     targets: TargetSummary
     columns: Columns | None  # of samples of positive weight; None without any
 
@@ -186,8 +186,8 @@ class Summary:
             rows = np.flatnonzero(weights)
             X, weights = X[rows], weights[rows]
         columns = Columns.of(X, weights) if X.shape[0] > 0 else None
-        counts = {chunk.index: int(X.shape[0])}
-        return cls(chunk.index, chunk.X[:0], largest_weight, counts, chunk.targets, columns)
+        n_samples = int(X.shape[0])
+        return cls(chunk.index, chunk.X[:0], largest_weight, n_samples, chunk.targets, columns)
 
     def merge(self, other: "Summary") -> "Summary":
         """That of both; an error names the chunk that does not go with those before."""
@@ -206,7 +206,7 @@ class Summary:
         return replace(
             self,
             largest_weight=max(self.largest_weight, other.largest_weight),
-            counts=self.counts | other.counts,
+            n_samples=self.n_samples + other.n_samples,
             targets=targets,
             columns=merged(columns) if columns else None,
         )
@@ -214,11 +214,6 @@ class Summary:
     def _kind(self) -> dict[str, Any]:
         X = self.X
         return {"n_features": X.shape[1], "dtype": X.dtype, "is_sparse": sparse.issparse(X)}
-
-    @property
-    def n_samples(self) -> int:
-        """Samples of positive weight."""
-        return sum(self.counts.values())
 
     def check(self) -> None:
         """Raise if there are no samples that count, or sums of squares would overflow."""
@@ -309,23 +304,16 @@ def weighted_spectrum(design: Design, chunk: Chunk) -> Array:
 
 
 def bind(
-    first: int,
-    loss: Loss,
-    n_classes: int,
-    binary: bool,
-    n_threads: int,
-    design: Design,
-    chunk: Chunk,
+    loss: Loss, n_classes: int, binary: bool, n_threads: int, design: Design, chunk: Chunk
 ) -> LocalSums:
     """Sums over a chunk, with the loss bound to its targets; an error names the chunk."""
+    omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
     try:
-        bound = engines.bind(
-            loss.regularizer, loss.tightness, chunk.y, n_classes, design.like.dtype, n_threads
-        )
+        bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
     except (TypeError, ValueError) as error:
         raise ChunkError(f"chunk {chunk.index}: {error}") from error
-    n_scores = 1 if binary else n_classes
-    return LocalSums(design, BinaryLoss(bound) if binary else bound, chunk.weights, n_scores, first)
+    bound = BinaryLoss(bound) if binary else bound
+    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes)
 
 
 def is_ready(sums: LocalSums) -> bool:

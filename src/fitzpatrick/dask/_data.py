@@ -30,7 +30,7 @@ class ChunkedDesign:
     designs: list[Delayed]
     targets: list[Delayed]  # and weights
     total_weight: float
-    counts: list[int]  # samples of each chunk
+    n_samples: int
 
 
 class ChunkedSums(SampleSums):
@@ -38,22 +38,16 @@ class ChunkedSums(SampleSums):
 
     An evaluation, the curvature at a point and a Hessian product are one round each. The scores at
     the latest point and the Hessians of the rows stay on the workers if the chunks do.
-
-    Args:
-        rounds: over the chunks.
-        parts: the tasks that have sums over each.
-        design: of the features.
-        n_scores: k.
     """
 
     def __init__(
         self, rounds: Rounds, parts: list[Delayed], design: ChunkedDesign, n_scores: int
     ) -> None:
         self.rounds = rounds
-        self.parts = parts
+        self.parts = parts  # tasks that have sums over each chunk
         self.space = design.space
         self.n_scores = n_scores
-        self.n_samples = sum(design.counts)
+        self.n_samples = design.n_samples
         self.total_weight = design.total_weight
         self._parameters: Array | None = None  # whose scores are these
         self._theta: list[Delayed] = []
@@ -101,26 +95,15 @@ class ChunkedSums(SampleSums):
 
 @dataclass(eq=False)
 class ChunkedData(TrainingData):
-    """Checked inputs of a fit, on workers.
-
-    Args:
-        rounds: over the chunks.
-        chunks: the tasks that have the rows, checked.
-        unread: the same tasks before the first round.
-        summary: what is known of them.
-        n_classes: k.
-        binary: whether two classes share one row of coefficients.
-        classes: the labels that become numbers; None where targets stay as they are.
-        class_weights: one number per class, or None.
-    """
+    """Checked inputs of a fit, on workers."""
 
     rounds: Rounds
-    chunks: list[Delayed]
-    unread: list[Delayed]
+    chunks: list[Delayed]  # tasks that have the rows, checked
+    unread: list[Delayed]  # the tasks before the first round
     summary: Summary
     n_classes: int = 0
     binary: bool = False
-    classes: Array | None = None
+    classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
     _designs: dict[Any, ChunkedDesign] = field(default_factory=dict)
 
@@ -147,8 +130,7 @@ class ChunkedData(TrainingData):
 
     def _bind(self, settings: FitSettings, design: ChunkedDesign) -> ChunkedSums:
         rounds = self.rounds
-        first = np.cumsum([0, *design.counts[:-1]]).tolist()
-        values = first, settings.loss, self.n_classes, self.binary, settings.n_threads or 1
+        values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, design.designs, design.targets)
         if rounds.keeps:
             done = rounds.merge(rounds.map("ready", _chunks.is_ready, parts), all)
@@ -178,8 +160,8 @@ class ChunkedData(TrainingData):
         is_sparse = sparse.issparse(summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
         self.chunks = self.unread  # the designs have taken their place
-        counts = [summary.counts.get(index, 0) for index in range(rounds.n_chunks)]
-        return ChunkedDesign(space, kept[: len(designs)], kept[len(designs) :], weight, counts)
+        n_chunks, n_samples = rounds.n_chunks, summary.n_samples
+        return ChunkedDesign(space, kept[:n_chunks], kept[n_chunks:], weight, n_samples)
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
         """The principal directions of dense features, if a rotation pays."""

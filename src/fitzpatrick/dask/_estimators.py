@@ -14,21 +14,8 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted, valida
 
 from .. import engines, linear_model, metrics
 from .._array import Array
-from ..linear_model._checks import (
-    CONSTRAINTS,
-    FitSettings,
-    check_parameters,
-    exact_proportions,
-    warn_of_rounding,
-)
-from ..linear_model._cv import (
-    CrossValidated,
-    FoldScores,
-    ScorePaths,
-    fit_paths,
-    fold_scores,
-    is_dev_set,
-)
+from ..linear_model import _checks, _cv
+from ..linear_model._checks import FitSettings
 from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
 from ..linear_model._path import LinearPath, path_of
 from ..linear_model._sums import TrainingData
@@ -49,7 +36,9 @@ class OnDask(LinearModel):
     What was fitted is in memory, and so are predictions for arrays in memory.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {"persist": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _checks.CONSTRAINTS | {
+        "persist": ["boolean"]
+    }
     _target_check: ClassVar[Any]  # a TargetCheck
     _statistic: ClassVar[Any]  # a Statistic of a chunk for ...
     _score_of: ClassVar[Any]  # ... the score from that of all chunks
@@ -66,13 +55,7 @@ class OnDask(LinearModel):
 
     @abstractmethod
     def _learn_targets(self, y: Any, found: Any, data: ChunkedData) -> None:
-        """Set what the targets say, in the estimator and in the data.
-
-        Args:
-            y: as it was given.
-            found: what the check of the targets found.
-            data: of the fit.
-        """
+        """Set what the check of the targets found, in the estimator and in the data."""
 
     def _predict_later(self, method: str, X: Any) -> Any:
         """A prediction for a collection by the method of that name."""
@@ -99,7 +82,8 @@ class OnDask(LinearModel):
             drop_axis=None if example.ndim == 2 else 1,
             meta=example[:0],
         )
-        names = getattr(getattr(model.set_output(transform=output), method)(row), "columns", None)
+        framed = getattr(for_workers(self).set_output(transform=output), method)(row)
+        names = getattr(framed, "columns", None)
         if names is None:
             return prediction
         index = None if is_array(X) else X.index
@@ -152,7 +136,7 @@ def for_workers(model: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Search(OnDask, CrossValidated):
+class Search(OnDask, _cv.CrossValidated):
     """Fit a path of penalties, and score all of its models in one round over the dev set."""
 
     def _score_paths(
@@ -163,12 +147,12 @@ class Search(OnDask, CrossValidated):
         sample_weight: Any,
         groups: Any,
         dev: Any,
-    ) -> ScorePaths:
+    ) -> _cv.ScorePaths:
         assert isinstance(data, ChunkedData)
         statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
 
-        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
-            paths = fit_paths(
+        def score(alphas: Array, starts: list[Any]) -> list[_cv.FoldScores]:
+            paths = _cv.fit_paths(
                 for_workers(self), data, candidates, alphas, starts[0] if starts else None
             )
             fits, models = zip(*paths, strict=True)
@@ -178,12 +162,12 @@ class Search(OnDask, CrossValidated):
                 raise ChunkError(f"dev: {error}") from error
             if found is None:
                 raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-            return [fold_scores(found[0].mean, list(fits), len(candidates))]
+            return [_cv.fold_scores(found[0].mean, list(fits), len(candidates))]
 
         return score
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
-        if not is_dev_set(dev):
+        if not _cv.is_dev_set(dev):
             raise ValueError(
                 f"{type(self).__name__} on Dask chooses on a dev set: give fit() "
                 "dev=(X_dev, y_dev), or a triple with weights"
@@ -320,14 +304,14 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _score_of = staticmethod(_chunks.r2)
 
     def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
-        warn_of_rounding(found.rounding, stacklevel=5)
+        _checks.warn_of_rounding(found.rounding, stacklevel=5)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.ndim == 1
         data.n_classes = found.n_classes
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y, _ = exact_proportions(y, loss, X)
+        y, _ = _checks.exact_proportions(y, loss, X)
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
         return y
@@ -346,16 +330,6 @@ class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegresso
     Args:
         n_threads: as in :class:`FitzpatrickClassifier`.
         persist: as in :class:`FitzpatrickClassifier`.
-
-    Example:
-        >>> import dask.array as da
-        >>> import numpy as np
-        >>> from fitzpatrick.dask import ProportionRegressor
-        >>> X = da.from_array(np.asarray([[0.0], [1.0], [2.0], [3.0]]), chunks=(2, 1))
-        >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
-        >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
-        >>> model.predict([[1.5]]).round(2)
-        array([[0.53, 0.47]])
     """
 
 
@@ -369,16 +343,6 @@ class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.Proporti
     Args:
         scoring: a name of :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``,
             which is no mean; by default minus the squared error summed over classes.
-
-    Example:
-        >>> import dask.array as da
-        >>> import numpy as np
-        >>> from fitzpatrick.dask import ProportionRegressorCV
-        >>> X = da.from_array(np.linspace(-1.0, 1.0, 30)[:, None], chunks=(10, 1))
-        >>> Y = da.hstack([1 - X, 1 + X]).rechunk({1: -1}) / 2
-        >>> model = ProportionRegressorCV(alphas=[0.01, 1.0, 100.0], refine=0)
-        >>> model.fit(X, Y, dev=(X, Y)).alpha_
-        0.01
     """
 
 
@@ -418,11 +382,11 @@ def fit_path(
     """
     names = {"start", "resumable", "callback", "stop"} & options.keys()
     of_path = {name: options.pop(name) for name in names}
-    settings = check_parameters("fit_path", get_loss(loss, tightness), **options)
+    settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
     found = data.summary.targets
     assert isinstance(found, TargetColumns)
-    warn_of_rounding(found.rounding, stacklevel=3)
+    _checks.warn_of_rounding(found.rounding, stacklevel=3)
     data.n_classes = found.n_classes
     return path_of(data, settings, alphas, **of_path)

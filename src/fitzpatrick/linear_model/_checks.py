@@ -24,7 +24,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from .._array import Array, dtype_name, is_foreign, is_torch, namespace, to_numpy
 from .._validation import check_sparse
 from ..losses import Loss, get_loss
-from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
+from ..preprocessing import EXACT_SUM, SUM_TOLERANCE, label_proportions
 from ..sets._base import membership_tolerance
 from ._vectors import entries
 
@@ -345,10 +345,7 @@ def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:
             return exact, 0.0
         _raise_off_the_simplex(numbers, totals, loss)
     rounding = float(off.max()) if off.max() > max(slack, EXACT_SUM) else 0.0
-    if not sparse.issparse(exact):
-        return np.asarray(exact / totals[:, None]), rounding
-    data = exact.data / np.repeat(totals, np.diff(exact.indptr))
-    return sparse.csr_array((data, exact.indices, exact.indptr), shape=y.shape), rounding
+    return label_proportions(exact), rounding
 
 
 def _raise_off_the_simplex(numbers: Array, totals: Array, loss: Loss) -> None:

@@ -41,9 +41,7 @@ ScorePaths = Callable[[Array, list[Any]], list[FoldScores]]
 def refined(alphas: Array, mean: Array) -> Array:
     """Geometric midpoints between the best alpha of each tightness and its neighbours, falling.
 
-    Args:
-        alphas: rising.
-        mean: scores (alphas, tightnesses).
+    Alphas rise; the mean scores are (alphas, tightnesses).
     """
     midpoints = set()
     for scores in mean.T:
@@ -105,13 +103,10 @@ class CrossValidated(LinearModel):
         return self
 
     def _search(self, alphas: Array, score: ScorePaths) -> tuple[Array, int]:
-        """Scores (folds, alphas, tightnesses) of the grid and of its refinements.
+        """Scores (folds, alphas, tightnesses) of a rising grid and of its refinements.
 
-        Sets ``alphas_``, and also returns the number of fits that did not converge.
-
-        Args:
-            alphas: the grid, rising.
-            score: takes alphas, falling, and where the path of each fold and tightness starts.
+        Sets ``alphas_``, and also returns the number of fits that did not converge. ``score`` takes
+        alphas, falling, and where the path of each fold and tightness starts.
         """
         found: dict[float, tuple[Array, list[list[Coefficients]]]] = {}
         new, unfinished = alphas[::-1], 0
@@ -157,16 +152,7 @@ class CrossValidated(LinearModel):
         groups: Any,
         dev: Any,
     ) -> ScorePaths:
-        """What :meth:`_search` asks for scores.
-
-        Args:
-            data: of the fit.
-            candidates: settings, one for each tightness.
-            scorer: higher is better.
-            sample_weight: as ``fit`` takes it.
-            groups: likewise.
-            dev: likewise.
-        """
+        """What :meth:`_search` asks for scores, at settings for each tightness."""
         assert isinstance(data, Data)
         weights = check_weights(sample_weight, data.X)
         if dev is None:
@@ -225,12 +211,7 @@ class CrossValidated(LinearModel):
             )
 
     def _choose(self, scores: Array, candidates: list[FitSettings]) -> FitSettings:
-        """The best mean score; among equals the strongest penalty, then the tightness named first.
-
-        Args:
-            scores: shape (folds, alphas, tightnesses).
-            candidates: one per tightness.
-        """
+        """The best mean score; among equals the strongest penalty, then the first tightness."""
         mean = scores.mean(axis=0)
         self.best_score_ = float(mean.max())
         best = np.argwhere(mean == mean.max())

@@ -117,23 +117,14 @@ def bounds(X: Array) -> tuple[Array, Array]:
 
 @dataclass(eq=False)
 class ParameterSpace:
-    """What parameters stand for: coefficients of centered and scaled features, and intercepts.
+    """What parameters stand for: coefficients of centered and scaled features, and intercepts."""
 
-    Attributes:
-        spectrum: mean square of the column that each parameter multiplies, (p,), in NumPy.
-        scaling: shift and scale of the features.
-        fit_intercept: whether the last row of the parameters is an intercept.
-        basis: the directions that the features were rotated to, in columns; None if they were not.
-        like: an array of the library, device and dtype of the scores.
-        centers_afterwards: whether products are of features that are not centered, and corrected.
-    """
-
-    spectrum: Array
+    spectrum: Array  # mean square of the column that each parameter multiplies, (p,), in NumPy
     scaling: Scaling
-    fit_intercept: bool
-    basis: Array | None
-    like: Array
-    centers_afterwards: bool
+    fit_intercept: bool  # whether the last row of the parameters is an intercept
+    basis: Array | None  # directions that the features were rotated to, in columns
+    like: Array  # of the library, device and dtype of the scores
+    centers_afterwards: bool  # whether products are of features as they are, and then corrected
 
     @property
     def n_parameters(self) -> int:

@@ -248,13 +248,8 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             )
 
     def _class_weights(self, totals: Array, classes: Array) -> Array:
-        """One weight per class; ``"balanced"`` gives all classes the same total weight.
-
-        Args:
-            totals: weight of the samples of each class.
-            classes: the labels.
-        """
-        if self.class_weight == "balanced":
+        """One weight per class, from the total weight of the samples of each."""
+        if self.class_weight == "balanced":  # all classes get the same total weight
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
         by_class = compute_class_weight(self.class_weight, classes=classes, y=classes)

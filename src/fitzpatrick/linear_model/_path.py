@@ -76,10 +76,6 @@ class PenaltyPath:
     The next minimum is looked for in two ways: one step by M, which is good while the penalty
     dominates, and the line through the last two minima in log alpha, which is good where they run
     away to infinity. The one that came nearer the last time is taken.
-
-    Args:
-        sums: over the samples, wherever they are.
-        settings: of the fits.
     """
 
     def __init__(self, sums: SampleSums, settings: FitSettings) -> None:
@@ -171,13 +167,7 @@ class PenaltyPath:
         )
 
     def _minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
-        """The minimum at alpha, from a point that may be that of another alpha.
-
-        Args:
-            alpha: strength of the penalty.
-            origin: where to start.
-            from_zero: whether the origin is zero, for want of a better one.
-        """
+        """The minimum at alpha, from zero, or from a point that may be that of another alpha."""
         self._began = time.perf_counter()
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)

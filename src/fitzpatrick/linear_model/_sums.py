@@ -16,6 +16,7 @@ import numpy as np
 from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
+from ..engines.bound import Out
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
 from ._preconditioner import Map, block_cost, block_inverse
@@ -29,27 +30,17 @@ MAX_COLUMN_MAJOR_CLASSES = 32
 # Of a step, in root mean squares of what the one before did to the scores of a row. On delicious 4
 # takes fewer iterations than 2, and 8 more Hessian products; on scene they are alike.
 REACH = 4.0
-SIGNS_PER_STEP = 8  # of the bit generator: one of its 64-bit numbers is eight signs
 
 
 class SampleSums(ABC):
-    """Sums over the samples of a fit.
+    """Sums over the samples of a fit."""
 
-    Attributes:
-        space: what the parameters stand for.
-        n_scores: k.
-        n_samples: n.
-        total_weight: Σ w_i.
-        block_cost: what the exact blocks cost in Hessian products.
-        is_coupled: whether the entries of a row are, in the blocks.
-    """
-
-    space: ParameterSpace
-    n_scores: int
-    n_samples: int
-    total_weight: float
-    block_cost: float = math.inf
-    is_coupled: bool = False
+    space: ParameterSpace  # what the parameters stand for
+    n_scores: int  # k
+    n_samples: int  # n
+    total_weight: float  # Σ w_i
+    block_cost: float = math.inf  # of the exact blocks, in Hessian products
+    is_coupled: bool = False  # whether the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
@@ -94,20 +85,12 @@ class LocalSums(SampleSums):
 
     Methods whose names end in ``_at`` change nothing here: workers call them on parts. Where no
     buffer is given, they make one.
-
-    Args:
-        design: the features.
-        loss: bound to the targets.
-        weights: w, or None for ones.
-        n_scores: k.
-        first: how many samples come before these in the data.
     """
 
     design: Design
-    loss: BoundLoss
-    weights: Array | None
+    loss: BoundLoss  # bound to the targets
+    weights: Array | None  # None for ones
     n_scores: int
-    first: int = 0
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -257,13 +240,10 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _signs(self) -> Array:
-        """Random signs (n, k); a part of the data has those that it has in the whole."""
-        steps, drawn = divmod(self.first * self.n_scores, SIGNS_PER_STEP)
-        generator = np.random.PCG64(0)
-        generator.advance(steps)
-        size = drawn + self.n_samples * self.n_scores
-        signs = np.random.Generator(generator).integers(0, 2, size=size, dtype=np.int8)[drawn:]
-        return cast(self.space.place(2 * signs.reshape(-1, self.n_scores) - 1), self._dtype)
+        """Random signs (n, k)."""
+        shape = self.n_samples, self.n_scores
+        signs = 2 * np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8) - 1
+        return cast(self.space.place(signs), self._dtype)
 
     def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples, in NumPy."""
@@ -328,9 +308,7 @@ class BinaryLoss(BoundLoss):
     def y_star(self, theta: Array) -> Array:
         return self._pair.y_star(self._scores(theta)[0])[:, 1:]
 
-    def value_and_gradient(
-        self, theta: Array, out: tuple[Array, Array] | None = None
-    ) -> tuple[Array, Array]:
+    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
         xp = namespace(theta)
         values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
         scores, both = self._scores(theta)
@@ -339,8 +317,8 @@ class BinaryLoss(BoundLoss):
         return values, gradient
 
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
-        if reach is not None:
-            reach = reach / 2  # a step of s moves both scores by half of it, around their mean
+        # a step of s moves both scores by half of it, around their mean
+        reach = None if reach is None else reach / 2
         return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))
 
 
@@ -352,15 +330,10 @@ def take_rows(X: Array, rows: Array) -> Array:
 
 
 class TrainingData(ABC):
-    """Checked inputs of a fit, wherever they are.
+    """Checked inputs of a fit, wherever they are."""
 
-    Attributes:
-        n_classes: k.
-        binary: True if two classes share one row of coefficients.
-    """
-
-    n_classes: int
-    binary: bool
+    n_classes: int  # k
+    binary: bool  # whether two classes share one row of coefficients
     _designs: dict[Any, Any]
 
     @property
@@ -386,20 +359,12 @@ class TrainingData(ABC):
 
 @dataclass(eq=False)
 class Data(TrainingData):
-    """Checked inputs of a fit, in memory or on a device.
+    """Checked inputs of a fit, in memory or on a device."""
 
-    Args:
-        X: features, dense, of any array library, or sparse.
-        targets: (n, k) in NumPy or CSR, or integer labels (n,).
-        n_classes: k.
-        weights: None for ones.
-        binary: True if two classes share one row of coefficients.
-    """
-
-    X: Array
-    targets: Array
+    X: Array  # dense, of any array library, or sparse
+    targets: Array  # (n, k) in NumPy or CSR, or integer labels (n,)
     n_classes: int
-    weights: Array | None
+    weights: Array | None  # None for ones
     binary: bool
     _designs: dict[Any, Any] = field(default_factory=dict)
 
