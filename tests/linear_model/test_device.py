@@ -171,7 +171,7 @@ def test_designs_are_numpys(n, d, weights, constant) -> None:
     weights = None if weights is None else weights + 1
     y = np.full((n, 3), 1 / 3)
     designs = [
-        Data(form(x), y, 3, weights, binary=False).design(settings)
+        Data(form(x), y, 3, weights, binary=False).sums(settings).design
         for form in (np.asarray, torch.asarray)
     ]
     np.testing.assert_allclose(designs[1].scaling, designs[0].scaling, rtol=1e-13)
@@ -366,10 +366,10 @@ def test_blocks_save_products(monkeypatch) -> None:
     x = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
     y = np.eye(6)[np.argmax(x @ generator.normal(size=(20, 6)), axis=1)]
     settings = FitSettings(get_loss("logistic"), fit_intercept=False, n_threads=1)
-    data = Data(torch.asarray(x), y, 6, None, binary=False)
     products = []
     for cost in (math.inf, 0.0):
         set_block_cost(monkeypatch, cost)
+        data = Data(torch.asarray(x), y, 6, None, binary=False)
         problem = PenaltyPath(data.sums(settings), settings)
         products.append(0)
         design = problem.sums.design

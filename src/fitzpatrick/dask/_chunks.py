@@ -5,7 +5,8 @@ accurate as the two passes that one machine makes.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -31,6 +32,16 @@ from ..linear_model._sums import BinaryLoss, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
 from ._rounds import ChunkError
+
+
+@contextmanager
+def errors_of(index: int) -> Iterator[None]:
+    """Name the chunk that an error is about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ChunkError(f"chunk {index}: {error}") from error
+
 
 # Targets
 
@@ -80,12 +91,7 @@ TargetSummary = ClassTotals | TargetColumns
 TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, TargetSummary]]
 
 
-def labels_of(
-    y: Any,
-    X: Array,
-    weights: Array | None,
-    loss: Loss,  # noqa: ARG001  # as every check takes it
-) -> tuple[Array, ClassTotals]:
+def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, ClassTotals]:
     """Class labels of a chunk, and what is known of them."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
@@ -95,10 +101,7 @@ def labels_of(
 
 
 def proportions_of(
-    y: Any,
-    X: Array,
-    weights: Array | None,  # noqa: ARG001  # as every check takes it
-    loss: Loss,
+    y: Any, X: Array, _weights: Array | None, loss: Loss
 ) -> tuple[Array, TargetColumns]:
     """Targets (n, k) of a chunk, in the domain of a loss, and what is known of them."""
     y, rounding = _checks.exact_proportions(y, loss, X)
@@ -198,10 +201,8 @@ class Summary:
                     f"chunk {other.chunk}: {name} of X is {there[name]}, and {here[name]} in the "
                     "chunks before; give all chunks the same columns and one type"
                 )
-        try:
+        with errors_of(other.chunk):
             targets = self.targets.merge(other.targets)  # type: ignore[arg-type]  # of one check
-        except ValueError as error:
-            raise ChunkError(f"chunk {other.chunk}: {error}") from error
         columns = [part for part in (self.columns, other.columns) if part is not None]
         return replace(
             self,
@@ -235,12 +236,10 @@ def check_rows(
     """The rows of a chunk; an error names the chunk and the row within it."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
-    try:
+    with errors_of(index):
         X = check_features(X)
         weights = None if weights is None else check_each_weight(np.asarray(weights), X)
         y, targets = check(y, X, weights, loss)
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {index}: {error}") from error
     return Chunk(index, X, y, weights, targets)
 
 
@@ -308,10 +307,8 @@ def bind(
 ) -> LocalSums:
     """Sums over a chunk, with the loss bound to its targets; an error names the chunk."""
     omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
-    try:
+    with errors_of(chunk.index):
         bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {chunk.index}: {error}") from error
     bound = BinaryLoss(bound) if binary else bound
     return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes)
 
@@ -353,7 +350,7 @@ def score(
     """The statistic of a chunk; None where no sample counts."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
-    try:
+    with errors_of(index):
         X = check_features(X)
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y {y.shape[0]}")
@@ -362,8 +359,6 @@ def score(
             if not weights.any():
                 return None
         return statistic(model, X, y, weights)
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {index}: {error}") from error
 
 
 def merged_statistics(parts: list[list[Columns]]) -> list[Columns]:

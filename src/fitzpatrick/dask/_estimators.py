@@ -283,15 +283,6 @@ class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.Fitzpatrick
         persist: as in :class:`FitzpatrickClassifier`.
         cv: not used on Dask, where ``fit`` asks for a dev set.
         n_jobs: not used on Dask, where workers share each fit.
-
-    Example:
-        >>> import dask.array as da
-        >>> from fitzpatrick.dask import FitzpatrickClassifierCV
-        >>> X = da.linspace(-1.0, 1.0, 30, chunks=10)[:, None]
-        >>> y = X[:, 0] > 0
-        >>> model = FitzpatrickClassifierCV(alphas=[0.1, 1.0], refine=0).fit(X, y, dev=(X, y))
-        >>> model.scores_.shape
-        (1, 2)
     """
 
 
@@ -359,17 +350,10 @@ def fit_path(
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
-    This is :func:`fitzpatrick.linear_model.fit_path` on chunks of rows, with the same models.
-
-    Args:
-        X: features (n, d): a ``dask.array`` with chunks of whole rows, or a ``dask.dataframe``.
-        Y: targets (n, k) in the domain of the loss, or integer labels (n,), with the chunks of X.
-        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
-        alphas: strengths of the penalty, in the order in which they are fitted.
-        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
-        sample_weight: w, shape (n,), with the chunks of X.
-        persist: as in :class:`FitzpatrickClassifier`.
-        options: the other parameters of :func:`fitzpatrick.linear_model.fit_path` but ``dtype``.
+    This is :func:`fitzpatrick.linear_model.fit_path` on chunks of rows: with its parameters but
+    ``dtype``, and its models. X is a ``dask.array`` with chunks of whole rows, or a
+    ``dask.dataframe``; Y and the weights have its chunks. ``persist`` is as in
+    :class:`FitzpatrickClassifier`.
 
     Example:
         >>> import dask.array as da

@@ -154,6 +154,7 @@ def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool 
         X = _as_floats(X, dtype)
     else:
         dtype = (np.float64, np.float32) if dtype is None else dtype
+        X = to_numpy(X) if is_foreign(X) else X
         X = check_array(X, input_name="X", dtype=dtype, **form)
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which may be the user's
