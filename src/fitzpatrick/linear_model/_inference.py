@@ -99,11 +99,11 @@ def summarize(
     spread = np.kron(contrast, np.eye(problem.width))
     covariance_of_rows = spread @ covariance @ spread.T
     columns = [*features[kept], *(["(intercept)"] if has_intercept else [])]
-    errors = np.sqrt(np.diag(covariance_of_rows))
-    coefficients = _table(spread @ problem.parameters, errors, rows, columns, level)
+    variances = np.diag(covariance_of_rows)
+    coefficients = _table(spread @ problem.parameters, variances, rows, columns, level)
     effects, slopes = problem.effects(len(kept))
-    errors = np.sqrt(np.einsum("ep,pq,eq->e", slopes, covariance, slopes))
-    marginal_effects = _table(effects, errors, targets, features[kept], level)
+    variances = np.einsum("ep,pq,eq->e", slopes, covariance, slopes)
+    marginal_effects = _table(effects, variances, targets, features[kept], level)
     kind = "clusters" if groups is not None else "sandwich (HC0)"
     title = (
         f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
@@ -294,7 +294,7 @@ def _clusters(groups: Any, n: int) -> Array | None:
     return codes
 
 
-def _table(values: Array, errors: Array, targets: list[str], features: Any, level: float) -> Any:
+def _table(values: Array, variances: Array, targets: list[str], features: Any, level: float) -> Any:
     """A data frame of estimates, with a row for each target and feature."""
     try:
         import pandas
@@ -302,6 +302,7 @@ def _table(values: Array, errors: Array, targets: list[str], features: Any, leve
         raise ImportError(
             "summary() makes data frames; install pandas, or fitzpatrick[cli]"
         ) from error
+    errors = np.sqrt(np.maximum(variances, 0.0))  # rounding may leave less than nothing
     with np.errstate(divide="ignore", invalid="ignore"):
         z = values / errors
     reach = stats.norm.ppf((1 + level) / 2) * errors
