@@ -126,28 +126,24 @@ def test_one_output() -> None:
     assert model.predict(X).shape == (60,)
 
 
-def test_scorers_without_weights_score_without() -> None:
+def test_weights_count_in_scores_if_the_scorer_takes_them() -> None:
     X, Y = problem()
     weights = np.repeat([1.0, 3.0], 30)
-
-    def score(model, X, Y) -> float:
-        return negative_error(Y, model.predict(X))
+    folds = KFold(2, shuffle=True, random_state=0)
 
     def weighted(model, X, Y, sample_weight=None) -> float:
         return -metrics.squared_error(Y, model.predict(X), sample_weight=sample_weight)
 
-    folds = KFold(2, shuffle=True, random_state=0)
-    model = ProportionRegressorCV(**GRID, cv=folds, scoring=score).fit(X, Y, weights)
-    train, held_out = next(folds.split(X))
+    def scores(scoring) -> np.ndarray:
+        return ProportionRegressorCV(**GRID, cv=folds, scoring=scoring).fit(X, Y, weights).scores_
+
+    plain = scores(lambda model, X, Y: negative_error(Y, model.predict(X)))
+    train, on = next(folds.split(X))
     single = ProportionRegressor(alpha=ALPHAS[0]).fit(X[train], Y[train], weights[train])
-    assert model.scores_[0, 0] == pytest.approx(score(single, X[held_out], Y[held_out]), rel=1e-6)
-    unweighted = make_scorer(lambda y, prediction: negative_error(y, prediction))
-    again = ProportionRegressorCV(**GRID, cv=folds, scoring=unweighted).fit(X, Y, weights)
-    np.testing.assert_array_equal(model.scores_, again.scores_)
-    by_name = ProportionRegressorCV(**GRID, cv=folds).fit(X, Y, weights)
-    own = ProportionRegressorCV(**GRID, cv=folds, scoring=weighted).fit(X, Y, weights)
-    np.testing.assert_array_equal(by_name.scores_, own.scores_)
-    assert (np.abs(by_name.scores_ - model.scores_) > 1e-6).all()
+    assert plain[0, 0] == pytest.approx(negative_error(Y[on], single.predict(X[on])), rel=1e-6)
+    np.testing.assert_array_equal(scores(make_scorer(lambda y, p: negative_error(y, p))), plain)
+    np.testing.assert_array_equal(scores(None), scores(weighted))
+    assert (np.abs(scores(None) - plain) > 1e-6).all()
 
 
 def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:

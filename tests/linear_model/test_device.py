@@ -360,30 +360,6 @@ def test_blocks_of_coupled_classes(name, cheap_blocks) -> None:
     np.testing.assert_allclose(inverse(common), 10 * common, atol=1e-9)
 
 
-def test_blocks_save_products(monkeypatch) -> None:
-    """Features of a weak penalty whose curvature differs from class to class."""
-    generator = seeded(0)
-    x = generator.normal(size=(150, 20)) * np.exp(generator.normal(size=(150, 1)))
-    y = np.eye(6)[np.argmax(x @ generator.normal(size=(20, 6)), axis=1)]
-    settings = FitSettings(get_loss("logistic"), fit_intercept=False, n_threads=1)
-    products = []
-    for cost in (math.inf, 0.0):
-        set_block_cost(monkeypatch, cost)
-        data = Data(torch.asarray(x), y, 6, None, binary=False)
-        problem = PenaltyPath(data.sums(settings), settings)
-        products.append(0)
-        design = problem.sums.design
-        scores = design.scores
-
-        def counted(parameters, out, scores=scores):
-            products[-1] += 1
-            return scores(parameters, out)
-
-        design.scores = counted
-        assert problem.fit(0.01).status.converged
-    assert products[1] < 0.7 * products[0]
-
-
 def test_blocks_cost_nothing_that_numpy_could_pay() -> None:
     assert _preconditioner.block_cost(X, 4) == math.inf
     assert _preconditioner.block_cost(torch.asarray(X), 4) < 20

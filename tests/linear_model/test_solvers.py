@@ -319,27 +319,6 @@ def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
 
 
-def test_a_path_starts_from_the_extrapolation_that_came_nearer() -> None:
-    X = features()
-    labels = seeded(0).integers(0, 3, len(X))
-    path = problem("logistic", X, labels, 3)
-    zero = path.objective.zero()
-
-    def point(value: float, alpha: float) -> Point:
-        return Point(zero + value, 1.0, zero, alpha)
-
-    def expected(value: float, alpha: float) -> np.ndarray | None:
-        return path._expected(replace(path.objective, alpha=alpha), point(value, alpha))
-
-    assert expected(0.0, 1.0) is None
-    for alpha, value in ((1000.0, 1.0), (100.0, 2.0)):
-        path._learn(point(value, alpha))
-    # the first guess is M's, which has no gradient to follow here
-    np.testing.assert_allclose(expected(2.0, 10.0), 2.0)
-    path._learn(point(3.0, 10.0))
-    np.testing.assert_allclose(expected(3.0, 1.0), 4.0)  # the line was right, and is taken
-
-
 def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
     rng = seeded(0)
     X = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))

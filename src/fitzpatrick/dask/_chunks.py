@@ -336,7 +336,7 @@ def total_evaluation(parts: list[tuple[float, Array | None]]) -> tuple[float, Ar
 
 # Predictions and scores
 
-Statistic = Callable[[Any, Array, Any, Array | None], list[Columns]]
+Statistic = Callable[[Any, Array, Any, Array | None], Columns]
 
 
 def predict(X: Any, model: Any, method: str, empty: Array) -> Array:
@@ -346,8 +346,8 @@ def predict(X: Any, model: Any, method: str, empty: Array) -> Array:
 
 def score(
     index: int, statistic: Statistic, X: Any, model: Any, y: Any, weights: Any = None
-) -> list[Columns] | None:
-    """The statistic of a chunk; None where no sample counts."""
+) -> Columns | None:
+    """The statistic of a chunk; None if no sample counts."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
     with errors_of(index):
@@ -361,32 +361,28 @@ def score(
         return statistic(model, X, y, weights)
 
 
-def merged_statistics(parts: list[list[Columns]]) -> list[Columns]:
-    """Each number of a statistic over all chunks in which samples count."""
-    return [merged(list(column)) for column in zip(*parts, strict=True)]
-
-
-def hits(model: Any, X: Array, y: Any, weights: Array | None) -> list[Columns]:
+def hits(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
     """Whether samples are of the class that a classifier predicts; the mean is the accuracy."""
     right = model.predict(X) == np.asarray(y).reshape(-1)
-    return [Columns.of(right.astype(np.float64)[:, None], weights)]
+    return Columns.of(right.astype(np.float64)[:, None], weights)
 
 
-def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> list[Columns]:
+def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
     """Targets, and squares of what a regressor leaves of them: what R² is made of."""
     y = y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
     y = y.reshape(len(y), -1)
     residual = np.square(y - model.predict(X).reshape(y.shape))
-    return [Columns.of(y, weights), Columns.of(residual, weights)]
+    return Columns.of(np.hstack([y, residual]), weights)
 
 
-def accuracy(found: list[Columns]) -> float:
+def accuracy(found: Columns) -> float:
     """The share of samples whose class a classifier predicts."""
-    return float(found[0].mean[0])
+    return float(found.mean[0])
 
 
-def r2(found: list[Columns]) -> float:
+def r2(found: Columns) -> float:
     """R² averaged over the columns, as scikit-learn has it for targets that are constant."""
-    spread, left = found[0].variance, found[1].mean
+    k = len(found.mean) // 2
+    spread, left = found.variance[:k], found.mean[k:]
     safe = np.where(spread > 0, spread, 1.0)
     return float(np.where(spread > 0, 1 - left / safe, np.where(left > 0, 0.0, 1.0)).mean())

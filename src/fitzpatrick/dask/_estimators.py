@@ -102,14 +102,14 @@ class OnDask(LinearModel):
 
 def run_statistic(
     inputs: dict[str, list[Any]], models: Any, statistic: Statistic, n_threads: int | None
-) -> list[Columns] | None:
+) -> Columns | None:
     """The statistic of a model or several, in one round; None if no sample counts."""
     rounds = Rounds(inputs, keeps=False, n_threads=n_threads)
     X, *others = inputs.values()
     numbers = list(range(rounds.n_chunks))
     given = rounds.send("models", models)
     parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
-    found: list[Columns] | None = rounds.run(rounds.merge(parts, _chunks.merged_statistics))[0]
+    found: Columns | None = rounds.run(rounds.merge(parts, _chunks.merged))[0]
     return found
 
 
@@ -162,7 +162,7 @@ class Search(OnDask, _cv.CrossValidated):
                 raise ChunkError(f"dev: {error}") from error
             if found is None:
                 raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-            return [_cv.fold_scores(found[0].mean, list(fits), len(candidates))]
+            return [_cv.fold_scores(found.mean, list(fits), len(candidates))]
 
         return score
 
@@ -198,13 +198,13 @@ def mean_scores(
     X: Array,
     y: Any,
     weights: Array | None,
-) -> list[Columns]:
+) -> Columns:
     """The scores of several models on a chunk, by a scorer that is a mean over samples."""
     y = models[0]._check_more_targets(y, X, n_classes, loss)
     y = y.toarray() if hasattr(y, "toarray") else y
     scores = np.asarray([scorer(model, X, y, sample_weight=weights) for model in models])
     weight = float(len(y) if weights is None else weights.sum())
-    return [Columns(weight, scores, np.zeros_like(scores), scores, scores)]
+    return Columns(weight, scores, np.zeros_like(scores), scores, scores)
 
 
 def accuracy_of(model: Any, X: Array, y: Array, sample_weight: Array | None) -> float:
