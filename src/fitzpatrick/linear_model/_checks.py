@@ -13,11 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils._array_api import get_namespace
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 

@@ -17,13 +17,7 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._checks import (
-    FitSettings,
-    check_features,
-    check_grid,
-    check_settings,
-    unchanged_on_failure,
-)
+from ._checks import FitSettings, check_features, check_grid, check_settings, unchanged_on_failure
 from ._estimators import ClassModel, LinearModel, ProportionModel
 from ._path import Coefficients, FittedModel, PenaltyPath
 from ._sums import Data, TrainingData, take_rows

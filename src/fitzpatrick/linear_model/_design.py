@@ -243,11 +243,7 @@ def scaled(X: Array, scaling: Scaling) -> Array:
 
 
 def design_of(
-    matrix: Array,
-    weights: Array | None,
-    scaling: Scaling,
-    basis: Array | None,
-    fit_intercept: bool,
+    matrix: Array, weights: Array | None, scaling: Scaling, basis: Array | None, fit_intercept: bool
 ) -> Design:
     """The design of features that have been scaled; dense ones are rotated to the basis here."""
     if sparse.issparse(matrix):

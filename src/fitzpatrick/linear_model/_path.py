@@ -124,11 +124,7 @@ class PenaltyPath:
         return next(self.models([alpha], start))
 
     def models(
-        self,
-        alphas: Iterable[float],
-        start: Coefficients | None = None,
-        *,
-        resumable: bool = False,
+        self, alphas: Iterable[float], start: Coefficients | None = None, *, resumable: bool = False
     ) -> Iterator[FittedModel]:
         """The models of several alphas, each started where those before suggest.
 
