@@ -143,7 +143,7 @@ def test_classifiers(name, k, library, dispatch) -> None:
 def test_searches(cls, y, scoring, library, dispatch) -> None:
     make, ones = MAKERS[library], np.ones(len(X))
     model = cls("fitzpatrick_sparsemax", [10.0, 100.0], tightnesses=[0.0, 1.0], scoring=scoring)
-    model.set_params(cv=2, standardize=True, tol=1e-11)
+    model.set_params(cv=2, refine=1, standardize=True, tol=1e-11)
     expected = clone(model).fit(X, y, ones)
     model.fit(make(X), make(y), make(ones))
     for attribute in ("alpha_", "tightness_"):

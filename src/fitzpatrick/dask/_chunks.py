@@ -170,7 +170,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class ChunkSummary:
     """What is known of some chunks."""
 
     chunk: int  # the first of them
@@ -181,7 +181,7 @@ class Summary:
     columns: Columns | None  # of samples of positive weight; None without any
 
     @classmethod
-    def of(cls, chunk: Chunk) -> "Summary":
+    def of(cls, chunk: Chunk) -> "ChunkSummary":
         """The summary of one chunk."""
         X, weights = chunk.X, chunk.weights
         largest_weight = 0.0 if weights is None else float(weights.max())
@@ -192,7 +192,7 @@ class Summary:
         n_samples = int(X.shape[0])
         return cls(chunk.index, chunk.X[:0], largest_weight, n_samples, chunk.targets, columns)
 
-    def merge(self, other: "Summary") -> "Summary":
+    def merge(self, other: "ChunkSummary") -> "ChunkSummary":
         """That of both; an error names the chunk that does not go with those before."""
         here, there = self._kind(), other._kind()
         for name in here:

@@ -16,7 +16,7 @@ from ..linear_model._preconditioner import directions_of_gram, rotation_pays
 from ..linear_model._sums import LocalSums, SampleSums, TrainingData
 from ..linear_model._vectors import entries
 from . import _chunks
-from ._chunks import Summary, TargetCheck
+from ._chunks import ChunkSummary, TargetCheck
 from ._rounds import Rounds
 
 MAX_ROTATION_BYTES = 1 << 30  # that one worker may need for the principal directions
@@ -100,7 +100,7 @@ class ChunkedData(TrainingData):
     rounds: Rounds
     chunks: list[Delayed]  # tasks that have the rows, checked
     unread: list[Delayed]  # the tasks before the first round
-    summary: Summary
+    summary: ChunkSummary
     n_classes: int = 0
     binary: bool = False
     classes: Array | None = None  # labels that become numbers; None if targets stay as they are
@@ -121,7 +121,7 @@ class ChunkedData(TrainingData):
         numbers = list(range(rounds.n_chunks))
         given = inputs.values()
         unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *given)
-        parts = rounds.map("summary", Summary.of, unread)
+        parts = rounds.map("summary", ChunkSummary.of, unread)
         summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), unread)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
@@ -142,7 +142,7 @@ class ChunkedData(TrainingData):
         chunks = rounds.map("encode", _chunks.encode, self.classes, self.class_weights, self.chunks)
         summary = self.summary
         if self.class_weights is not None:  # weights have changed
-            parts = rounds.map("summary", Summary.of, chunks)
+            parts = rounds.map("summary", ChunkSummary.of, chunks)
             summary = rounds.run(rounds.merge(parts, _chunks.merged))[0]
         fit_intercept, standardize = settings.fit_intercept, settings.standardize
         like = entries(summary.X)
