@@ -176,3 +176,12 @@ def test_scorers_take_models_with_one_output() -> None:
 def test_errors(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_huge_weights_and_tensors() -> None:
+    weights = np.linspace(0.5, 1.0, 6)
+    expected = metrics.chebyshev(P, Q, sample_weight=weights)
+    found = metrics.chebyshev(P, Q, sample_weight=1.7e308 * weights)
+    assert found == pytest.approx(expected, rel=1e-14)
+    torch = pytest.importorskip("torch")
+    assert metrics.chebyshev(torch.asarray(P), torch.asarray(Q)) == metrics.chebyshev(P, Q)

@@ -30,26 +30,63 @@ def changed(array, row, column, value):
     return array
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_features_that_are_not_finite(value, word, form) -> None:
+def narrower(block, block_info=None):
+    """Four columns in the first chunk, and three in the second."""
+    return block[:, : 4 - block_info[0]["chunk-location"][0]] if block_info else block
+
+
+GAP, INFINITE = changed(X, 33, 2, np.nan), changed(X, 33, 2, np.inf)
+NEGATIVE = np.where(np.arange(60) == 40, -1.0, 1.0)
+UNEVEN = chunked(X).map_blocks(narrower, dtype=X.dtype, meta=np.empty((0, 0)))
+MIXED = da.concatenate([chunked(X[:25]), chunked(sparse.csr_array(X[25:]))])
+FRAME = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+ROWS, LABEL_CHUNKS = chunked(X), chunked(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((chunked(GAP), LABEL_CHUNKS), "chunk 1: Input X contains NaN in row 8, column 2; "),
+        ((chunked(INFINITE), LABEL_CHUNKS), "chunk 1: Input X contains infinity in row 8"),
+        ((chunked(sparse.csr_array(GAP)), LABEL_CHUNKS), "chunk 1: .* NaN in row 8, column 2; "),
+        ((MIXED, LABEL_CHUNKS), "chunk 1: is_sparse of X is True, and False in"),
+        ((UNEVEN, LABEL_CHUNKS), "chunk 1: n_features of X is 3, and 4 in the chunks"),
+        ((ROWS, chunked(LABELS, 20)), "chunk 0 of y is 20 rows and chunk 0 of X 25.*rechunk"),
+        ((ROWS, LABEL_CHUNKS, chunked(np.ones(50))), "chunk 2 of sample_weight is not there and"),
+        ((FRAME, dd.from_pandas(pd.Series(LABELS), npartitions=2)), "y has 2 chunks and X has 3"),
+        (
+            (FRAME, dd.from_pandas(pd.Series(LABELS[:-1]), npartitions=3)),
+            r"chunk \d: .*inconsistent",
+        ),
+        ((da.from_array(X, chunks=(25, 3)), LABELS), r"X has 2 chunks of columns, .*\{1: -1\}"),
+        ((ROWS, LABEL_CHUNKS, chunked(np.zeros(60))), "sample_weight is zero for all samples"),
+        ((ROWS, LABEL_CHUNKS, chunked(NEGATIVE)), "chunk 1: Negative values"),
+        ((ROWS, chunked(np.zeros(60))), "needs at least two classes"),
+        ((ROWS, chunked(X[:, 0])), r"chunk \d: Unknown label type: continuous"),
+        ((ROWS, None), "y to be passed"),
+        ((ROWS, LABELS[:-1]), r"y has shape \(59,\), and X has 60 rows"),
+        ((chunked(changed(X, 3, 1, 1e200)), LABELS), r"an entry of size 1e\+200, and sums of sq"),
+    ],
+)
+def test_data_of_classifiers(data, message) -> None:
     model = FitzpatrickClassifier()
-    with pytest.raises(ChunkError, match=f"chunk 1: Input X contains {word} in row 8, column 2; "):
-        model.fit(chunked(form(changed(X, 33, 2, value))), chunked(LABELS))
+    with pytest.raises(ChunkError if message.startswith("chunk") else ValueError, match=message):
+        model.fit(*data)
     assert not hasattr(model, "coef_")
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (changed(Y, 33, 2, np.nan), "chunk 1: Input y contains NaN in row 8, column 2"),
-        (changed(Y, 33, 2, 5.0), "chunk 1: y is not in the domain .*: in row 8 it sums to"),
-        (changed(Y, slice(33, 34), slice(2), (-1.0, 2.0)), "chunk 1: .*row 8"),
+        (chunked(changed(Y, 33, 2, np.nan)), "chunk 1: Input y contains NaN in row 8, column 2"),
+        (chunked(changed(Y, 33, 2, 5.0)), "chunk 1: y is not in the domain .*: in row 8 it sums"),
+        (chunked(changed(Y, slice(33, 34), slice(2), (-1.0, 2.0))), "chunk 1: .*row 8"),
+        (UNEVEN / UNEVEN.sum(axis=1, keepdims=True), "chunk 1: y has 3 columns, and 4 in the"),
     ],
 )
-def test_targets_off_their_domain(y, message) -> None:
+def test_targets_of_regressors(y, message) -> None:
     with pytest.raises(ChunkError, match=message):
-        ProportionRegressor().fit(chunked(X), chunked(y))
+        ProportionRegressor("squared" if "columns, and" in message else "logistic").fit(ROWS, y)
 
 
 def test_shares_that_were_rounded_are_said_once() -> None:
@@ -73,76 +110,18 @@ def test_chunks_that_cannot_be_read(persist) -> None:
         FitzpatrickClassifier(persist=persist).fit(rows, chunked(LABELS))
 
 
-def test_chunks_that_do_not_go_together() -> None:
-    model = FitzpatrickClassifier()
-    with pytest.raises(
-        ChunkError, match=r"chunk 0 of y is 20 rows and chunk 0 of X 25 rows, .*rechunk"
-    ):
-        model.fit(chunked(X), chunked(LABELS, 20))
-    with pytest.raises(ChunkError, match="chunk 2 of sample_weight is not there and chunk 2 of X"):
-        model.fit(chunked(X), chunked(LABELS), chunked(np.ones(50)))
-    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
-    with pytest.raises(ChunkError, match="y has 2 chunks and X has 3"):
-        model.fit(frame, dd.from_pandas(pd.Series(LABELS), npartitions=2))
-    uneven = dd.from_pandas(pd.Series(LABELS).iloc[:-1], npartitions=3)
-    with pytest.raises(ChunkError, match=r"chunk \d: .*inconsistent numbers of samples"):
-        model.fit(frame, uneven)
-    with pytest.raises(ValueError, match=r"X has 2 chunks of columns, .*rechunk\(\{1: -1\}\)"):
-        model.fit(da.from_array(X, chunks=(25, 3)), chunked(LABELS))
-
-
-def narrower(block, block_info=None):
-    """Four columns in the first chunk, and three in the second."""
-    return block[:, : 4 - block_info[0]["chunk-location"][0]] if block_info else block
-
-
-def test_chunks_of_other_types_and_shapes() -> None:
-    mixed = da.concatenate([chunked(X[:25]), chunked(sparse.csr_array(X[25:]))])
-    with pytest.raises(ChunkError, match="chunk 1: is_sparse of X is True, and False in"):
-        FitzpatrickClassifier().fit(mixed, chunked(LABELS))
-    uneven = chunked(X).map_blocks(narrower, dtype=X.dtype, meta=np.empty((0, 0)))
-    with pytest.raises(ChunkError, match="chunk 1: n_features of X is 3, and 4 in the chunks"):
-        FitzpatrickClassifier().fit(uneven, chunked(LABELS))
-    with pytest.raises(ChunkError, match="chunk 1: y has 3 columns, and 4 in the chunks before"):
-        ProportionRegressor("squared").fit(chunked(X), uneven)
-
-
-def test_weights() -> None:
-    model = FitzpatrickClassifier()
-    with pytest.raises(ValueError, match="sample_weight is zero for all samples"):
-        model.fit(chunked(X), chunked(LABELS), chunked(np.zeros(len(X))))
-    weights = np.ones(len(X))
-    weights[40] = -1
-    with pytest.raises(ChunkError, match="chunk 1: Negative values"):
-        model.fit(chunked(X), chunked(LABELS), chunked(weights))
-    with pytest.raises(ValueError, match="class_weight is zero for the classes of all samples"):
-        FitzpatrickClassifier(class_weight=dict.fromkeys(range(4), 0.0)).fit(
-            chunked(X), chunked(LABELS)
-        )
-
-
 def test_inputs_of_the_wrong_kind() -> None:
     with pytest.raises(TypeError, match=r"X is a numpy.ndarray, .*use da.from_array"):
         FitzpatrickClassifier().fit(X, LABELS)
-    with pytest.raises(ValueError, match="needs at least two classes"):
-        FitzpatrickClassifier().fit(chunked(X), chunked(np.zeros(len(X))))
-    with pytest.raises(ChunkError, match=r"chunk \d: Unknown label type: continuous"):
-        FitzpatrickClassifier().fit(chunked(X), chunked(X[:, 0]))
     with pytest.raises(ValueError, match="needs a loss on the simplex"):
-        FitzpatrickClassifier("squared").fit(chunked(X), chunked(LABELS))
-    with pytest.raises(ValueError, match="y to be passed"):
-        FitzpatrickClassifier().fit(chunked(X), None)
-    with pytest.raises(ValueError, match=r"y has shape \(59,\), and X has 60 rows"):
-        FitzpatrickClassifier().fit(chunked(X), LABELS[:-1])
-    with pytest.raises(ValueError, match="an entry of size 1e\\+200, and sums of squares overflow"):
-        FitzpatrickClassifier().fit(chunked(changed(X, 3, 1, 1e200)), chunked(LABELS))
-    model = FitzpatrickClassifier("logistic", 100.0).fit(chunked(X), LABELS)
-    with pytest.raises(
-        ValueError, match="X has 4 features, but FitzpatrickClassifier is expecting"
-    ):
+        FitzpatrickClassifier("squared").fit(ROWS, LABEL_CHUNKS)
+    with pytest.raises(ValueError, match="class_weight is zero for the classes of all samples"):
+        FitzpatrickClassifier(class_weight=dict.fromkeys(range(4), 0.0)).fit(ROWS, LABEL_CHUNKS)
+    model = FitzpatrickClassifier("logistic", 100.0).fit(ROWS, LABELS)
+    with pytest.raises(ValueError, match="X has 4 features, but FitzpatrickClassifier is expect"):
         model.predict(chunked(X[:, :4]))
     with pytest.raises(ValueError, match="alphas"):
-        fit_path(chunked(X), LABELS, "logistic", [-1.0])
+        fit_path(ROWS, LABELS, "logistic", [-1.0])
 
 
 def test_searches() -> None:

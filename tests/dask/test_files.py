@@ -48,23 +48,6 @@ def test_arrays(tmp_path: Path, read: Any, persist: bool) -> None:
 
 @both
 def test_a_parquet_folder(tmp_path: Path, persist: bool) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow reads parquet")
-    words = np.asarray(["oak", "ash", "elm"])[Y.argmax(axis=1) % 3]
-    table = pd.DataFrame(X, columns=COLUMNS).assign(tree=words)
-    for part, start in enumerate(range(0, len(table), CHUNK)):
-        table[start : start + CHUNK].to_parquet(tmp_path / f"trees-{part}.parquet")
-    frame = dd.read_parquet(tmp_path)
-    model = FitzpatrickClassifier("logistic", 10.0, persist=persist)
-    model.fit(frame[COLUMNS], frame["tree"])
-    expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, words)
-    assert_same_model(model, expected)
-    assert model.classes_.tolist() == ["ash", "elm", "oak"]
-    assert model.feature_names_in_.tolist() == COLUMNS
-    np.testing.assert_array_equal(model.predict(frame[COLUMNS]).compute(), expected.predict(X))
-
-
-@both
-def test_columns_of_a_parquet_folder_by_values(tmp_path: Path, persist: bool) -> None:
     """Dask reads few columns of several files as one chunk, and does not know the sizes."""
     pytest.importorskip("pyarrow", reason="pyarrow reads parquet")
     labels = Y.argmax(axis=1)
@@ -75,7 +58,9 @@ def test_columns_of_a_parquet_folder_by_values(tmp_path: Path, persist: bool) ->
     rows, y = frame[COLUMNS].values, frame["y"].values
     assert rows.npartitions != y.npartitions
     expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, labels)
-    model = FitzpatrickClassifier("logistic", 10.0, persist=persist)
-    for given in (rows, frame[COLUMNS]):
-        assert_same_model(model.fit(given, y), expected)
-        assert model.score(given, y) == pytest.approx(expected.score(X, labels), rel=1e-12)
+    for X_given, y_given in ((frame[COLUMNS], frame["y"]), (frame[COLUMNS], y), (rows, y)):
+        model = FitzpatrickClassifier("logistic", 10.0, persist=persist).fit(X_given, y_given)
+        assert_same_model(model, expected)
+        assert model.score(X_given, y_given) == pytest.approx(expected.score(X, labels))
+        np.testing.assert_array_equal(model.predict(X_given).compute(), expected.predict(X))
+        assert list(getattr(model, "feature_names_in_", COLUMNS)) == COLUMNS

@@ -13,7 +13,7 @@ from fitzpatrick import dask as on_dask
 from fitzpatrick import linear_model
 from fitzpatrick.dask._data import ChunkedSums
 from tests.helpers import TEST_ALL, seeded
-from tests.linear_model.data import features, real_problem, targets
+from tests.linear_model.data import features, targets
 
 from .data import assert_same_model, chunked
 
@@ -33,46 +33,50 @@ def pair(cls: str, *args: Any, **options: Any) -> tuple[Any, Any]:
 
 FORMS = np.asarray, sparse.csr_array
 CURVED = [name for name in fp.loss_names() if name != "perceptron"]
+NO_ENTRIES = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
+NOISE = 0.05 * seeded(0).normal(size=(len(X), 12))
+FEW = np.where((np.arange(60) >= 20) & (np.arange(60) < 40), 0.0, WEIGHTS)  # two chunks of ten
+REGRESSIONS: list[tuple[Any, ...]] = [  # loss, y, rows of a chunk, weights, options
+    # the losses take turns: a design knows nothing of its loss
+    *((name, targets(name, X), 25, WEIGHTS, {}) for name in (CURVED if TEST_ALL else CURVED[::3])),
+    ("fitzpatrick_sparsemax", targets("sparsemax", X), 25, None, {"tightness": 2.0}),
+    ("fitzpatrick_logistic", targets("logistic", X), 25, None, {"tightness": 0.5}),
+    ("logistic", targets("logistic", X, k=70), 25, None, {}),  # the diagonal of C alone
+    (NO_ENTRIES, NOISE[:, :5], 25, None, {"standardize": False}),  # C column by column
+    (NO_ENTRIES, NOISE, 25, None, {"standardize": False}),  # C from random signs
+    ("logistic", targets("logistic", X), 3, None, {}),  # more chunks than one task merges
+    ("logistic", targets("logistic", X), 10, FEW, {}),  # chunks without rows that count
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "form"),
-    # the losses take turns: a design knows nothing of its loss
-    list(itertools.product(CURVED, FORMS) if TEST_ALL else zip(CURVED, itertools.cycle(FORMS))),
+    ("case", "form"),
+    list(
+        itertools.product(REGRESSIONS, FORMS)
+        if TEST_ALL
+        else zip(REGRESSIONS, itertools.cycle(FORMS))
+    ),
 )
-def test_regressors_of_every_loss(name, form) -> None:
-    y = targets(name, X)
-    found, expected = pair("ProportionRegressor", name, **OPTIONS)
-    found.fit(chunked(form(X)), chunked(y), chunked(WEIGHTS))
-    assert_same_model(found, expected.fit(form(X), y, WEIGHTS))
+def test_regressors(case, form) -> None:
+    name, y, rows, weights, options = case
+    found, expected = pair("ProportionRegressor", name, **{**OPTIONS, **options})
+    found.fit(chunked(form(X), rows), chunked(y, rows), chunked(weights, rows))
+    assert_same_model(found, expected.fit(form(X), y, weights))
+    assert found.tightness_ == expected.tightness_
 
 
-def test_sparse_features_far_from_zero() -> None:
+def test_objectives_that_rounding_decides() -> None:
+    """Sparse features far from zero, and L-BFGS, which ends where it finds no lower point."""
     far = features(seed=10)
-    y = targets("fitzpatrick_logistic", far)
-    found, expected = pair("ProportionRegressor")
-    given = sparse.csr_array(far + 1e8)
-    found.fit(chunked(given), chunked(y))
-    assert found.status_.converged
-    # as rounded as the scores are
-    assert found.objective_ == pytest.approx(expected.fit(given, y).objective_, rel=1e-5)
-
-
-def test_a_loss_without_curvature() -> None:
-    """L-BFGS ends where it finds no lower point, which rounding errors decide."""
-    y = targets("perceptron", X)
-    found, expected = pair("ProportionRegressor", "perceptron", 100.0, tol=1e-3)
-    found.fit(chunked(X), chunked(y))
-    assert found.objective_ == pytest.approx(expected.fit(X, y).objective_, rel=1e-2)
-
-
-@pytest.mark.parametrize("tightness", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "fitzpatrick_sparsemax"])
-def test_tightness(name, tightness) -> None:
-    y = targets(name, X)
-    found, expected = pair("ProportionRegressor", name, tightness=tightness, **OPTIONS)
-    assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
-    assert found.tightness_ == tightness
+    cases = [
+        (sparse.csr_array(far + 1e8), targets("logistic", far), "fitzpatrick_logistic", 1.0, 1e-5),
+        (X, targets("perceptron", X), "perceptron", 100.0, 1e-2),
+    ]
+    for given, y, loss, alpha, rel in cases:
+        found, expected = pair("ProportionRegressor", loss, alpha, tol=1e-3 if rel > 1e-5 else 1e-8)
+        found.fit(chunked(given), chunked(y))
+        assert found.status_.converged
+        assert found.objective_ == pytest.approx(expected.fit(given, y).objective_, rel=rel)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,8 @@ def test_solvers(solver, persist, monkeypatch) -> None:
 
     monkeypatch.setattr(ChunkedSums, "linearize", recorded)
     y = targets("sparse_sigmoid", X)
-    found, expected = pair(
-        "ProportionRegressor", "sparse_sigmoid", solver=solver, persist=persist, **OPTIONS
-    )
+    options = {"solver": solver, "persist": persist, **OPTIONS}
+    found, expected = pair("ProportionRegressor", "sparse_sigmoid", **options)
     assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
     assert any(step is not None for step in steps) == (solver == "newton-cg")
 
@@ -122,94 +125,39 @@ def test_classes_and_their_weights(k, class_weight, weights) -> None:
     np.testing.assert_array_equal(found.classes_, expected.classes_)
 
 
-def test_chunks_without_rows_that_count() -> None:
-    weights = WEIGHTS.copy()
-    weights[20:40] = 0  # all of the third and the fourth chunk
-    labels = np.where(weights > 0, LABELS, 0)
-    found, expected = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
-    found.fit(chunked(X, 10), chunked(labels, 10), chunked(weights, 10))
-    assert_same_model(found, expected.fit(X, labels, weights))
-
-
-def test_more_chunks_than_one_task_merges() -> None:
-    found, expected = pair("FitzpatrickClassifier", "logistic", 30.0)
-    assert_same_model(found.fit(chunked(X, 3), chunked(LABELS, 3)), expected.fit(X, LABELS))
-
-
-def test_fewer_samples_than_features() -> None:
-    wide = features(30, 40)
-    found, expected = pair("FitzpatrickClassifier", "logistic", 3.0)
-    found.fit(chunked(wide, 11), chunked(LABELS[:30], 11))
-    assert_same_model(found, expected.fit(wide, LABELS[:30]))
-
-
-def test_single_precision() -> None:
-    single = X.astype(np.float32)
-    found, expected = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
-    found.fit(chunked(single), chunked(LABELS))
-    expected.fit(single, LABELS)
-    assert found.coef_.dtype == np.float32
-    # sums of 60 rows in float32, at a condition of about 10
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=100 * np.finfo(np.float32).eps)
-
-
-@pytest.mark.parametrize("k", [5, 12])
-def test_losses_whose_hessian_has_no_entries(k) -> None:
-    """C column by column, or from random signs, which are those of the whole data."""
-    loss = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball()))
-    y = 0.05 * seeded(0).normal(size=(len(X), k))
-    found, expected = pair("ProportionRegressor", loss, 3.0, tol=1e-10)
-    assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
-
-
-def test_many_classes() -> None:
-    y = targets("logistic", X, k=70)
-    found, expected = pair("ProportionRegressor", "logistic", 3.0)
-    assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y))
-
-
-def test_columns_that_are_constant_or_far_from_zero() -> None:
-    shifted = X.copy()
+def test_features_of_other_shapes_and_types() -> None:
+    wide, shifted = features(30, 40), X.copy()  # fewer samples than features
     shifted[:, 1] = 7.0
     shifted[:, 2] += 1e6
     shifted[:, 3] *= 1e-6
-    found, expected = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
-    found.fit(chunked(shifted), chunked(LABELS))
-    expected.fit(shifted, LABELS)
-    assert not found.coef_[:, 1].any()
-    # a mean of 1e6 leaves 1e-10 of the deviations from it
-    np.testing.assert_allclose(
-        found.predict_proba(shifted), expected.predict_proba(shifted), atol=1e-8
+    # a mean of 1e6 leaves 1e-10 of the deviations from it; sums of 60 rows in float32, at a
+    # condition of about 10
+    single = 100 * float(np.finfo(np.float32).eps)
+    for given, atol in ((wide, 1e-10), (shifted, 1e-8), (X.astype(np.float32), single)):
+        y = LABELS[: len(given)]
+        found, expected = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
+        found.fit(chunked(given, 11), chunked(y, 11))
+        expected.fit(given, y)
+        assert found.coef_.dtype == given.dtype
+        probabilities = found.predict_proba(given), expected.predict_proba(given)
+        np.testing.assert_allclose(*probabilities, atol=atol)
+    assert (
+        not pair("FitzpatrickClassifier", **OPTIONS)[0]
+        .fit(chunked(shifted), chunked(LABELS))
+        .coef_[:, 1]
+        .any()
     )
 
 
-def test_warm_starts_are_those_of_one_machine() -> None:
-    found, expected = pair("FitzpatrickClassifier", "logistic", warm_start=True, **OPTIONS)
-    for model, data in ((found, (chunked(X), chunked(LABELS))), (expected, (X, LABELS))):
-        model.fit(*data)
-        model.alpha = 1.0
-        model.fit(*data)
-    assert_same_model(found, expected)
-
-
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
-def test_local_schedulers(scheduler) -> None:
-    found, expected = pair("FitzpatrickClassifier", "sparsemax", **OPTIONS)
+def test_local_schedulers_and_warm_starts(scheduler) -> None:
+    found, expected = pair("FitzpatrickClassifier", "logistic", warm_start=True, **OPTIONS)
     with dask.config.set(scheduler=scheduler):
-        found.fit(chunked(X), chunked(LABELS))
+        for alpha in (10.0, 1.0):
+            found.set_params(alpha=alpha).fit(chunked(X), chunked(LABELS))
+            assert_same_model(found, expected.set_params(alpha=alpha).fit(X, LABELS))
         prediction = found.predict(chunked(X)).compute()
-    assert_same_model(found, expected.fit(X, LABELS))
     np.testing.assert_array_equal(prediction, expected.predict(X))
-
-
-@pytest.mark.parametrize(("name", "form"), [*zip(["yeast", "scene"], FORMS, strict=True)])
-def test_real_data(name, form) -> None:
-    X, y = real_problem(name)
-    weights = seeded(0).integers(1, 4, len(X)).astype(float)
-    options = {"standardize": True, "tol": 1e-10}
-    found, expected = pair("ProportionRegressor", "fitzpatrick_logistic", 100.0, **options)
-    found.fit(chunked(form(X), 700), chunked(y, 700), chunked(weights, 700))
-    assert_same_model(found, expected.fit(form(X), y, weights), rel=1e-8)
 
 
 # Paths

@@ -1,7 +1,9 @@
 """At home in scikit-learn: pipelines, searches, persistence, feature names, memory."""
 
 import pickle
+import runpy
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,27 +11,30 @@ import skops.io
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fitzpatrick as fp
-from fitzpatrick import engines, metrics
+from fitzpatrick import engines
 from fitzpatrick.linear_model import (
     FitzpatrickClassifier,
     FitzpatrickClassifierCV,
     ProportionRegressor,
     ProportionRegressorCV,
     _objective,
+    fit_path,
 )
-from fitzpatrick.linear_model._estimators import LinearModel
+from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
 
 from .data import features, targets
 
 X = features()
 Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
 
 
 def fitted():
@@ -53,39 +58,6 @@ def test_pickle_and_skops_keep_the_model(i: int) -> None:
     loaded = skops.io.loads(dumped, trusted=skops.io.get_untrusted_types(data=dumped))
     np.testing.assert_array_equal(loaded.predict(X), expected)
     assert loaded.status_ is model.status_
-
-
-def test_clone_copies_parameters_only() -> None:
-    for model in fitted():
-        copy = clone(model)
-        assert copy.get_params() == model.get_params()
-        assert not hasattr(copy, "coef_")
-
-
-def test_pipeline_and_grid_search() -> None:
-    pipeline = make_pipeline(StandardScaler(), ProportionRegressor())
-    search = GridSearchCV(
-        pipeline,
-        {
-            "proportionregressor__alpha": [0.1, 10.0],
-            "proportionregressor__loss": ["logistic", "fitzpatrick_sparsemax"],
-        },
-        scoring=metrics.get_scorer("squared_error"),
-        cv=3,
-        error_score="raise",
-    ).fit(X, Y)
-    assert search.best_score_ < 0
-    assert search.predict(X).shape == Y.shape
-
-
-@pytest.mark.parametrize("name", sorted(set(metrics.metric_names()) - {"sparsity"}))
-def test_every_metric_is_a_scorer(name: str) -> None:
-    scores = cross_val_score(ProportionRegressor(), X, Y, scoring=metrics.get_scorer(name), cv=2)
-    sign = 1 if name in ("cosine", "intersection") else -1
-    for score, (train, held_out) in zip(scores, KFold(2).split(X), strict=True):
-        prediction = ProportionRegressor().fit(X[train], Y[train]).predict(X[held_out])
-        expected = sign * getattr(metrics, name)(Y[held_out], prediction)
-        assert score == pytest.approx(expected, rel=1e-12)
 
 
 def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
@@ -113,12 +85,6 @@ def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
         FitzpatrickClassifier(n_threads=2, tol=0.1).fit(X, labels)
     assert seen[0] == 2
     assert all(2 in threads for threads in seen[1:])
-
-
-def test_default_score_is_r2_and_accuracy() -> None:
-    assert 0 < ProportionRegressor(alpha=0.01).fit(X, Y).score(X, Y) < 1
-    iris, labels = load_iris(return_X_y=True)
-    assert FitzpatrickClassifier(alpha=0.01).fit(iris, labels).score(iris, labels) > 0.9
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix])
@@ -165,11 +131,6 @@ def test_a_wrong_loss_is_no_error_before_a_fit(loss) -> None:
         model.fit(X, Y)
 
 
-def test_the_base_of_the_estimators_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        LinearModel()
-
-
 def test_feature_names_pass_through_a_pipeline() -> None:
     pandas = pytest.importorskip("pandas", reason="set_output makes pandas data frames")
     names = ["a", "b", "c", "d", "e"]
@@ -194,3 +155,69 @@ def test_sparse_features_are_never_densified() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < n * d * 8 / 4  # a quarter of what the dense matrix would take
+
+
+@pytest.fixture
+def frames():
+    pandas = pytest.importorskip("pandas")
+    index = pandas.Index(range(100, 100 + len(X)), name="plot")
+    trees = ["ash", "birch", "cedar", "date"]
+    return pandas.DataFrame(X, index=index, columns=list("abcde")), pandas.DataFrame(
+        Y, index=index, columns=trees
+    )
+
+
+@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
+def test_target_names(cls, frames) -> None:
+    X_frame, Y_frame = frames
+    model = cls().fit(X_frame, Y_frame)
+    assert list(model.target_names_in_) == list(Y_frame.columns)
+    assert isinstance(model.predict(X_frame), np.ndarray)  # as scikit-learn's regressors
+    framed = clone(cls().set_output(transform="pandas")).fit(X_frame, Y_frame).predict(X_frame)
+    assert list(framed.columns) == list(Y_frame.columns)
+    assert framed.index.equals(X_frame.index)
+    np.testing.assert_array_equal(framed, model.predict(X_frame))
+    model.fit(X_frame, Y)
+    assert not hasattr(model, "target_names_in_")
+    assert list(model.set_output(transform="pandas").predict(X_frame)) == ["y0", "y1", "y2", "y3"]
+    assert isinstance(model.set_output(transform="default").predict(X_frame), np.ndarray)
+
+
+def test_class_names_as_columns(frames) -> None:
+    X_frame, _ = frames
+    model = FitzpatrickClassifier().set_output(transform="pandas").fit(X_frame, WORDS)
+    probabilities = model.predict_proba(X_frame)
+    assert list(probabilities.columns) == list(model.classes_)
+    assert list(model.predict_log_proba(X_frame).columns) == list(model.classes_)
+    assert isinstance(model.predict(X_frame), np.ndarray)
+    assert model.score(X_frame, WORDS) > 0.5
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", "<f2", "longdouble"])
+def test_foreign_floats(dtype: str) -> None:
+    x, y, weights = X.astype(dtype), Y.astype(dtype), np.ones(len(X), dtype)
+    proportions = label_proportions(y.astype(np.float64))
+    expected = ProportionRegressor().fit(x.astype(np.float64), proportions)
+    model = ProportionRegressor().fit(x, y, weights)
+    assert model.coef_.dtype.isnative
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
+    (path,) = fit_path(x, y, "fitzpatrick_logistic", [1.0], sample_weight=weights).models
+    np.testing.assert_allclose(path.coef, expected.coef_, atol=1e-6)
+    labels = FitzpatrickClassifier().fit(x, LABELS.astype(">i4")).predict(x)
+    np.testing.assert_array_equal(labels, FitzpatrickClassifier().fit(X, LABELS).predict(X))
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sklearn_proportions", ["fitzpatrick_sparsemax", "tightness", "squared error"]),
+        ("sklearn_classifier", ["best parameters", "test accuracy", "sparsemax keeps"]),
+    ],
+)
+def test_example(name: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert all(word in out for word in words)

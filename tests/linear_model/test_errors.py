@@ -1,188 +1,208 @@
-"""Bad input: what the messages say; and that a fit which fails or is stopped changes nothing."""
+"""Bad input: what the messages say, that their advice works, and what a failed fit changes."""
+
+import re
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import PredefinedSplit
 
 from fitzpatrick.linear_model import (
     FitzpatrickClassifier,
     FitzpatrickClassifierCV,
     ProportionRegressor,
     ProportionRegressorCV,
-    _objective,
+    fit_path,
 )
+from fitzpatrick.preprocessing import label_proportions
 
 from .data import features, targets
 
 X = features()
 Y = targets("fitzpatrick_logistic", X)
 LABELS = Y.argmax(axis=1)
+WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
+INDICATORS = (Y > 0.2).astype(int)
+INDICATORS[np.arange(len(Y)), LABELS] = 1
+HALF = np.arange(60) < 30
+WEIGHTS = np.linspace(1.0, 2.0, len(X))
 
 
-def with_entry(array, value, at=(3, 1)):
+def with_entry(array, value, row=3):
     changed = array.copy()
-    changed[at] = value
+    changed[row, 1] = value
     return changed
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_nan_in_features(form) -> None:
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        ProportionRegressor().fit(form(with_entry(X, np.nan)), Y)
+TEXT = r"y holds text such as '.*'.* use FitzpatrickClassifier, .* y\.astype\(float\)"
+TARGETS = [
+    ({}, with_entry(Y, np.nan), "Input y contains NaN in row 3, column 1"),
+    ({}, with_entry(Y, np.inf), "Input y contains infinity in row 3, column 1"),
+    ({}, sparse.csr_array(with_entry(Y, np.nan)), "Input y contains NaN in row 3, column 1"),
+    ({}, sparse.csr_array(100 * Y), "in row 0 it sums to 100, not 1; label_proportions"),
+    ({}, INDICATORS, "it holds 0/1 indicators, .*label_proportions.*loss='sigmoid'"),
+    ({"loss": "sigmoid"}, with_entry(Y, 1.5), r"row 3 entry 1 is 1.5, outside \[0, 1\]"),
+    ({"loss": "poisson"}, with_entry(Y, -1.0), r"row 3 entry 1 is -1, outside \[0, inf\]"),
+    ({}, LABELS, "for class labels use FitzpatrickClassifier, for one share .* loss='sigmoid'"),
+    ({}, Y + 1j, "Complex data not supported"),
+    ({}, Y.astype(str), TEXT),
+    ({}, WORDS, TEXT),
+    ({"loss": "squared"}, list(WORDS), TEXT),
+    ({}, Y[None], "Found array with dim 3"),
+    ({}, None, "requires y to be passed"),
+    ({}, Y[:10], r"inconsistent numbers of samples: \[60, 10\]"),
+]
+LABEL_ERRORS = [
+    ({}, ["a"] * 60, r"at least two classes, and y holds one class only: .*'a'"),
+    ({}, LABELS[:10], r"inconsistent numbers of samples: \[60, 10\]"),
+    ({}, Y, "for proportions use ProportionRegressor, .*np.asarray.y..argmax"),
+    ({}, Y[:, 0], "For proportions and other numbers use ProportionRegressor"),
+    ({"loss": "sigmoid"}, LABELS, "needs a loss on the simplex, and loss='sigmoid'"),
+    ({"class_weight": {0: -1.0, 1: 1.0, 2: 1.0, 3: 1.0}}, LABELS, "finite numbers of at least 0"),
+    ({"class_weight": dict.fromkeys(range(4), np.nan)}, LABELS, "finite numbers of at least 0"),
+    ({"class_weight": dict.fromkeys(range(4), 0.0)}, LABELS, "is zero for the classes of all"),
+    ({"class_weight": {0: 0.0, 7: 1.0}}, LABELS, r"\[1, 2, 3\], are not in class_weight"),
+    ({"class_weight": "even"}, LABELS, "'class_weight' parameter .* among {'balanced'}"),
+    ({"class_weight": dict.fromkeys(range(4), 1e300)}, LABELS, "a sample has the weight"),
+]
+ALPHA = r"'alpha' parameter .* in the range \[0.0, inf\)"
+TIGHTNESS = r"'tightness' parameter .* in the range \[0.0, inf\) or None"
+COUNT = r"parameter .* must be an int in the range \[1, inf\)"
+PARAMETERS = [
+    ({"alpha": -1.0}, ALPHA),
+    ({"alpha": np.nan}, ALPHA),
+    ({"alpha": [0.1, 1.0]}, r"'alpha' parameter .* must be a float .* Got \[0.1, 1.0\]"),
+    ({"loss": "logistik"}, "unknown loss 'logistik'; did you mean 'logistic'"),
+    ({"loss": "logistic", "tightness": 0.5}, "for tightness=0.5 use 'fitzpatrick_logistic'"),
+    ({"tightness": -1.0}, TIGHTNESS),
+    ({"tightness": "tight"}, "'tightness' parameter .* must be a float"),
+    ({"solver": "sag"}, "'solver' parameter .* must be a str among .* Got 'sag' instead"),
+    ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature.*use solver='lbfgs'"),
+    ({"tol": 0.0}, r"'tol' parameter .* must be a float in the range \(0.0, inf\)"),
+    ({"max_iter": 10.0}, f"'max_iter' {COUNT}"),
+    ({"n_threads": 0}, f"'n_threads' {COUNT} or None"),
+    ({"verbose": -1}, r"'verbose' parameter .* must be an int in the range \[0, inf\)"),
+    ({"fit_intercept": "no"}, "'fit_intercept' parameter .* must be an instance of 'bool'"),
+    ({"callback": "print"}, "'callback' parameter .* must be a callable or None"),
+]
+SEARCHES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"alphas": np.linspace(0.1, 1, 1001)}, {}, "1001 values and at most 1000 are allowed"),
+    ({"alphas": []}, {}, "alphas must be a sequence of numbers"),
+    ({"alphas": [1.0, 1.0]}, {}, "alphas must differ from each other"),
+    ({"alphas": [1.0, -2.0]}, {}, r"alphas\[1\] must be a finite number of at least 0"),
+    ({"tightnesses": [0.5, -1.0]}, {}, r"tightnesses\[1\] must be a finite number of at least 0"),
+    ({"loss": "logistic", "tightnesses": [0, 1]}, {}, "use 'fitzpatrick_logistic'"),
+    ({"cv": PredefinedSplit(np.full(60, -1))}, {}, "makes no folds"),
+    ({"cv": 2}, {"sample_weight": 1.0 * HALF}, "training part of fold 0 has a positive weight"),
+    ({"cv": 2}, {"sample_weight": 1.0 * ~HALF}, "held-out part of fold 0 has a positive weight"),
+    ({"cv": 2, "scoring": lambda *_: np.nan}, {}, "gave no finite score for alphas"),
+    ({"cv": 2, "scoring": lambda *_: -np.inf}, {}, "gave no finite score for alphas"),
+    ({}, {"dev": (X, 10 * Y)}, "dev: y is not in the domain.*it sums to 10, not 1"),
+    ({}, {"dev": (X, np.eye(3)[LABELS % 3])}, "dev: .*same shape"),
+    ({}, {"dev": (X, Y[:3])}, r"dev: .*inconsistent numbers of samples: \[60, 3\]"),
+    ({}, {"dev": (X, Y * np.nan)}, "dev: Input y contains NaN in row 0, column 0"),
+    ({}, {"dev": (X[:, :2], Y)}, "dev: X has 2 features, but .* is expecting 5"),
+    ({}, {"dev": (X, Y, -np.ones(60))}, "dev: Negative values"),
+    ({}, {"dev": (X, Y, X, Y)}, r"dev must be a pair \(X_dev, y_dev\) or a triple"),
+]
+PATHS: list[tuple[dict[str, Any], str]] = [
+    ({"solver": "sag"}, "'solver' parameter of fit_path must be a str among .*Got 'sag'"),
+    ({"tol": 0.0}, "'tol' parameter of fit_path"),
+    ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature"),
+    ({"alphas": [1.0, 1.0]}, "alphas must differ"),
+    ({"tightness": -1.0}, "tightness"),
+    ({"Y": np.full((60, 4), 0.5)}, "it sums to 2, not 1"),
+    ({"X": with_entry(X, np.nan)}, "Input X contains NaN in row 3, column 1"),
+    ({"sample_weight": 1e300 * WEIGHTS}, "a sample has the weight"),
+]
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_nan_in_targets(form, value: float, name: str) -> None:
-    with pytest.raises(ValueError, match=f"Input y contains {name} in row 3, column 1"):
-        ProportionRegressor().fit(X, form(with_entry(Y, value)))
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_rows_off_the_simplex(form) -> None:
-    off = Y.copy()
-    off[7] *= 2
-    with pytest.raises(ValueError, match=r"in row 7 it sums to 2, not 1; label_proportions\(y\)"):
-        ProportionRegressor().fit(X, form(off))
-
-
-@pytest.mark.parametrize(
-    ("loss", "value", "message"),
-    [
-        ("sigmoid", 1.5, r"entry 1 is 1.5, outside \[0, 1\]"),
-        ("poisson", -1.0, r"entry 1 is -1, outside \[0, inf\]"),
-    ],
-)
-def test_targets_outside_other_domains(loss: str, value: float, message: str) -> None:
-    with pytest.raises(ValueError, match=f"row 3 {message}"):
-        ProportionRegressor(loss).fit(X, with_entry(targets(loss, X), value))
-
-
-def test_labels_for_the_regressor() -> None:
-    with pytest.raises(ValueError, match="for class labels use FitzpatrickClassifier"):
-        ProportionRegressor().fit(X, LABELS)
-
-
-@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (Y + 1j, "Complex data not supported"),
-        (Y.astype(str), "y holds text such as .* for class names use FitzpatrickClassifier"),
-        (Y[None], "Found array with dim 3"),
-        (None, "requires y to be passed"),
-    ],
-)
-def test_targets_that_are_no_numbers(cls, y, message: str) -> None:
+@pytest.mark.parametrize(("parameters", "y", "message"), TARGETS)
+def test_targets(parameters, y, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        cls().fit(X, y)
+        ProportionRegressor(**parameters).fit(X, y)
 
 
-def test_targets_of_objects_are_numbers() -> None:
-    expected = ProportionRegressor().fit(X, Y).coef_
-    np.testing.assert_array_equal(ProportionRegressor().fit(X, Y.astype(object)).coef_, expected)
-
-
-def test_one_class_only() -> None:
-    with pytest.raises(
-        ValueError, match=r"at least two classes, and y holds one class only: .*'a'"
-    ):
-        FitzpatrickClassifier().fit(X, ["a"] * len(X))
-
-
-def test_targets_of_another_length() -> None:
-    for model, y in ((ProportionRegressor(), Y), (FitzpatrickClassifier(), LABELS)):
-        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 10\]"):
-            model.fit(X, y[:10])
-
-
-@pytest.mark.parametrize("alpha", [-1.0, np.inf, np.nan])
-def test_alpha_out_of_range(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"'alpha' parameter .* in the range \[0.0, inf\)"):
-        ProportionRegressor(alpha=alpha).fit(X, Y)
-
-
-def test_several_alphas_for_one_model() -> None:
-    with pytest.raises(
-        ValueError, match=r"'alpha' parameter .* must be a float .* Got \[0.1, 1.0\]"
-    ):
-        ProportionRegressor(alpha=[0.1, 1.0]).fit(X, Y)
-
-
-@pytest.mark.parametrize("cls", [ProportionRegressorCV, FitzpatrickClassifierCV])
-@pytest.mark.parametrize(
-    ("alphas", "message"),
-    [
-        (np.linspace(0.1, 1, 1001), "alphas holds 1001 values and at most 1000 are allowed"),
-        ([], "alphas must be a sequence of numbers"),
-        (3, "alphas must be a sequence of numbers"),
-        ([1.0, 1.0], "alphas must differ from each other"),
-        ([1.0, -2.0], r"alphas\[1\] must be a finite number of at least 0"),
-    ],
-)
-def test_grids_of_alphas_without_sense(cls, alphas, message: str) -> None:
-    y = LABELS if cls is FitzpatrickClassifierCV else Y
+@pytest.mark.parametrize(("parameters", "y", "message"), LABEL_ERRORS)
+def test_labels_and_their_weights(parameters, y, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        cls(alphas=alphas).fit(X, y)
+        FitzpatrickClassifier(**parameters).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"loss": "logistik"}, "unknown loss 'logistik'; did you mean 'logistic'"),
-        ({"solver": "sag"}, "'solver' parameter .* must be a str among .* Got 'sag' instead"),
-        ({"loss": "perceptron", "solver": "newton-cg"}, "needs curvature.*use solver='lbfgs'"),
-        ({"tol": 0.0}, r"'tol' parameter .* must be a float in the range \(0.0, inf\)"),
-        ({"max_iter": 0}, r"'max_iter' parameter .* must be an int in the range \[1, inf\)"),
-        ({"verbose": -1}, r"'verbose' parameter .* must be an int in the range \[0, inf\)"),
-        (
-            {"n_threads": 0},
-            r"'n_threads' parameter .* an int in the range \[1, inf\) or None",
-        ),
-        ({"max_iter": 10.0}, r"'max_iter' parameter .* must be an int in the range \[1, inf\)"),
-        ({"fit_intercept": "no"}, "'fit_intercept' parameter .* must be an instance of 'bool'"),
-        ({"standardize": "no"}, "'standardize' parameter .* must be an instance of 'bool'"),
-        ({"warm_start": "no"}, "'warm_start' parameter .* must be an instance of 'bool'"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
 def test_parameters(parameters, message: str) -> None:
     for model, y in ((ProportionRegressor, Y), (FitzpatrickClassifier, LABELS)):
         with pytest.raises(ValueError, match=message):
             model(**parameters).fit(X, y)
 
 
-def test_losses_off_the_simplex_for_the_classifier() -> None:
-    with pytest.raises(ValueError, match=r"needs a loss on the simplex, and loss='sigmoid'"):
-        FitzpatrickClassifier("sigmoid").fit(X, LABELS)
+@pytest.mark.parametrize(("parameters", "options", "message"), SEARCHES)
+def test_searches(parameters, options, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ProportionRegressorCV(**parameters).fit(X, Y, **options)
 
 
-def test_weights() -> None:
-    with pytest.raises(ValueError, match="zero"):
-        ProportionRegressor().fit(X, Y, np.zeros(len(X)))
-    with pytest.raises(ValueError, match=r"[Nn]egative"):
-        ProportionRegressor().fit(X, Y, -np.ones(len(X)))
+@pytest.mark.parametrize(("change", "message"), PATHS)
+def test_paths(change, message: str) -> None:
+    arguments = {"X": X, "Y": Y, "loss": "fitzpatrick_logistic", "alphas": [1]}
+    with pytest.raises(ValueError, match=message):
+        fit_path(**{**arguments, **change})
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(
-    ("class_weight", "message"),
+    ("value", "message"),
     [
-        ({0: -1.0, 1: 1.0, 2: 1.0, 3: 1.0}, "class_weight must hold finite numbers of at least 0"),
-        ({0: np.nan, 1: 1.0, 2: 1.0, 3: 1.0}, "class_weight must hold finite numbers of at least"),
-        ({0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, "class_weight is zero for the classes of all samples"),
-        ({0: 0.0, 7: 1.0}, r"The classes, \[1, 2, 3\], are not in class_weight"),
-        ("even", "'class_weight' parameter .* must be .* among {'balanced'}"),
+        (np.nan, "Input X contains NaN in row 3, column 1"),
+        (np.inf, "Input X contains infinity in row 3, column 1"),
+        (1e200, r"an entry of size 1e\+200, and sums of squares overflow"),
     ],
 )
-@pytest.mark.parametrize("cls", [FitzpatrickClassifier, FitzpatrickClassifierCV])
-def test_class_weights(cls, class_weight, message: str) -> None:
+def test_features(value: float, message: str, form) -> None:
     with pytest.raises(ValueError, match=message):
-        cls(class_weight=class_weight).fit(X, LABELS)
+        ProportionRegressor().fit(form(with_entry(X, value)), Y)
 
 
-def test_predictions_before_a_fit() -> None:
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_matrices_are_refused() -> None:
+    for arguments in ((np.matrix(X), Y), (X, np.matrix(Y)), (X, Y, np.matrix(WEIGHTS))):
+        with pytest.raises(TypeError, match=r"np\.matrix is not supported.*np\.asarray"):
+            ProportionRegressor().fit(*arguments)
+
+
+def test_weights_and_what_else_is_asked_for() -> None:
+    for weights, message in (
+        (np.zeros(60), "zero"),
+        (-WEIGHTS, "[Nn]egative"),
+        (1e300 * WEIGHTS, r"weight 2e\+300.* divide the weights of all samples and"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ProportionRegressor().fit(X, Y, weights)
     with pytest.raises(NotFittedError):
         ProportionRegressor().predict(X)
+    with pytest.raises(ValueError, match=r"transform must be None or one of .*, got 'excel'"):
+        ProportionRegressor().set_output(transform="excel")
+    X_half, y_half = X[LABELS < 2], LABELS[LABELS < 2]
+    with pytest.raises(ValueError, match=r"dev: y holds classes .* not in .* the fit: \[2, 3\]"):
+        FitzpatrickClassifierCV().fit(X_half, y_half, dev=(X, LABELS))
+
+
+def test_what_the_messages_advise() -> None:
+    pandas = pytest.importorskip("pandas")
+    for off in (100 * Y, INDICATORS):
+        expected = ProportionRegressor().fit(X, off / off.sum(axis=1, keepdims=True)).coef_
+        for form in (np.asarray, sparse.csr_array, pandas.DataFrame):
+            coef = ProportionRegressor().fit(X, label_proportions(form(off))).coef_
+            np.testing.assert_allclose(coef, expected, rtol=1e-9)
+    ProportionRegressor("sigmoid").fit(X, INDICATORS)
+    assert ProportionRegressor("sigmoid").fit(X, Y[:, 0]).predict(X).shape == (60,)
+    expected = ProportionRegressor().fit(X, Y).coef_
+    for y in (Y.astype(str).astype(float), Y.astype(object)):
+        np.testing.assert_allclose(ProportionRegressor().fit(X, y).coef_, expected, rtol=1e-9)
+    for words in (WORDS, list(WORDS), pandas.Series(WORDS)):
+        assert list(FitzpatrickClassifier().fit(X, words).classes_) == sorted(set(WORDS))
 
 
 def test_warm_start_continues_or_says_why_not() -> None:
@@ -194,40 +214,19 @@ def test_warm_start_continues_or_says_why_not() -> None:
 
 
 @pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
-def test_an_interrupted_fit_leaves_the_estimator_as_it_was(cls, monkeypatch) -> None:
-    model = cls().fit(X, Y)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+def test_a_fit_that_is_interrupted_changes_nothing(cls, error) -> None:
+    def interrupt(now) -> None:
+        if now.iteration == 2:
+            raise error
+
+    model = cls(callback=interrupt)
+    with pytest.raises(error):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if re.search("[^_]_$", name)]
+    model.set_params(callback=None).fit(X, Y).set_params(callback=interrupt)
     before = dict(vars(model))
-    calls = 0
-    evaluate = _objective.Objective.evaluate
-
-    def interrupted(self, parameters):
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        return evaluate(self, parameters)
-
-    monkeypatch.setattr(_objective.Objective, "evaluate", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         model.fit(X[:, :4] * 2, Y)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[key] is before[key] for key in before)
-
-
-def test_an_interrupted_first_fit_leaves_nothing(monkeypatch) -> None:
-    def interrupted(self, parameters):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_objective.Objective, "evaluate", interrupted)
-    model = FitzpatrickClassifier()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, LABELS)
-    assert [name for name in vars(model) if name.endswith("_")] == []
-
-
-def test_features_whose_squares_overflow_are_named() -> None:
-    X = features()
-    Y = targets("logistic", X)
-    X[3, 1] = 1e200
-    with pytest.raises(ValueError, match="an entry of size 1e\\+200, and sums of squares overflow"):
-        ProportionRegressor().fit(X, Y)

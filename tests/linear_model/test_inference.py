@@ -62,7 +62,7 @@ def test_intervals_cover_the_truth(tightness: float) -> None:
     """Labels drawn from the probabilities of linear scores: the scores are what is estimated."""
     rng = seeded(2)
     covered = []
-    for _ in range(150):
+    for _ in range(100):
         X, y = draw(rng, 400, tightness)
         model = FitzpatrickClassifier(
             "fitzpatrick_logistic", alpha=0.0, tightness=tightness, fit_intercept=False
@@ -70,8 +70,8 @@ def test_intervals_cover_the_truth(tightness: float) -> None:
         table = model.fit(X, y).summary(X, y).coefficients
         truth = W[1:].ravel()
         covered.append((table["low"] <= truth) & (truth <= table["high"]))
-    # 150 fits of six coefficients, which are not independent: four deviations of 150 draws
-    assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 150)
+    # 100 fits of six coefficients, which are not independent: four deviations of 100 draws
+    assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 100)
 
 
 def test_a_penalty_standardized_features_and_sparse_ones_agree() -> None:
@@ -152,3 +152,23 @@ def test_sparse_targets() -> None:
     np.testing.assert_allclose(
         model.summary(X, Y).covariance, model.summary(X, Y.toarray()).covariance, rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_constant_features(form, fit_intercept: bool) -> None:
+    """A standardized model has no coefficient for them; beside an intercept they are named."""
+    X, y = draw(seeded(8), 200)
+    constant = form(np.insert(X, 1, 7.0, axis=1))
+    model = FitzpatrickClassifier("logistic", fit_intercept=fit_intercept, tol=1e-12)
+    model.set_params(standardize=True).fit(constant, y)
+    table = model.summary(constant, y)
+    assert "without the constant features ['x1']" in table.title
+    assert "x1" not in table.coefficients.unstack().columns.get_level_values("feature")
+    alone = model.fit(form(X), y).summary(form(X), y)
+    np.testing.assert_allclose(table.covariance, alone.covariance, rtol=1e-6)
+    free = FitzpatrickClassifier("logistic", alpha=0.0).fit(constant, y)
+    with pytest.raises(ValueError, match=r"features \['x1'\] are constant, as the intercept is"):
+        free.summary(constant, y)
+    penalized = FitzpatrickClassifier("logistic", alpha=1.0).fit(constant, y)
+    assert np.isfinite(penalized.summary(constant, y).covariance).all()

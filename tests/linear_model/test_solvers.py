@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
 from fitzpatrick import engines, get_loss
-from fitzpatrick.datasets import load_dataset
-from fitzpatrick.linear_model import ProportionRegressor, ProportionRegressorCV, Status, _path
+from fitzpatrick.linear_model import Iteration, ProportionRegressor, Status, _path, fit_path
 from fitzpatrick.linear_model._checks import FitSettings
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._path import PenaltyPath
@@ -21,7 +20,6 @@ from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
 from fitzpatrick.linear_model.solvers._status import Stopping
-from fitzpatrick.preprocessing import label_proportions
 from fitzpatrick.regularizers import Negentropy, SquaredNorm
 from fitzpatrick.sets import Simplex
 from tests.helpers import seeded
@@ -40,16 +38,6 @@ def test_too_few_iterations_warn_with_what_to_change(solver: str) -> None:
     assert model.status_ is Status.MAX_ITER
     assert model.n_iter_ == 1
     assert not model.status_.converged
-
-
-@pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])
-def test_gradient_norm_is_below_what_tol_asks(solver: str) -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
-    model = ProportionRegressor(solver=solver, fit_intercept=False, tol=1e-5).fit(X, Y)
-    at_zero = np.linalg.norm((1 / Y.shape[1] - Y).T @ X)  # no more than that of the logistic loss
-    assert model.status_ is Status.CONVERGED
-    assert 0 < model.gradient_norm_ <= 1e-5 * at_zero * 2
 
 
 def test_newton_solves_a_quadratic_in_few_steps() -> None:
@@ -113,26 +101,6 @@ def test_newton_does_not_go_on_for_ever_smaller_gains_of_the_gradient() -> None:
     result = newton_cg(Rounded(), start, stopping(max_iter=1000, patience=5), Report(0.0, 0.0))
     assert result.point.gradient_norm < start.gradient_norm
     assert result.n_iter == 5
-
-
-def test_cold_and_warm_agree_with_an_intercept() -> None:
-    X = features()
-    for loss in ("fitzpatrick_logistic", "fitzpatrick_sparsemax"):
-        Y = targets(loss, X)
-        cold = ProportionRegressor(loss, 1e-4).fit(X, Y)
-        warm = ProportionRegressor(loss, 1e2, warm_start=True).fit(X, Y)
-        warm.set_params(alpha=1e-4).fit(X, Y)
-        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
-
-
-def test_kinks_of_real_data_are_no_reason_to_warn() -> None:
-    data = load_dataset("yeast").train.labelled()
-    Y = label_proportions(np.asarray(data.Y))
-    model = ProportionRegressorCV(
-        "fitzpatrick_sparsemax", alphas=[0.1, 1.0, 10.0], standardize=True, cv=2
-    )
-    model.fit(np.asarray(data.X), Y)  # warnings are errors here
-    assert model.status_ is Status.CONVERGED
 
 
 def test_steihaug_minimises_within_the_region() -> None:
@@ -241,34 +209,6 @@ def test_steps_that_overflow_are_shortened_in_silence() -> None:
     assert model.status_.converged
 
 
-def test_verbose_prints_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
-    ProportionRegressor().fit(X, Y)
-    assert capsys.readouterr().out == ""
-    model = ProportionRegressor(verbose=1).fit(X, Y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == model.n_iter_ + 1
-    assert "objective" in lines[0]
-    assert "gradient" in lines[0]
-
-
-def test_extreme_starts_are_survived() -> None:
-    X = features() * 100
-    Y = targets("poisson", X / 100)
-    model = ProportionRegressor("poisson", 1e-2).fit(X, Y)
-    assert model.status_.converged
-    assert np.isfinite(model.coef_).all()
-
-
-def test_no_penalty_is_allowed() -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
-    free = ProportionRegressor(alpha=0.0).fit(X, Y)
-    weak = ProportionRegressor(alpha=1e-9).fit(X, Y)
-    assert free.objective_ == pytest.approx(weak.objective_, rel=1e-6)
-
-
 def test_blas_pools_are_limited_and_restored() -> None:
     def threads() -> list[tuple[str, int]]:
         return [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
@@ -349,7 +289,7 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     sums = objective.sums
     sums.linearize(parameters)
     hessian = sums._hessian
-    by_products = sums._curvature_by_products(hessian, sums.empty_scores())
+    by_products = sums._curvature_by_products(hessian, sums._buffer())
     np.testing.assert_allclose(sums._curvature_by_entries(hessian), by_products, atol=1e-12)
     diagonal = sums._sum(sums._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
@@ -377,27 +317,6 @@ def test_a_point_moves_to_another_alpha_without_the_data() -> None:
     assert moved.value == pytest.approx(expected.value, rel=1e-13)
     assert moved.alpha == expected.alpha
     np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
-
-
-def test_a_path_starts_from_the_extrapolation_that_came_nearer() -> None:
-    X = features()
-    labels = seeded(0).integers(0, 3, len(X))
-    path = problem("logistic", X, labels, 3)
-    zero = path.objective.zero()
-
-    def point(value: float, alpha: float) -> Point:
-        return Point(zero + value, 1.0, zero, alpha)
-
-    def expected(value: float, alpha: float) -> np.ndarray | None:
-        return path._expected(replace(path.objective, alpha=alpha), point(value, alpha))
-
-    assert expected(0.0, 1.0) is None
-    for alpha, value in ((1000.0, 1.0), (100.0, 2.0)):
-        path._learn(point(value, alpha))
-    # the first guess is M's, which has no gradient to follow here
-    np.testing.assert_allclose(expected(2.0, 10.0), 2.0)
-    path._learn(point(3.0, 10.0))
-    np.testing.assert_allclose(expected(3.0, 1.0), 4.0)  # the line was right, and is taken
 
 
 def test_a_path_needs_fewer_iterations_than_its_fits() -> None:
@@ -485,3 +404,72 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
     assert given
     for change, step in given:  # differ by the rounding of the points
         np.testing.assert_allclose(step, change, rtol=0, atol=1e-12 * np.abs(X).max())
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+def test_path_is_that_of_single_fits(resumable: bool) -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    seen: list[float] = []
+    options = {"tightness": 0.5, "standardize": True, "tol": 1e-10}
+    path = fit_path(
+        X, Y, "fitzpatrick_logistic", [10.0, 1.0, 0.1], resumable=resumable,
+        callback=lambda model: seen.append(model.alpha), **options,
+    )  # fmt: skip
+    assert seen == path.alphas.tolist() == [10.0, 1.0, 0.1]
+    for model, coef, intercept in zip(path.models, path.coefs, path.intercepts, strict=True):
+        single = ProportionRegressor(alpha=model.alpha, **options).fit(X, Y)
+        np.testing.assert_allclose(coef, single.coef_, atol=1e-7)
+        np.testing.assert_allclose(intercept, single.intercept_, atol=1e-7)
+        regressor = ProportionRegressor.from_model(model, "fitzpatrick_logistic", tightness=0.5)
+        np.testing.assert_allclose(regressor.predict(X), single.predict(X), atol=1e-7)
+        assert regressor.tightness_ == 0.5
+
+
+def test_a_resumable_path_is_resumed_bit_by_bit() -> None:
+    X = features()
+    Y = targets("fitzpatrick_sparsemax", X)
+    alphas = [100.0, 1.0, 0.1, 0.01]
+    options = {"tightness": 2.0, "resumable": True}
+    whole = fit_path(X, Y, "fitzpatrick_sparsemax", alphas, **options)
+    first = fit_path(X, Y, "fitzpatrick_sparsemax", alphas[:2], **options).models[-1]
+    start = first.coef, first.intercept
+    rest = fit_path(X, Y, "fitzpatrick_sparsemax", alphas[2:], start=start, **options)
+    np.testing.assert_array_equal(rest.coefs, whole.coefs[2:])
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])
+def test_callbacks_see_every_iteration(solver: str) -> None:
+    X = features()
+    Y = targets("fitzpatrick_logistic", X)
+    seen: list[Iteration] = []
+    model = ProportionRegressor(alpha=0.1, solver=solver, callback=seen.append).fit(X, Y)
+    assert [now.iteration for now in seen] == list(range(model.n_iter_ + 1))
+    assert seen[-1].objective == model.objective_
+    assert seen[-1].gradient_norm == model.gradient_norm_
+    assert seen[0].objective > seen[-1].objective
+    seconds = [now.seconds for now in seen]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0
+    assert {now.alpha for now in seen} == {0.1}
+    silent = ProportionRegressor(alpha=0.1, solver=solver).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, silent.coef_)
+
+
+def test_iterations_count_on_where_another_solver_takes_over() -> None:
+    rng = seeded(0)
+    x = rng.standard_normal((200, 60))
+    y = np.eye(8)[(x @ rng.standard_normal((60, 8))).argmax(axis=1)]
+    seen: list[Iteration] = []
+    model = ProportionRegressor("sparsemax", alpha=1e-4, callback=seen.append).fit(x, y)
+    assert model.status_.converged
+    assert [now.iteration for now in seen] == list(range(model.n_iter_ + 1))
+
+
+def test_printed_lines_are_those_of_the_callback(capsys) -> None:
+    X = features()
+    seen: list[Iteration] = []
+    model = ProportionRegressor(verbose=2, callback=seen.append)
+    model.fit(X, targets("fitzpatrick_logistic", X))
+    assert capsys.readouterr().out.splitlines() == [str(now) for now in seen[::2]]
+    assert "objective" in str(seen[0])

@@ -1,7 +1,7 @@
 """The estimators of :mod:`fitzpatrick.linear_model` on Dask: data in chunks, on workers.
 
-The solver is that of one machine, and so are coefficients, objective and iterations. Only the rows
-live on workers, and each evaluation, gradient or Hessian product is one round over their chunks.
+The solver is that of one machine, and coefficients and objective are the same up to rounding. Only
+the rows live on workers: each evaluation, gradient or Hessian product is one round over the chunks.
 """
 
 try:

@@ -4,45 +4,44 @@ Means and variances are merged by their differences (Chan, Golub and LeVeque 197
 accurate as the two passes that one machine makes.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from .. import engines
 from .._array import Array
-from .._validation import check_sparse
-from .._weights import check_each_weight
-from ..engines import HessianOperator
-from ..linear_model._checks import (
-    check_classes,
-    check_finite,
-    check_largest,
-    check_largest_weight,
-    check_numbers,
-    check_squares,
-    exact_proportions,
-    label_column,
-    largest_entry,
-    merge_duplicates,
-)
+from .._weights import check_any_weight, check_each_weight
+from ..linear_model import _checks
 from ..linear_model._design import (
     Design,
     Scaling,
     bounds,
-    dense_design,
+    design_of,
     moments,
     scaled,
-    sparse_design,
+    standardization,
 )
 from ..linear_model._preconditioner import gram, principal_directions
 from ..linear_model._sums import BinaryLoss, LocalSums
+from ..linear_model._vectors import entries
 from ..losses import Loss
 from ._rounds import ChunkError
+
+
+@contextmanager
+def errors_of(index: int) -> Iterator[None]:
+    """Name the chunk that an error is about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ChunkError(f"chunk {index}: {error}") from error
+
 
 # Targets
 
@@ -70,17 +69,11 @@ class ClassTotals:
 
 @dataclass(frozen=True, eq=False)
 class TargetColumns:
-    """The form of the targets of some chunks, and how far their sums were from one.
+    """The form of the targets of some chunks, and how far their sums were from one."""
 
-    Args:
-        n_classes: columns, or for integer labels one more than the largest.
-        ndim: 1 for one number per sample.
-        rounding: as :func:`exact_proportions` returns it.
-    """
-
-    n_classes: int
-    ndim: int
-    rounding: float = 0.0
+    n_classes: int  # columns, or for integer labels one more than the largest
+    ndim: int  # 1 for one number per sample
+    rounding: float = 0.0  # as exact_proportions returns it
 
     def merge(self, other: "TargetColumns") -> "TargetColumns":
         """That of both; a ValueError says why they do not go together."""
@@ -98,38 +91,30 @@ TargetSummary = ClassTotals | TargetColumns
 TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, TargetSummary]]
 
 
-def labels_of(
-    y: Any,
-    X: Array,
-    weights: Array | None,
-    loss: Loss,  # noqa: ARG001  # as every check takes it
-) -> tuple[Array, ClassTotals]:
+def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, ClassTotals]:
     """Class labels of a chunk, and what is known of them."""
-    y = label_column(y, X)
+    y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
-    check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
+    _checks.check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
     totals = np.bincount(places, weights=weights).astype(np.float64)
     return y, ClassTotals(labels, totals)
 
 
 def proportions_of(
-    y: Any,
-    X: Array,
-    weights: Array | None,  # noqa: ARG001  # as every check takes it
-    loss: Loss,
+    y: Any, X: Array, _weights: Array | None, loss: Loss
 ) -> tuple[Array, TargetColumns]:
     """Targets (n, k) of a chunk, in the domain of a loss, and what is known of them."""
-    y, rounding = exact_proportions(y, loss, X)
+    y, rounding = _checks.exact_proportions(y, loss, X)
     n_columns = 1 if y.ndim == 1 else int(y.shape[1])
     return y.reshape(-1, 1) if y.ndim == 1 else y, TargetColumns(n_columns, y.ndim, rounding)
 
 
 def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Array, TargetColumns]:
     """Proportions of a chunk, or integer labels from 0 on, and what is known of them."""
-    y = check_numbers(y)
+    y = _checks.check_numbers(y)
     if y.ndim == 2:
         return proportions_of(y, X, weights, loss)
-    return label_column(y, X), TargetColumns(int(y.max()) + 1, 1)
+    return _checks.label_column(y, X), TargetColumns(int(y.max()) + 1, 1)
 
 
 # Rows
@@ -166,115 +151,78 @@ class Columns:
             np.maximum(self.high, other.high),
         )
 
+    def scaling(self, precision: float, *, center: bool, standardize: bool) -> Scaling:
+        """How a model sees these columns."""
+        if standardize:
+            return standardization(self.mean, self.variance, self.low, self.high, precision)
+        return self.mean if center else np.zeros_like(self.mean), np.ones_like(self.mean)
+
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Checked rows.
-
-    Args:
-        index: the number of the chunk.
-        X: features, dense or sparse; None once a design has been made of them.
-        y: targets as the check of the data returns them.
-        weights: None for ones.
-        targets: what is known of the targets.
-    """
+    """Checked rows."""
 
     index: int
-    X: Array
-    y: Array
+    X: Array  # None once a design has been made of it
+    y: Array  # as the check of the data returns it
     weights: Array | None
     targets: TargetSummary
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
-    """Some chunks of a data set.
+class ChunkSummary:
+    """What is known of some chunks."""
 
-    Attributes:
-        chunk: the first of them.
-        n_features: d.
-        dtype: that of X.
-        is_sparse: whether X is.
-        largest: the largest absolute value in X.
-        size: how many entries X holds.
-        largest_weight: that of a sample; 0 without weights.
-        counts: samples of positive weight in each chunk.
-        targets: what is known of the targets.
-        columns: what is known of the features in samples of positive weight; None without any.
-    """
-
-    chunk: int
-    n_features: int
-    dtype: Any
-    is_sparse: bool
-    largest: float
-    size: int
-    largest_weight: float
-    counts: dict[int, int]
+    chunk: int  # the first of them
+    X: Array  # its features without their rows
+    largest_weight: float  # 0 without weights
+    n_samples: int  # of positive weight
     targets: TargetSummary
-    columns: Columns | None
+    columns: Columns | None  # of samples of positive weight; None without any
 
     @classmethod
-    def of(cls, measure: bool, chunk: Chunk) -> "Summary":
-        """The summary of one chunk; features are measured if asked for."""
+    def of(cls, chunk: Chunk) -> "ChunkSummary":
+        """The summary of one chunk."""
         X, weights = chunk.X, chunk.weights
-        entries = X.data if sparse.issparse(X) else X
-        rows = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
-        count = X.shape[0] if isinstance(rows, slice) else len(rows)
-        columns = None
-        if measure and count > 0:
-            columns = Columns.of(X[rows], None if weights is None else weights[rows])
-        return cls(
-            chunk.index,
-            int(X.shape[1]),
-            entries.dtype,
-            sparse.issparse(X),
-            largest_entry(X),
-            int(entries.size),
-            0.0 if weights is None else float(weights.max()),
-            {chunk.index: int(count)},
-            chunk.targets,
-            columns,
-        )
+        largest_weight = 0.0 if weights is None else float(weights.max())
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            X, weights = X[rows], weights[rows]
+        columns = Columns.of(X, weights) if X.shape[0] > 0 else None
+        n_samples = int(X.shape[0])
+        return cls(chunk.index, chunk.X[:0], largest_weight, n_samples, chunk.targets, columns)
 
-    def merge(self, other: "Summary") -> "Summary":
+    def merge(self, other: "ChunkSummary") -> "ChunkSummary":
         """That of both; an error names the chunk that does not go with those before."""
-        for name in ("n_features", "dtype", "is_sparse"):
-            here, there = getattr(self, name), getattr(other, name)
-            if here != there:
+        here, there = self._kind(), other._kind()
+        for name in here:
+            if here[name] != there[name]:
                 raise ChunkError(
-                    f"chunk {other.chunk}: {name} of X is {there}, and {here} in the chunks "
-                    "before; give all chunks the same columns and one type"
+                    f"chunk {other.chunk}: {name} of X is {there[name]}, and {here[name]} in the "
+                    "chunks before; give all chunks the same columns and one type"
                 )
-        try:
+        with errors_of(other.chunk):
             targets = self.targets.merge(other.targets)  # type: ignore[arg-type]  # of one check
-        except ValueError as error:
-            raise ChunkError(f"chunk {other.chunk}: {error}") from error
         columns = [part for part in (self.columns, other.columns) if part is not None]
         return replace(
             self,
-            largest=max(self.largest, other.largest),
-            size=self.size + other.size,
             largest_weight=max(self.largest_weight, other.largest_weight),
-            counts=self.counts | other.counts,
+            n_samples=self.n_samples + other.n_samples,
             targets=targets,
-            columns=reduce(Columns.merge, columns) if columns else None,
+            columns=merged(columns) if columns else None,
         )
 
-    @property
-    def n_samples(self) -> int:
-        """Samples of positive weight."""
-        return sum(self.counts.values())
-
-    @property
-    def like(self) -> Array:
-        """An array of the dtype of X."""
-        return np.empty(0, dtype=self.dtype)
+    def _kind(self) -> dict[str, Any]:
+        X = self.X
+        return {"n_features": X.shape[1], "dtype": X.dtype, "is_sparse": sparse.issparse(X)}
 
     def check(self) -> None:
-        """Raise where sums of squares would overflow."""
-        check_largest(self.largest, self.size, self.like)
-        check_largest_weight(self.largest_weight, max(self.n_samples, 1))
+        """Raise if there are no samples that count, or sums of squares would overflow."""
+        check_any_weight(self.columns is not None)
+        assert self.columns is not None
+        largest = np.maximum(-self.columns.low, self.columns.high).max()
+        _checks.check_largest(float(largest), self.n_samples * self.X.shape[1], entries(self.X))
+        _checks.check_largest_weight(self.largest_weight, self.n_samples)
 
 
 def merged(parts: list[Any]) -> Any:
@@ -288,29 +236,17 @@ def check_rows(
     """The rows of a chunk; an error names the chunk and the row within it."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
-    try:
+    with errors_of(index):
         X = check_features(X)
-        check_squares(X)
         weights = None if weights is None else check_each_weight(np.asarray(weights), X)
         y, targets = check(y, X, weights, loss)
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {index}: {error}") from error
     return Chunk(index, X, y, weights, targets)
 
 
 def check_features(X: Any) -> Array:
-    """Features (n, d) as floats, dense or sparse; an error names the row."""
-    check_sparse(X, "X")
-    X = check_array(
-        X,
-        input_name="X",
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        order="C",
-        ensure_all_finite=False,
-    )
-    check_finite(X, "X", "drop the row or fill the gap")
-    return merge_duplicates(X.tocsr() if sparse.issparse(X) else X)
+    """Features (n, d) as floats, dense or CSR; an error names the row."""
+    X = _checks.check_features(X)
+    return X.tocsr() if sparse.issparse(X) else X
 
 
 def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> Chunk | None:
@@ -357,15 +293,7 @@ def make_design(
 ) -> Design:
     """The design of a chunk, scaled and rotated as all of them."""
     scaling, basis = transformation
-    if sparse.issparse(chunk.X):
-        return sparse_design(chunk.X, chunk.weights, scaling, fit_intercept)
-    matrix = scaled(chunk.X, scaling)
-    return dense_design(matrix, chunk.weights, scaling, fit_intercept, basis)
-
-
-def without_features(chunk: Chunk) -> Chunk:
-    """Targets and weights alone."""
-    return replace(chunk, X=None)
+    return design_of(scaled(chunk.X, scaling), chunk.weights, scaling, basis, fit_intercept)
 
 
 def weighted_spectrum(design: Design, chunk: Chunk) -> Array:
@@ -375,23 +303,14 @@ def weighted_spectrum(design: Design, chunk: Chunk) -> Array:
 
 
 def bind(
-    first: int,
-    loss: Loss,
-    n_classes: int,
-    binary: bool,
-    n_threads: int,
-    design: Design,
-    chunk: Chunk,
+    loss: Loss, n_classes: int, binary: bool, n_threads: int, design: Design, chunk: Chunk
 ) -> LocalSums:
     """Sums over a chunk, with the loss bound to its targets; an error names the chunk."""
-    try:
-        bound = engines.bind(
-            loss.regularizer, loss.tightness, chunk.y, n_classes, design.like.dtype, n_threads
-        )
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {chunk.index}: {error}") from error
-    n_scores = 1 if binary else n_classes
-    return LocalSums(design, BinaryLoss(bound) if binary else bound, chunk.weights, n_scores, first)
+    omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
+    with errors_of(chunk.index):
+        bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
+    bound = BinaryLoss(bound) if binary else bound
+    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes)
 
 
 def is_ready(sums: LocalSums) -> bool:
@@ -402,51 +321,22 @@ def is_ready(sums: LocalSums) -> bool:
 # Sums
 
 
-def scores(sums: LocalSums, parameters: Array) -> Array:
-    """Θ of a chunk."""
-    return sums.design.scores(parameters, out=sums.empty_scores())
-
-
-def evaluate(sums: LocalSums, theta: Array) -> tuple[float, Array | None]:
-    """The sum of the losses of a chunk, and its gradient."""
-    return sums.evaluate_at(theta, (sums.empty_values(), sums.empty_scores()))
-
-
-def hessian(sums: LocalSums, theta: Array, step: Array | None = None) -> HessianOperator:
-    """The Hessians of the rows of a chunk, or their means over steps like the given one."""
-    return sums.hessian_at(theta, step, sums.empty_scores())
-
-
-def curvature(sums: LocalSums, operator: HessianOperator) -> Array:
-    """The curvature of the classes in a chunk."""
-    return sums.curvature_at(operator, sums.empty_scores())
-
-
-def product(sums: LocalSums, operator: HessianOperator, direction: Array) -> Array:
-    """The Hessian product of a chunk."""
-    return sums.product_at(operator, direction, sums.empty_scores())
-
-
-def total(parts: list[Array]) -> Array:
+def total(parts: Sequence[Array]) -> Array:
     """The sum of arrays."""
-    if len(parts) < 2:
-        return parts[0]
-    result = parts[0] + parts[1]
-    for part in parts[2:]:
-        result += part
-    return result
+    return reduce(np.add, parts)
 
 
 def total_evaluation(parts: list[tuple[float, Array | None]]) -> tuple[float, Array | None]:
     """The sum of evaluations; one without a gradient has overflowed, and so has the sum."""
-    gradients = [gradient for _, gradient in parts if gradient is not None]
-    value = sum(value for value, _ in parts)
-    return value, total(gradients) if len(gradients) == len(parts) else None
+    values, gradients = zip(*parts, strict=True)
+    if any(gradient is None for gradient in gradients):
+        return math.inf, None
+    return sum(values), total(gradients)
 
 
 # Predictions and scores
 
-Statistic = Callable[[Any, Array, Any, Array | None], list[Columns]]
+Statistic = Callable[[Any, Array, Any, Array | None], Columns]
 
 
 def predict(X: Any, model: Any, method: str, empty: Array) -> Array:
@@ -456,11 +346,11 @@ def predict(X: Any, model: Any, method: str, empty: Array) -> Array:
 
 def score(
     index: int, statistic: Statistic, X: Any, model: Any, y: Any, weights: Any = None
-) -> list[Columns] | None:
-    """The statistic of a chunk; None where no sample counts."""
+) -> Columns | None:
+    """The statistic of a chunk; None if no sample counts."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
-    try:
+    with errors_of(index):
         X = check_features(X)
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y {y.shape[0]}")
@@ -469,36 +359,30 @@ def score(
             if not weights.any():
                 return None
         return statistic(model, X, y, weights)
-    except (TypeError, ValueError) as error:
-        raise ChunkError(f"chunk {index}: {error}") from error
 
 
-def merged_statistics(parts: list[list[Columns]]) -> list[Columns]:
-    """Each number of a statistic over all chunks in which samples count."""
-    return [merged(list(column)) for column in zip(*parts, strict=True)]
-
-
-def hits(model: Any, X: Array, y: Any, weights: Array | None) -> list[Columns]:
+def hits(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
     """Whether samples are of the class that a classifier predicts; the mean is the accuracy."""
     right = model.predict(X) == np.asarray(y).reshape(-1)
-    return [Columns.of(right.astype(np.float64)[:, None], weights)]
+    return Columns.of(right.astype(np.float64)[:, None], weights)
 
 
-def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> list[Columns]:
+def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
     """Targets, and squares of what a regressor leaves of them: what R² is made of."""
     y = y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
     y = y.reshape(len(y), -1)
     residual = np.square(y - model.predict(X).reshape(y.shape))
-    return [Columns.of(y, weights), Columns.of(residual, weights)]
+    return Columns.of(np.hstack([y, residual]), weights)
 
 
-def accuracy(found: list[Columns]) -> float:
+def accuracy(found: Columns) -> float:
     """The share of samples whose class a classifier predicts."""
-    return float(found[0].mean[0])
+    return float(found.mean[0])
 
 
-def r2(found: list[Columns]) -> float:
+def r2(found: Columns) -> float:
     """R² averaged over the columns, as scikit-learn has it for targets that are constant."""
-    spread, left = found[0].variance, found[1].mean
+    k = len(found.mean) // 2
+    spread, left = found.variance[:k], found.mean[k:]
     safe = np.where(spread > 0, spread, 1.0)
     return float(np.where(spread > 0, 1 - left / safe, np.where(left > 0, 0.0, 1.0)).mean())

@@ -80,12 +80,17 @@ def row_chunks(X: Any) -> tuple[int, ...] | None:
     return tuple(map(int, X.chunks[0]))
 
 
-def _read(name: str, collection: Any, X: Any) -> list[Delayed]:
+def check_whole_rows(name: str, collection: Any) -> None:
+    """Raise unless each chunk holds whole rows."""
     if is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
         raise ValueError(
             f"{name} has {len(collection.chunks[1])} chunks of columns, and a chunk must hold "
             f"whole rows; use {name}.rechunk({{1: -1}})"
         )
+
+
+def _read(name: str, collection: Any, X: Any) -> list[Delayed]:
+    check_whole_rows(name, collection)
     if is_array(collection) and _n_chunks(collection) != _n_chunks(X):
         collection = _in_chunks_of(X, collection)
     _check_same_chunks(name, collection, X)

@@ -1,22 +1,36 @@
 """The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed
+from scipy import sparse
 
-from .._array import Array, eps
-from .._weights import check_any_weight
+from .._array import Array
 from ..linear_model._checks import FitSettings
-from ..linear_model._design import ParameterSpace, Scaling, is_constant, standardization
+from ..linear_model._design import ParameterSpace, Scaling, precision_of
 from ..linear_model._preconditioner import directions_of_gram, rotation_pays
-from ..linear_model._sums import SampleSums, TrainingData
+from ..linear_model._sums import LocalSums, SampleSums, TrainingData
+from ..linear_model._vectors import entries
 from . import _chunks
-from ._chunks import Columns, Summary, TargetCheck
+from ._chunks import ChunkSummary, TargetCheck
 from ._rounds import Rounds
 
 MAX_ROTATION_BYTES = 1 << 30  # that one worker may need for the principal directions
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedDesign:
+    """The features of all chunks as the solvers see them."""
+
+    space: ParameterSpace
+    designs: list[Delayed]
+    targets: list[Delayed]  # and weights
+    total_weight: float
+    n_samples: int
 
 
 class ChunkedSums(SampleSums):
@@ -24,31 +38,17 @@ class ChunkedSums(SampleSums):
 
     An evaluation, the curvature at a point and a Hessian product are one round each. The scores at
     the latest point and the Hessians of the rows stay on the workers if the chunks do.
-
-    Args:
-        rounds: over the chunks.
-        parts: the tasks that have sums over each.
-        space: what the parameters stand for.
-        n_scores: k.
-        n_samples: n.
-        total_weight: Σ w_i.
     """
 
     def __init__(
-        self,
-        rounds: Rounds,
-        parts: list[Delayed],
-        space: ParameterSpace,
-        n_scores: int,
-        n_samples: int,
-        total_weight: float,
+        self, rounds: Rounds, parts: list[Delayed], design: ChunkedDesign, n_scores: int
     ) -> None:
         self.rounds = rounds
-        self.parts = parts
-        self.space = space
+        self.parts = parts  # tasks that have sums over each chunk
+        self.space = design.space
         self.n_scores = n_scores
-        self.n_samples = n_samples
-        self.total_weight = total_weight
+        self.n_samples = design.n_samples
+        self.total_weight = design.total_weight
         self._parameters: Array | None = None  # whose scores are these
         self._theta: list[Delayed] = []
         self._hessians: list[Delayed] = []
@@ -56,7 +56,7 @@ class ChunkedSums(SampleSums):
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
-        losses = self.rounds.map("gradient", _chunks.evaluate, self.parts, theta)
+        losses = self.rounds.map("gradient", LocalSums.evaluate_at, self.parts, theta)
         result = self.rounds.merge(losses, _chunks.total_evaluation)
         (value, gradient), self._theta = self.rounds.run(result, theta)
         self._parameters = parameters
@@ -71,70 +71,41 @@ class ChunkedSums(SampleSums):
     def _score(self, parameters: Array) -> list[Delayed]:
         self._theta = []  # of the point before: its memory is needed
         given = self._deliver("parameters", parameters)
-        return self.rounds.map("scores", _chunks.scores, self.parts, given)
+        return self.rounds.map("scores", LocalSums.scores_at, self.parts, given)
 
     def linearize(self, parameters: Array, step: Array | None = None) -> None:
         self._hessians = []  # of the point before: their memory is needed
         if self._parameters is not parameters:
             self._theta, self._parameters = self._score(parameters), parameters
         given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
-        hessians = self.rounds.map("hessian", _chunks.hessian, self.parts, *given)
-        classes = self.rounds.map("curvature", _chunks.curvature, self.parts, hessians)
+        hessians = self.rounds.map("hessian", LocalSums.hessian_at, self.parts, *given)
+        classes = self.rounds.map("curvature", LocalSums.curvature_at, self.parts, hessians)
         result = self.rounds.merge(classes, _chunks.total)
         self._curvature, self._hessians = self.rounds.run(result, hessians)
 
     def product(self, direction: Array) -> Array:
         given = self.rounds.send("direction", direction)
-        products = self.rounds.map("product", _chunks.product, self.parts, self._hessians, given)
+        given = [self.parts, self._hessians, given]
+        products = self.rounds.map("product", LocalSums.product_at, *given)
         return np.array(self.rounds.run(self.rounds.merge(products, _chunks.total))[0])
 
     def curvature_of_classes(self) -> Array:
         return np.array(self._curvature)
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkedDesign:
-    """The features of all chunks as the solvers see them.
-
-    Attributes:
-        space: what the parameters stand for.
-        designs: the tasks that have them.
-        targets: the tasks that have targets and weights.
-        total_weight: Σ w_i.
-        counts: samples of each chunk.
-    """
-
-    space: ParameterSpace
-    designs: list[Delayed]
-    targets: list[Delayed]
-    total_weight: float
-    counts: list[int]
-
-
 @dataclass(eq=False)
 class ChunkedData(TrainingData):
-    """Checked inputs of a fit, on workers.
-
-    Args:
-        rounds: over the chunks.
-        chunks: the tasks that have the rows, checked.
-        unread: the same tasks before the first round.
-        summary: what is known of them.
-        n_classes: k.
-        binary: whether two classes share one row of coefficients.
-        classes: the labels that become numbers; None where targets stay as they are.
-        class_weights: one number per class, or None.
-    """
+    """Checked inputs of a fit, on workers."""
 
     rounds: Rounds
-    chunks: list[Delayed]
-    unread: list[Delayed]
-    summary: Summary
+    chunks: list[Delayed]  # tasks that have the rows, checked
+    unread: list[Delayed]  # the tasks before the first round
+    summary: ChunkSummary
     n_classes: int = 0
     binary: bool = False
-    classes: Array | None = None
+    classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
-    _designs: dict[tuple[bool, bool], ChunkedDesign] = field(default_factory=dict)
+    _designs: dict[Any, ChunkedDesign] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -150,75 +121,54 @@ class ChunkedData(TrainingData):
         numbers = list(range(rounds.n_chunks))
         given = inputs.values()
         unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *given)
-        parts = rounds.map("summary", Summary.of, _centers(settings), unread)
+        parts = rounds.map("summary", ChunkSummary.of, unread)
         summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), unread)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
-        check_any_weight(summary.n_samples > 0)
         summary.check()
         return cls(rounds, chunks, unread, summary)
 
-    @property
-    def n_features(self) -> int:
-        return self.summary.n_features
-
-    @property
-    def like(self) -> Array:
-        return self.summary.like
-
-    def sums(self, settings: FitSettings) -> ChunkedSums:
-        key = settings.fit_intercept, settings.standardize
-        if key not in self._designs:  # one design serves every loss and every alpha
-            self._designs[key] = self._make_design(settings)
-        design, rounds = self._designs[key], self.rounds
-        first = np.cumsum([0, *design.counts[:-1]]).tolist()
-        values = first, settings.loss, self.n_classes, self.binary, settings.n_threads or 1
+    def _bind(self, settings: FitSettings, design: ChunkedDesign) -> ChunkedSums:
+        rounds = self.rounds
+        values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, design.designs, design.targets)
         if rounds.keeps:
             done = rounds.merge(rounds.map("ready", _chunks.is_ready, parts), all)
             _, parts = rounds.run(done, parts)
-        n_samples = sum(design.counts)
-        return ChunkedSums(
-            rounds, parts, design.space, self.n_scores, n_samples, design.total_weight
-        )
+        return ChunkedSums(rounds, parts, design, self.n_scores)
 
     def _make_design(self, settings: FitSettings) -> ChunkedDesign:
         rounds = self.rounds
         chunks = rounds.map("encode", _chunks.encode, self.classes, self.class_weights, self.chunks)
         summary = self.summary
         if self.class_weights is not None:  # weights have changed
-            parts = rounds.map("summary", Summary.of, _centers(settings), chunks)
+            parts = rounds.map("summary", ChunkSummary.of, chunks)
             summary = rounds.run(rounds.merge(parts, _chunks.merged))[0]
-        scaling = self._scaling(summary.columns, settings)
+        fit_intercept, standardize = settings.fit_intercept, settings.standardize
+        like = entries(summary.X)
+        assert summary.columns is not None  # or its check has raised
+        scaling = summary.columns.scaling(
+            precision_of(like), center=fit_intercept or standardize, standardize=standardize
+        )
         basis = self._basis(chunks, scaling, summary.n_samples)
         given = rounds.share("transformation", (scaling, basis))
-        designs = rounds.map("design", _chunks.make_design, settings.fit_intercept, chunks, given)
-        targets = rounds.map("targets", _chunks.without_features, chunks)
+        designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)
+        targets = rounds.map("targets", partial(replace, X=None), chunks)
         parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs, targets)
-        kept = [*designs, *targets]
-        found, kept = rounds.run(rounds.merge(parts, _chunks.total), kept)
+        found, kept = rounds.run(rounds.merge(parts, _chunks.total), [*designs, *targets])
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
-        space = ParameterSpace(
-            spectrum, scaling, settings.fit_intercept, basis, self.like, summary.is_sparse
-        )
+        is_sparse = sparse.issparse(summary.X)
+        space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
         self.chunks = self.unread  # the designs have taken their place
-        counts = [summary.counts.get(index, 0) for index in range(rounds.n_chunks)]
-        return ChunkedDesign(space, kept[: len(designs)], kept[len(designs) :], weight, counts)
-
-    def _scaling(self, columns: Columns | None, settings: FitSettings) -> Scaling:
-        if columns is None or not _centers(settings):
-            return np.zeros(self.n_features), np.ones(self.n_features)
-        if not settings.standardize:
-            return columns.mean, np.ones(self.n_features)
-        constant = is_constant(columns.low, columns.high, eps(self.like))
-        return standardization(columns.mean, columns.variance, constant)
+        n_chunks, n_samples = rounds.n_chunks, summary.n_samples
+        return ChunkedDesign(space, kept[:n_chunks], kept[n_chunks:], weight, n_samples)
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
-        """The principal directions of dense features, where a rotation pays."""
-        n_features = self.n_features
+        """The principal directions of dense features, if a rotation pays."""
+        n_features = self.summary.X.shape[1]
         n_bytes = 8 * n_features * min(n_samples, n_features)
         pays = rotation_pays(n_samples, n_features, self.n_scores)
-        if self.summary.is_sparse or not pays or n_bytes > MAX_ROTATION_BYTES:
+        if sparse.issparse(self.summary.X) or not pays or n_bytes > MAX_ROTATION_BYTES:
             return None
         rounds = self.rounds
         given = rounds.send("scaling", scaling)
@@ -226,10 +176,5 @@ class ChunkedData(TrainingData):
             parts = rounds.map("gram", _chunks.gram_of, chunks, given)
             return directions_of_gram(rounds.run(rounds.merge(parts, _chunks.total))[0])
         stacked = rounds.merge(chunks, _chunks.stack)
-        return np.array(
-            rounds.run(rounds.apply("rotation", _chunks.directions_of, stacked, given))[0]
-        )
-
-
-def _centers(settings: FitSettings) -> bool:
-    return settings.fit_intercept or settings.standardize
+        directions = rounds.apply("rotation", _chunks.directions_of, stacked, given)
+        return np.array(rounds.run(directions)[0])

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar, cast
 
-import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
 from dask.dataframe import from_dask_array
@@ -15,21 +14,15 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted, valida
 
 from .. import engines, linear_model, metrics
 from .._array import Array
-from ..linear_model._checks import (
-    CONSTRAINTS,
-    FitSettings,
-    check_parameters,
-    exact_proportions,
-    warn_of_rounding,
-)
-from ..linear_model._cv import CrossValidated, FoldScores, as_start, is_dev_set
+from ..linear_model import _checks, _cv
+from ..linear_model._checks import FitSettings
 from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
-from ..linear_model._path import FittedModel, LinearPath, PenaltyPath, path_of
+from ..linear_model._path import LinearPath, path_of
 from ..linear_model._sums import TrainingData
 from ..losses import Loss, get_loss
 from . import _chunks
 from ._chunks import ClassTotals, Columns, Statistic, TargetColumns
-from ._collections import is_array, meta, read_inputs
+from ._collections import check_whole_rows, is_array, meta, read_inputs
 from ._data import ChunkedData
 from ._rounds import ChunkError, Rounds
 
@@ -43,7 +36,9 @@ class OnDask(LinearModel):
     What was fitted is in memory, and so are predictions for arrays in memory.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {"persist": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _checks.CONSTRAINTS | {
+        "persist": ["boolean"]
+    }
     _target_check: ClassVar[Any]  # a TargetCheck
     _statistic: ClassVar[Any]  # a Statistic of a chunk for ...
     _score_of: ClassVar[Any]  # ... the score from that of all chunks
@@ -60,26 +55,23 @@ class OnDask(LinearModel):
 
     @abstractmethod
     def _learn_targets(self, y: Any, found: Any, data: ChunkedData) -> None:
-        """Set what the targets say, in the estimator and in the data.
-
-        Args:
-            y: as it was given.
-            found: what the check of the targets found.
-            data: of the fit.
-        """
+        """Set what the check of the targets found, in the estimator and in the data."""
 
     def _predict_later(self, method: str, X: Any) -> Any:
         """A prediction for a collection by the method of that name."""
         check_is_fitted(self)
         validate_data(self, meta(X), reset=False, skip_check_array=True)
         rows = X if is_array(X) else X.to_dask_array()
-        if len(rows.chunks[1]) > 1:
+        check_whole_rows("X", rows)
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output not in ("default", "pandas"):
             raise ValueError(
-                f"X has {len(rows.chunks[1])} chunks of columns, and a chunk must hold whole rows; "
-                "use X.rechunk({1: -1})"
+                f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
+                "use set_output(transform='pandas') or 'default'"
             )
         model = for_workers(self)
-        example = getattr(model, method)(np.zeros((1, rows.shape[1]), dtype=rows.dtype))
+        row = np.zeros((1, rows.shape[1]), dtype=rows.dtype)
+        example = getattr(model, method)(row)
         prediction = rows.map_blocks(
             _chunks.predict,
             model,
@@ -90,22 +82,10 @@ class OnDask(LinearModel):
             drop_axis=None if example.ndim == 2 else 1,
             meta=example[:0],
         )
-        return self._in_frame(prediction, X, self._names(method, prediction))
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        """The columns of a prediction in a data frame; None where it stays an array."""
-        return None
-
-    def _in_frame(self, prediction: da.Array, X: Any, names: Any) -> Any:
-        """An array, or the data frame that :meth:`set_output` asks for."""
-        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-        if output == "default" or names is None:
+        framed = getattr(for_workers(self).set_output(transform=output), method)(row)
+        names = getattr(framed, "columns", None)
+        if names is None:
             return prediction
-        if output != "pandas":
-            raise ValueError(
-                f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
-                "use set_output(transform='pandas') or 'default'"
-            )
         index = None if is_array(X) else X.index
         return from_dask_array(prediction, columns=[str(name) for name in names], index=index)
 
@@ -122,14 +102,14 @@ class OnDask(LinearModel):
 
 def run_statistic(
     inputs: dict[str, list[Any]], models: Any, statistic: Statistic, n_threads: int | None
-) -> list[Columns] | None:
+) -> Columns | None:
     """The statistic of a model or several, in one round; None if no sample counts."""
     rounds = Rounds(inputs, keeps=False, n_threads=n_threads)
     X, *others = inputs.values()
     numbers = list(range(rounds.n_chunks))
     given = rounds.send("models", models)
     parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
-    found: list[Columns] | None = rounds.run(rounds.merge(parts, _chunks.merged_statistics))[0]
+    found: Columns | None = rounds.run(rounds.merge(parts, _chunks.merged))[0]
     return found
 
 
@@ -156,7 +136,7 @@ def for_workers(model: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Search(OnDask, CrossValidated):
+class Search(OnDask, _cv.CrossValidated):
     """Fit a path of penalties, and score all of its models in one round over the dev set."""
 
     def _score_paths(
@@ -167,35 +147,27 @@ class Search(OnDask, CrossValidated):
         sample_weight: Any,
         groups: Any,
         dev: Any,
-    ) -> Callable[[Array, list[Any]], list[FoldScores]]:
+    ) -> _cv.ScorePaths:
         assert isinstance(data, ChunkedData)
         statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
 
-        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
-            models: list[Any] = []
-            ends: list[Any] = []
-            unfinished = 0
-            for j, settings in enumerate(candidates):
-                path = PenaltyPath(data.sums(settings), settings)
-                ends.append([])
-                for model in path.models(alphas, starts[0][j] if starts else None):
-                    fitted = for_workers(self)
-                    fitted._set_model(model, settings.loss, data.like)
-                    models.append(fitted)
-                    unfinished += not model.status.converged
-                    ends[j].append(as_start(model))
+        def score(alphas: Array, starts: list[Any]) -> list[_cv.FoldScores]:
+            paths = _cv.fit_paths(
+                for_workers(self), data, candidates, alphas, starts[0] if starts else None
+            )
+            fits, models = zip(*paths, strict=True)
             try:
-                found = run_statistic(read_inputs(*dev), models, statistic, self.n_threads)
+                found = run_statistic(read_inputs(*dev), list(models), statistic, self.n_threads)
             except ChunkError as error:
                 raise ChunkError(f"dev: {error}") from error
             if found is None:
                 raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-            return [(found[0].mean.reshape(len(candidates), -1).T, ends, unfinished)]
+            return [_cv.fold_scores(found.mean, list(fits), len(candidates))]
 
         return score
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
-        if not is_dev_set(dev):
+        if not _cv.is_dev_set(dev):
             raise ValueError(
                 f"{type(self).__name__} on Dask chooses on a dev set: give fit() "
                 "dev=(X_dev, y_dev), or a triple with weights"
@@ -226,13 +198,13 @@ def mean_scores(
     X: Array,
     y: Any,
     weights: Array | None,
-) -> list[Columns]:
+) -> Columns:
     """The scores of several models on a chunk, by a scorer that is a mean over samples."""
     y = models[0]._check_more_targets(y, X, n_classes, loss)
     y = y.toarray() if hasattr(y, "toarray") else y
     scores = np.asarray([scorer(model, X, y, sample_weight=weights) for model in models])
     weight = float(len(y) if weights is None else weights.sum())
-    return [Columns(weight, scores, np.zeros_like(scores), scores, scores)]
+    return Columns(weight, scores, np.zeros_like(scores), scores, scores)
 
 
 def accuracy_of(model: Any, X: Array, y: Array, sample_weight: Array | None) -> float:
@@ -260,9 +232,6 @@ class ClassModelOnDask(OnDask, ClassModel):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         self._check_domain(settings.loss)
         return super()._check_data(X, y, sample_weight, settings)
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        return None if method in ("predict", "decision_function") else self.classes_
 
     decision_function = lazy(ClassModel.decision_function)
     predict = lazy(ClassModel.predict)
@@ -314,15 +283,6 @@ class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.Fitzpatrick
         persist: as in :class:`FitzpatrickClassifier`.
         cv: not used on Dask, where ``fit`` asks for a dev set.
         n_jobs: not used on Dask, where workers share each fit.
-
-    Example:
-        >>> import dask.array as da
-        >>> from fitzpatrick.dask import FitzpatrickClassifierCV
-        >>> X = da.linspace(-1.0, 1.0, 30, chunks=10)[:, None]
-        >>> y = X[:, 0] > 0
-        >>> model = FitzpatrickClassifierCV(alphas=[0.1, 1.0], refine=0).fit(X, y, dev=(X, y))
-        >>> model.scores_.shape
-        (1, 2)
     """
 
 
@@ -335,23 +295,17 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _score_of = staticmethod(_chunks.r2)
 
     def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
-        warn_of_rounding(found.rounding, stacklevel=6)
+        _checks.warn_of_rounding(found.rounding, stacklevel=5)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.ndim == 1
         data.n_classes = found.n_classes
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y, _ = exact_proportions(y, loss, X)
+        y, _ = _checks.exact_proportions(y, loss, X)
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
         return y
-
-    def _names(self, method: str, prediction: da.Array) -> Any:
-        if prediction.ndim == 1 or method == "predict_scores":
-            return None
-        names = [f"y{j}" for j in range(prediction.shape[1])]
-        return getattr(self, "target_names_in_", np.asarray(names))
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -367,16 +321,6 @@ class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegresso
     Args:
         n_threads: as in :class:`FitzpatrickClassifier`.
         persist: as in :class:`FitzpatrickClassifier`.
-
-    Example:
-        >>> import dask.array as da
-        >>> import numpy as np
-        >>> from fitzpatrick.dask import ProportionRegressor
-        >>> X = da.from_array(np.asarray([[0.0], [1.0], [2.0], [3.0]]), chunks=(2, 1))
-        >>> Y = np.asarray([[1.0, 0.0], [0.7, 0.3], [0.4, 0.6], [0.0, 1.0]])
-        >>> model = ProportionRegressor(loss="fitzpatrick_sparsemax", alpha=0.1).fit(X, Y)
-        >>> model.predict([[1.5]]).round(2)
-        array([[0.53, 0.47]])
     """
 
 
@@ -390,16 +334,6 @@ class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.Proporti
     Args:
         scoring: a name of :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``,
             which is no mean; by default minus the squared error summed over classes.
-
-    Example:
-        >>> import dask.array as da
-        >>> import numpy as np
-        >>> from fitzpatrick.dask import ProportionRegressorCV
-        >>> X = da.from_array(np.linspace(-1.0, 1.0, 30)[:, None], chunks=(10, 1))
-        >>> Y = da.hstack([1 - X, 1 + X]).rechunk({1: -1}) / 2
-        >>> model = ProportionRegressorCV(alphas=[0.01, 1.0, 100.0], refine=0)
-        >>> model.fit(X, Y, dev=(X, Y)).alpha_
-        0.01
     """
 
 
@@ -412,30 +346,14 @@ def fit_path(
     tightness: float | None = None,
     sample_weight: Any = None,
     persist: bool = True,
-    start: tuple[Array, Array] | None = None,
-    resumable: bool = False,
-    callback: Callable[[FittedModel], None] | None = None,
-    stop: Callable[[FittedModel], bool] | None = None,
     **options: Any,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
 
-    This is :func:`fitzpatrick.linear_model.fit_path` on chunks of rows, with the same models.
-
-    Args:
-        X: features (n, d): a ``dask.array`` with chunks of whole rows, or a ``dask.dataframe``.
-        Y: targets (n, k) in the domain of the loss, or integer labels (n,), with the chunks of X.
-        loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
-        alphas: strengths of the penalty, in the order in which they are fitted.
-        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
-        sample_weight: w, shape (n,), with the chunks of X.
-        persist: as in :class:`FitzpatrickClassifier`.
-        start: as in :func:`fitzpatrick.linear_model.fit_path`, and so are those below.
-        resumable: whether each fit depends on the coefficients of the one before alone.
-        callback: called with each model as soon as it is fitted.
-        stop: ends the path after the first model for which it returns True.
-        options: ``fit_intercept``, ``standardize``, ``solver``, ``tol``, ``max_iter`` and
-            ``n_threads``, as in :class:`FitzpatrickClassifier`.
+    This is :func:`fitzpatrick.linear_model.fit_path` on chunks of rows: with its parameters but
+    ``dtype``, and its models. X is a ``dask.array`` with chunks of whole rows, or a
+    ``dask.dataframe``; Y and the weights have its chunks. ``persist`` is as in
+    :class:`FitzpatrickClassifier`.
 
     Example:
         >>> import dask.array as da
@@ -446,11 +364,13 @@ def fit_path(
         >>> path.coefs.shape
         (2, 3, 4)
     """
-    settings = check_parameters("fit_path", loss=get_loss(loss, tightness), **options)
+    names = {"start", "resumable", "callback", "stop"} & options.keys()
+    of_path = {name: options.pop(name) for name in names}
+    settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
     found = data.summary.targets
     assert isinstance(found, TargetColumns)
-    warn_of_rounding(found.rounding, stacklevel=3)
+    _checks.warn_of_rounding(found.rounding, stacklevel=3)
     data.n_classes = found.n_classes
-    return path_of(data, settings, alphas, start, resumable, callback, stop)
+    return path_of(data, settings, alphas, **of_path)

@@ -28,18 +28,11 @@ class ChunkError(ValueError):
 
 @dataclass(eq=False)
 class Rounds:
-    """Rounds over the chunks of one data set.
+    """Rounds over the chunks of one data set."""
 
-    Args:
-        inputs: what reads the chunks of X, y, and weights if there are any, by these names.
-        keeps: whether results that are needed again stay on the workers; else they are computed
-            again from the inputs.
-        n_threads: threads of each task.
-    """
-
-    inputs: dict[str, list[Delayed]]
-    keeps: bool = True
-    n_threads: int | None = None
+    inputs: dict[str, list[Delayed]]  # what reads the chunks of X, y, and weights if there are any
+    keeps: bool = True  # results that are needed again, on the workers; else they are made again
+    n_threads: int | None = None  # of each task
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
     _number: Iterator[int] = field(default_factory=itertools.count)
     _quiet: dict[str, str] = field(default_factory=dict)

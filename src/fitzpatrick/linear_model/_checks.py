@@ -13,19 +13,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils._array_api import get_namespace
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._array import Array, dtype_name, is_foreign, is_torch, namespace, to_numpy
 from .._validation import check_sparse
 from ..losses import Loss, get_loss
-from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
+from ..preprocessing import EXACT_SUM, SUM_TOLERANCE, label_proportions
 from ..sets._base import membership_tolerance
+from ._vectors import entries
 
 if TYPE_CHECKING:
     from .solvers import IterationCallback
@@ -70,9 +67,16 @@ class FitParameters:
 
 @dataclass(eq=False, repr=False)
 class FitSettings(FitParameters):
-    """Checked parameters, with the loss."""
+    """Checked parameters, with a loss that gives the solver something to work with."""
 
     loss: Loss
+
+    def __post_init__(self) -> None:
+        if self.solver == "newton-cg" and not self.loss.regularizer.has_curvature:
+            raise ValueError(
+                f"solver='newton-cg' needs curvature, and the Hessian of {self.loss!r} is zero; "
+                "use solver='lbfgs' or 'auto'"
+            )
 
 
 @contextmanager
@@ -90,25 +94,15 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 def check_settings(estimator: Any, tightness: float | None = None) -> FitSettings:
     """The parameters that all estimators share."""
     estimator._validate_params()
-    given = {field.name: getattr(estimator, field.name) for field in fields(FitSettings)}
-    return _with_curvature(FitSettings(**{**given, "loss": get_loss(estimator.loss, tightness)}))
+    given = {field.name: getattr(estimator, field.name) for field in fields(FitParameters)}
+    return FitSettings(get_loss(estimator.loss, tightness), **given)
 
 
-def check_parameters(caller: str, **given: Any) -> FitSettings:
+def check_parameters(caller: str, loss: Loss, **given: Any) -> FitSettings:
     """The parameters of a function of that name."""
     rules = {name: rule for name, rule in CONSTRAINTS.items() if name in given}
     validate_parameter_constraints(rules, {name: given[name] for name in rules}, caller)
-    return _with_curvature(FitSettings(**given))
-
-
-def _with_curvature(settings: FitSettings) -> FitSettings:
-    """Settings whose loss gives the solver something to work with."""
-    if settings.solver == "newton-cg" and not settings.loss.regularizer.has_curvature:
-        raise ValueError(
-            f"solver='newton-cg' needs curvature, and the Hessian of {settings.loss!r} is zero; "
-            "use solver='lbfgs' or 'auto'"
-        )
-    return settings
+    return FitSettings(loss, **given)
 
 
 def check_grid(values: Any, name: str) -> Array:
@@ -133,67 +127,57 @@ def check_grid(values: Any, name: str) -> Array:
     return grid
 
 
-def check_features(X: Any, dtype: Any = None) -> Array:
+def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool = True) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    Arrays of other libraries stay where they are, but for lazy ones (JAX, Dask): those become
-    NumPy arrays.
+    Arrays of other libraries stay where they are, with an owner if scikit-learn's
+    ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
 
     Args:
         X: features (n, d).
         dtype: float32 or float64; by default that of X, and float64 for other numbers.
-    """
-    if is_foreign(X) and array_api_compat.is_lazy_array(X):
-        X = np.asarray(X)
-    if is_foreign(X):
-        X = _check_foreign(X, dtype)
-    else:
-        check_sparse(X, "X")
-        dtypes = (np.float64, np.float32) if dtype is None else dtype
-        X = check_array(X, input_name="X", accept_sparse=("csr", "csc"), dtype=dtypes, order="C")
-        X = merge_duplicates(X)
-    check_squares(X)
-    return X
-
-
-def _check_foreign(X: Array, dtype: Any) -> Array:
-    """The checks of scikit-learn for an array of another library, whatever its configuration."""
-    X = X.detach() if is_torch(X) else X
-    xp = namespace(X)
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
-    if dtype is None:
-        dtype = X.dtype if dtype_name(X) in ("float32", "float64") else xp.float64
-    else:
-        dtype = getattr(xp, np.dtype(dtype).name)
-    X = xp.astype(X, dtype, copy=False)
-    if not bool(xp.all(xp.isfinite(X))):
-        raise ValueError("Input X contains NaN or infinity")
-    return X
-
-
-def check_own_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X of an estimator, which remembers the number and the names of its features.
-
-    Arrays of other libraries stay what they are if scikit-learn's ``array_api_dispatch`` is on.
+        owner: an estimator, which remembers the number and the names of its features.
+        reset: False compares X with what the owner remembers.
     """
     X = X.detach() if is_torch(X) else X
     check_sparse(X, "X")
-    xp, _ = get_namespace(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=("csr", "csc"),
-        dtype=(xp.float64, xp.float32),
-        order="C",
-    )
-    if is_foreign(X):
+    form = {"accept_sparse": ("csr", "csc"), "order": "C", "ensure_all_finite": False}
+    if owner is not None:
+        xp, _ = get_namespace(X)
+        X = validate_data(owner, X, reset=reset, dtype=(xp.float64, xp.float32), **form)
         _check_eager(X)
-    X = merge_duplicates(X)
+    elif is_foreign(X) and not array_api_compat.is_lazy_array(X):
+        X = _as_floats(X, dtype)
+    else:
+        dtype = (np.float64, np.float32) if dtype is None else dtype
+        X = to_numpy(X) if is_foreign(X) else X
+        X = check_array(X, input_name="X", dtype=dtype, **form)
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # which may be the user's
+        X.sum_duplicates()
+    check_finite(X, "X", "drop the row or fill the gap")
     if reset:
         check_squares(X)
     return X
+
+
+def _as_floats(X: Array, dtype: Any) -> Array:
+    """What scikit-learn makes of an array of another library if its configuration allows it."""
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
+    if dtype is not None:
+        return xp.astype(X, getattr(xp, np.dtype(dtype).name), copy=False)
+    return X if dtype_name(X) in ("float32", "float64") else xp.astype(X, xp.float64)
+
+
+def _check_eager(X: Array) -> None:
+    """Raise for arrays that are computed later, as JAX's may be, or cannot be changed in place."""
+    if is_foreign(X) and array_api_compat.is_lazy_array(X):
+        raise TypeError(
+            f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
+            "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or CuPy"
+        )
 
 
 def check_same_place(X: Array, coef: Array, method: str) -> None:
@@ -207,24 +191,8 @@ def check_same_place(X: Array, coef: Array, method: str) -> None:
         )
 
 
-def _check_eager(X: Array) -> None:
-    """Raise for arrays that are computed later, as JAX's may be, or cannot be changed in place."""
-    if array_api_compat.is_lazy_array(X):
-        raise TypeError(
-            f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
-            "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or CuPy"
-        )
-
-
-def check_total_weight(weights: Array | None) -> None:
-    """Raise where sums of squares of weighted gradients could overflow."""
-    if weights is None:
-        return
-    check_largest_weight(float(weights.max()), len(weights))
-
-
 def check_largest_weight(largest: float, n_samples: int) -> None:
-    """Raise where sums of squares could overflow, from the largest of the weights."""
+    """Raise if sums of squares of weighted gradients could overflow."""
     if largest > MAX_TOTAL_WEIGHT / n_samples:
         raise ValueError(
             f"a sample has the weight {largest:.3g}, and sums of squares overflow; divide the "
@@ -233,42 +201,21 @@ def check_largest_weight(largest: float, n_samples: int) -> None:
         )
 
 
-def merge_duplicates(X: Array) -> Array:
-    """Sparse features with one entry per place, sorted; others as they are."""
-    if sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # which may be the user's
-        X.sum_duplicates()
-    return X
-
-
 def check_squares(X: Array) -> None:
-    """Raise where sums of squares of features would overflow."""
-    entries = X.data if sparse.issparse(X) else X
-    check_largest(largest_entry(X), math.prod(entries.shape), entries)
-
-
-def largest_entry(X: Array) -> float:
-    """The largest absolute value."""
-    entries = X.data if sparse.issparse(X) else X
-    xp = namespace(entries)
-    size = math.prod(entries.shape)
-    return max(-float(xp.min(entries)), float(xp.max(entries))) if size else 0.0
+    """Raise if sums of squares of features would overflow."""
+    numbers = entries(X)
+    xp, size = namespace(numbers), math.prod(numbers.shape)
+    largest = max(-float(xp.min(numbers)), float(xp.max(numbers))) if size else 0.0
+    check_largest(largest, size, numbers)
 
 
 def check_largest(largest: float, size: int, like: Array) -> None:
-    """Raise where sums of so many squares of entries up to ``largest`` would overflow."""
+    """Raise if sums of ``size`` squares of entries up to ``largest`` would overflow."""
     if largest > math.sqrt(namespace(like).finfo(like.dtype).max / max(size, 1)):
         raise ValueError(
             f"X holds an entry of size {largest:.3g}, and sums of squares overflow {like.dtype}; "
             "rescale the features, for instance with sklearn.preprocessing.MaxAbsScaler()"
         )
-
-
-def check_labels(y: Any, X: Array) -> Array:
-    """Class labels (n,), in NumPy."""
-    y = label_column(y, X)
-    check_classes(y)
-    return y
 
 
 def label_column(y: Any, X: Array) -> Array:
@@ -304,7 +251,7 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
     Whether they are in the domain of the loss is checked where they are bound to it.
     """
     y, rounding = exact_proportions(y, loss, X)
-    warn_of_rounding(rounding, stacklevel=7)
+    warn_of_rounding(rounding, stacklevel=6)
     return y
 
 
@@ -335,17 +282,11 @@ def check_numbers(y: Any) -> Array:
     """Numbers in a dtype that the losses take, dense NumPy or CSR."""
     y = _on_host(y)
     try:
-        y = check_array(
-            y,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_2d=False,
-            ensure_all_finite=False,
-            input_name="y",
-        )
+        form = {"accept_sparse": "csr", "ensure_2d": False, "ensure_all_finite": False}
+        y = check_array(y, dtype="numeric", input_name="y", **form)
     except ValueError as error:
-        entries = (y.data if sparse.issparse(y) else np.asarray(y, dtype=object)).ravel()
-        words = [str(entry) for entry in entries if isinstance(entry, str)]
+        numbers = (y.data if sparse.issparse(y) else np.asarray(y, dtype=object)).ravel()
+        words = [str(entry) for entry in numbers if isinstance(entry, str)]
         if not words:
             raise
         raise ValueError(
@@ -360,14 +301,15 @@ def check_numbers(y: Any) -> Array:
 
 def check_finite(array: Array, name: str, remedy: str) -> None:
     """Raise with the place of the first NaN or infinity, and what to do about it."""
-    if np.isfinite(array.data if sparse.issparse(array) else array).all():
+    xp = namespace(entries(array))
+    if bool(xp.all(xp.isfinite(entries(array)))):
         return
-    entries = sparse.coo_array(array if array.ndim == 2 else array[:, None])
-    at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-    value = "NaN" if np.isnan(entries.data[at]) else "infinity"
+    array = to_numpy(array) if is_foreign(array) else array
+    found = sparse.coo_array(array if array.ndim == 2 else array[:, None])
+    at = int(np.flatnonzero(~np.isfinite(found.data))[0])
+    value = "NaN" if np.isnan(found.data[at]) else "infinity"
     raise ValueError(
-        f"Input {name} contains {value} in row {entries.row[at]}, column {entries.col[at]}; "
-        f"{remedy}"
+        f"Input {name} contains {value} in row {found.row[at]}, column {found.col[at]}; {remedy}"
     )
 
 
@@ -388,28 +330,25 @@ def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:
     to their own dtype did is undone in silence; what rounding to a few printed digits did is
     returned. Rows that are negative or zero are left for the loss to name.
     """
-    entries = y.data if sparse.issparse(y) else y
+    numbers = entries(y)
     exact = y.astype(np.float64, copy=False)
     totals = exact.sum(axis=1)
     off = np.abs(totals - 1)
-    if off.max() == 0 or (entries < 0).any():
+    if off.max() == 0 or (numbers < 0).any():
         return exact, 0.0
-    slack = membership_tolerance(entries if y.dtype.kind == "f" else np.empty(0))
+    slack = membership_tolerance(numbers if y.dtype.kind == "f" else np.empty(0))
     if off.max() > max(slack, SUM_TOLERANCE):
         if not totals.all() and off[totals != 0].max(initial=0) <= slack:
             return exact, 0.0
-        _raise_off_the_simplex(entries, totals, loss)
+        _raise_off_the_simplex(numbers, totals, loss)
     rounding = float(off.max()) if off.max() > max(slack, EXACT_SUM) else 0.0
-    if not sparse.issparse(exact):
-        return np.asarray(exact / totals[:, None]), rounding
-    data = exact.data / np.repeat(totals, np.diff(exact.indptr))
-    return sparse.csr_array((data, exact.indices, exact.indptr), shape=y.shape), rounding
+    return label_proportions(exact), rounding
 
 
-def _raise_off_the_simplex(entries: Array, totals: Array, loss: Loss) -> None:
+def _raise_off_the_simplex(numbers: Array, totals: Array, loss: Loss) -> None:
     domain = loss.regularizer.domain
     row = int(np.argmax(np.abs(totals - 1) > SUM_TOLERANCE))
-    if np.isin(entries, (0, 1)).all():
+    if np.isin(numbers, (0, 1)).all():
         raise ValueError(
             f"y is not in the domain {domain!r}: it holds 0/1 indicators, {totals[row]:g} of them "
             f"in row {row}, not proportions; {NORMALIZE}; for each label by itself use "

@@ -2,9 +2,8 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
 
@@ -18,13 +17,7 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._checks import (
-    FitSettings,
-    check_grid,
-    check_own_features,
-    check_settings,
-    unchanged_on_failure,
-)
+from ._checks import FitSettings, check_features, check_grid, check_settings, unchanged_on_failure
 from ._estimators import ClassModel, LinearModel, ProportionModel
 from ._path import Coefficients, FittedModel, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
@@ -32,27 +25,17 @@ from ._sums import Data, TrainingData, take_rows
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
 FINEST_STEP = 10 ** (1 / 8)  # between neighbouring alphas, which no refinement goes below
 
+HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
 # Scores (alphas, tightnesses), coefficients and intercepts [tightness][alpha], and the number of
 # fits that did not converge, on one fold.
-Starts = list[list[Coefficients]]
-FoldScores = tuple[Array, Starts, int]
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What a path of models is scored on: features, targets as scorers take them, weights."""
-
-    X: Array
-    y: Array
-    weights: Array | None
+FoldScores = tuple[Array, list[list[Coefficients]], int]
+ScorePaths = Callable[[Array, list[Any]], list[FoldScores]]
 
 
 def refined(alphas: Array, mean: Array) -> Array:
     """Geometric midpoints between the best alpha of each tightness and its neighbours, falling.
 
-    Args:
-        alphas: rising.
-        mean: scores (alphas, tightnesses).
+    Alphas rise; the mean scores are (alphas, tightnesses).
     """
     midpoints = set()
     for scores in mean.T:
@@ -94,39 +77,30 @@ class CrossValidated(LinearModel):
                 the model is then fitted on X and y alone.
         """
         with unchanged_on_failure(self):
-            self._fit_cv(X, y, sample_weight, groups, dev)
+            settings = check_settings(self)
+            self._check_held_out(groups, dev)
+            alphas = np.sort(check_grid(self.alphas, "alphas"))
+            candidates = self._check_tightnesses(settings)
+            scorer = self._scorer()
+            data = self._check_data(X, y, sample_weight, settings)
+            score = self._score_paths(data, candidates, scorer, sample_weight, groups, dev)
+            scores, unfinished = self._search(alphas, score)
+            chosen = self._choose(scores, candidates)
+            self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
+            self._fit_final(data, chosen, self.alpha_)
+            if is_foreign(self.coef_):
+                for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
+                    setattr(self, name, as_library(getattr(self, name), self.coef_))
+            if unfinished:
+                problem = f"{unfinished} of {scores.size} fits of the path did not converge"
+                self._warn(problem, stacklevel=3)
         return self
 
-    def _fit_cv(self, X: Any, y: Any, sample_weight: Any, groups: Any, dev: Any) -> None:
-        settings = check_settings(self)
-        self._check_held_out(groups, dev)
-        alphas = np.sort(check_grid(self.alphas, "alphas"))
-        candidates = self._check_tightnesses(settings)
-        scorer = self._scorer()
-        data = self._check_data(X, y, sample_weight, settings)
-        score = self._score_paths(data, candidates, scorer, sample_weight, groups, dev)
-        scores, unfinished = self._search(alphas, score)
-        chosen = self._choose(scores, candidates)
-        self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
-        self._fit_final(data, chosen, self.alpha_)
-        if is_foreign(data.like):
-            for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
-                setattr(self, name, as_library(getattr(self, name), data.like))
-        if unfinished:
-            self._warn(
-                f"{unfinished} of {scores.size} fits of the path did not converge", stacklevel=4
-            )
+    def _search(self, alphas: Array, score: ScorePaths) -> tuple[Array, int]:
+        """Scores (folds, alphas, tightnesses) of a rising grid and of its refinements.
 
-    def _search(
-        self, alphas: Array, score: Callable[[Array, list[Any]], list[FoldScores]]
-    ) -> tuple[Array, int]:
-        """Scores (folds, alphas, tightnesses) of the grid and of its refinements.
-
-        Sets ``alphas_``, and also returns the number of fits that did not converge.
-
-        Args:
-            alphas: the grid, rising.
-            score: takes alphas, falling, and where the path of each fold and tightness starts.
+        Sets ``alphas_``, and also returns the number of fits that did not converge. ``score`` takes
+        alphas, falling, and where the path of each fold and tightness starts.
         """
         found: dict[float, tuple[Array, list[list[Coefficients]]]] = {}
         new, unfinished = alphas[::-1], 0
@@ -171,30 +145,27 @@ class CrossValidated(LinearModel):
         sample_weight: Any,
         groups: Any,
         dev: Any,
-    ) -> Callable[[Array, list[Any]], list[FoldScores]]:
-        """What :meth:`_search` asks for scores.
-
-        Args:
-            data: of the fit.
-            candidates: settings, one for each tightness.
-            scorer: higher is better.
-            sample_weight: as ``fit`` takes it.
-            groups: likewise.
-            dev: likewise.
-        """
+    ) -> ScorePaths:
+        """What :meth:`_search` asks for scores, at settings for each tightness."""
         assert isinstance(data, Data)
         weights = check_weights(sample_weight, data.X)
-        parts: Callable[[], Iterable[tuple[Data, HeldOut]]]
         if dev is None:
             folds = self._split(data, weights, groups)
-            parts = partial(self._parts, data, weights, folds)
         else:
             held_out = self._check_dev(dev, data.n_classes, candidates[0].loss)
-            parts = partial(list, [(data, held_out)])
+
+        def parts() -> Iterator[tuple[Data, HeldOut]]:  # made one at a time
+            if dev is not None:
+                yield data, held_out
+                return
+            for train, rows in folds:
+                y = self._as_given(data.targets[rows])
+                weights_of_rows = None if weights is None else weights[rows]
+                yield data.take(train), (take_rows(data.X, rows), y, weights_of_rows)
 
         def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
             jobs = (
-                delayed(_score_path)(self, part, held_out, candidates, scorer, alphas, start)
+                delayed(_score_fold)(self, part, held_out, candidates, scorer, alphas, start)
                 for (part, held_out), start in zip_longest(parts(), starts)
             )
             results: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
@@ -206,9 +177,8 @@ class CrossValidated(LinearModel):
         """Rows of the two parts of each fold."""
         y = self._as_given(data.targets)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassModel))
-        folds = list(
-            splitter.split(np.empty((len(y), 0)) if is_foreign(data.X) else data.X, y, groups)
-        )
+        X = np.empty((len(y), 0)) if is_foreign(data.X) else data.X
+        folds = list(splitter.split(X, y, groups))
         if not folds:
             raise ValueError(f"cv={self.cv!r} makes no folds; give a number of folds or a splitter")
         for i, (train, held_out) in enumerate(folds):
@@ -216,23 +186,11 @@ class CrossValidated(LinearModel):
             _check_fold(i, "held-out", weights, held_out)
         return folds
 
-    def _parts(
-        self, data: Data, weights: Array | None, folds: list[tuple[Array, Array]]
-    ) -> Iterator[tuple[Data, HeldOut]]:
-        """The two parts of each fold, made one at a time."""
-        for train, rows in folds:
-            held_out = HeldOut(
-                take_rows(data.X, rows),
-                self._as_given(data.targets[rows]),
-                None if weights is None else weights[rows],
-            )
-            yield data.take(train), held_out
-
     def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
         try:
-            X = check_own_features(self, dev[0], reset=False)
+            X = check_features(dev[0], owner=self, reset=False)
             y = self._check_more_targets(dev[1], X, n_classes, loss)
-            return HeldOut(X, y, check_weights(dev[2] if len(dev) == 3 else None, X))
+            return X, y, check_weights(dev[2] if len(dev) == 3 else None, X)
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error
 
@@ -247,12 +205,7 @@ class CrossValidated(LinearModel):
             )
 
     def _choose(self, scores: Array, candidates: list[FitSettings]) -> FitSettings:
-        """The best mean score; among equals the strongest penalty, then the tightness named first.
-
-        Args:
-            scores: shape (folds, alphas, tightnesses).
-            candidates: one per tightness.
-        """
+        """The best mean score; among equals the strongest penalty, then the first tightness."""
         mean = scores.mean(axis=0)
         self.best_score_ = float(mean.max())
         best = np.argwhere(mean == mean.max())
@@ -288,7 +241,7 @@ def _takes_weights(scorer: Any) -> bool:
     )
 
 
-def _score_path(
+def _score_fold(
     model: CrossValidated,
     data: Data,
     held_out: HeldOut,
@@ -297,38 +250,47 @@ def _score_path(
     alphas: Array,
     starts: list[Coefficients] | None,
 ) -> FoldScores:
-    """Fit the alphas, from strong to weak, at each tightness, and score them, with one design.
+    """Fit paths to one part of a fold, and score them on the other."""
+    X, y, weights = held_out
+    y = y.toarray() if sparse.issparse(y) else y
+    if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
+        y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
+    weighted = weights is not None and _takes_weights(scorer)
+    extra = {"sample_weight": weights} if weighted else {}
+    fits, scores = [], []
+    for fitted, estimator in fit_paths(model, data, candidates, alphas, starts):
+        fits.append(fitted)
+        scores.append(scorer(estimator, X, y, **extra))
+    return fold_scores(scores, fits, len(candidates))
+
+
+def fit_paths(
+    model: CrossValidated,
+    data: TrainingData,
+    candidates: list[FitSettings],
+    alphas: Array,
+    starts: list[Coefficients] | None,
+) -> Iterator[tuple[FittedModel, CrossValidated]]:
+    """Fit the alphas, from strong to weak, at each tightness; each model comes as an estimator too.
 
     ``starts`` has the coefficients to start with at each tightness.
     """
-    y = held_out.y.toarray() if sparse.issparse(held_out.y) else held_out.y
-    weights = held_out.weights
-    if is_foreign(held_out.X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
-        y = as_library(y, held_out.X)
-        weights = None if weights is None else as_library(weights, held_out.X)
-    weighted = weights is not None and _takes_weights(scorer)
-    extra = {"sample_weight": weights} if weighted else {}
-    probe = copy.copy(model)
-    probe.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare with
-    data = data.without_zero_weights()
-    design = data.design(candidates[0])
-    scores = np.empty((len(alphas), len(candidates)))
-    ends: Starts = []
-    unfinished = 0
     for j, settings in enumerate(candidates):
-        path = PenaltyPath(data.bind(settings, design), settings)
-        ends.append([])
-        for i, fitted in enumerate(path.models(alphas, None if starts is None else starts[j])):
-            probe._set_model(fitted, settings.loss, data.like)
-            scores[i, j] = scorer(probe, held_out.X, y, **extra)
-            unfinished += not fitted.status.converged
-            ends[j].append(as_start(fitted))
-    return scores, ends, unfinished
+        path = PenaltyPath(data.sums(settings), settings)
+        for fitted in path.models(alphas, None if starts is None else starts[j]):
+            estimator = copy.copy(model)
+            estimator.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
+            estimator._set_model(fitted, settings.loss, path.like)
+            yield fitted, estimator
 
 
-def as_start(model: FittedModel) -> Coefficients:
-    """Where fits of nearby penalties start, in half of the memory."""
-    return model.coef.astype(np.float32), model.intercept.astype(np.float32)
+def fold_scores(scores: Any, fits: list[FittedModel], n_tightnesses: int) -> FoldScores:
+    """What is kept of the fits of a fold: where those of nearby penalties start, for one."""
+    ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
+    n_alphas = len(fits) // n_tightnesses
+    starts = [ends[i : i + n_alphas] for i in range(0, len(ends), n_alphas)]
+    unfinished = sum(not fit.status.converged for fit in fits)
+    return np.reshape(scores, (n_tightnesses, n_alphas)).T, starts, unfinished
 
 
 @dataclass(eq=False, repr=False)

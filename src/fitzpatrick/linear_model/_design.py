@@ -21,7 +21,6 @@ A dense X may be an array of any library, on any device, and so are parameters a
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +29,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._array import Array, as_library, eps, is_numpy, namespace, to_numpy
 from ._preconditioner import principal_directions, rotation_pays
-from ._vectors import cast, matmul
+from ._vectors import cast, entries, matmul
 
 # Shift and scale of each feature, in NumPy; zeros and ones where a feature is left as it is. A
 # feature of infinite scale is all zeros for the model, and its coefficient is zero.
@@ -38,23 +37,22 @@ Scaling = tuple[Array, Array]
 
 
 def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool) -> Scaling:
-    """Weighted means, and standard deviations with ``standardize``, in float64.
-
-    With ``standardize``, a constant column has an infinite scale.
-    """
+    """Weighted means, and standard deviations with ``standardize``, in float64."""
     n_features = X.shape[1]
     if not center:
         return np.zeros(n_features), np.ones(n_features)
-    if not standardize:
-        mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
-        return mean, np.ones(n_features)
-    mean, variance = moments(X, weights)
-    return standardization(mean, variance, is_constant(*bounds(X), precision_of(X)))
+    if standardize:
+        return standardization(*moments(X, weights), *bounds(X), precision_of(X))
+    mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
+    return mean, np.ones(n_features)
 
 
-def standardization(mean: Array, variance: Array, constant: Array) -> Scaling:
+def standardization(
+    mean: Array, variance: Array, low: Array, high: Array, precision: float
+) -> Scaling:
     """What makes means 0 and standard deviations 1; constant columns have an infinite scale."""
-    return mean, np.where(constant | (variance == 0), np.inf, np.sqrt(variance))
+    constant = is_constant(low, high, precision) | (variance == 0)
+    return mean, np.where(constant, np.inf, np.sqrt(variance))
 
 
 def constant_columns(
@@ -74,6 +72,16 @@ def constant_columns(
     low, high = bounds(X)
     zero = (low == 0) & (high == 0)
     return np.flatnonzero(zero if zero_only else is_constant(low, high, precision_of(X)))
+
+
+def is_constant(low: Array, high: Array, precision: float) -> Array:
+    """Columns whose entries differ by rounding errors at most."""
+    return np.asarray(high - low <= 4 * precision * np.maximum(np.abs(low), np.abs(high)))
+
+
+def precision_of(X: Array) -> float:
+    """Spacing of the entries at 1."""
+    return eps(entries(X))
 
 
 def _mean(X: Array, weights: Array | None) -> Array:
@@ -107,35 +115,16 @@ def bounds(X: Array) -> tuple[Array, Array]:
     return low.astype(np.float64), high.astype(np.float64)
 
 
-def precision_of(X: Array) -> float:
-    """Spacing of the entries at 1."""
-    return eps(X.data if sparse.issparse(X) else X)
-
-
-def is_constant(low: Array, high: Array, precision: float) -> Array:
-    """Columns whose entries differ by rounding errors at most."""
-    return np.asarray(high - low <= 4 * precision * np.maximum(np.abs(low), np.abs(high)))
-
-
 @dataclass(eq=False)
 class ParameterSpace:
-    """What parameters stand for: coefficients of centered and scaled features, and intercepts.
+    """What parameters stand for: coefficients of centered and scaled features, and intercepts."""
 
-    Attributes:
-        spectrum: mean square of the column that each parameter multiplies, (p,), in NumPy.
-        scaling: shift and scale of the features.
-        fit_intercept: whether the last row of the parameters is an intercept.
-        basis: the directions that the features were rotated to, in columns; None if they were not.
-        like: an array of the library, device and dtype of the scores.
-        centers_afterwards: whether products are of features that are not centered, and corrected.
-    """
-
-    spectrum: Array
+    spectrum: Array  # mean square of the column that each parameter multiplies, (p,), in NumPy
     scaling: Scaling
-    fit_intercept: bool
-    basis: Array | None
-    like: Array
-    centers_afterwards: bool
+    fit_intercept: bool  # whether the last row of the parameters is an intercept
+    basis: Array | None  # directions that the features were rotated to, in columns
+    like: Array  # of the library, device and dtype of the scores
+    centers_afterwards: bool  # whether products are of features as they are, and then corrected
 
     @property
     def n_parameters(self) -> int:
@@ -186,53 +175,28 @@ class ParameterSpace:
 
 
 @dataclass(eq=False)
-class Design(ParameterSpace, ABC):
+class Design(ParameterSpace):
     """Centered and scaled features, with or without an intercept.
 
     Attributes:
-        matrix: what the products multiply with, shape (n, d) or, with the ones inside, (n, d + 1).
+        matrix: what the products multiply with: dense features with their column of ones, or
+            sparse ones, scaled, which a rank-one correction of the products centers.
     """
 
     matrix: Array
+
+    def __post_init__(self) -> None:
+        self.shift = self.scaling[0] / self.scaling[1] if self.centers_afterwards else None
 
     @property
     def n_samples(self) -> int:
         """Rows of X."""
         return int(self.matrix.shape[0])
 
-    @abstractmethod
     def scores(self, parameters: Array, out: Array) -> Array:
         """Θ, shape (n, k), written into ``out``."""
-
-    @abstractmethod
-    def adjoint(self, gradient: Array) -> Array:
-        """The transposed map: (n, k) → (p, k)."""
-
-
-@dataclass(eq=False)
-class DenseDesign(Design):
-    """Features in memory as one matrix, with its column of ones."""
-
-    def scores(self, parameters: Array, out: Array) -> Array:
-        return matmul(self.matrix, cast(parameters, self.matrix.dtype), out)
-
-    def adjoint(self, gradient: Array) -> Array:
-        if is_numpy(gradient) and gradient.flags.f_contiguous:
-            product = np.matmul(gradient.T, self.matrix).T
-        else:
-            product = self.matrix.T @ gradient
-        return cast(product, namespace(product).float64)
-
-
-@dataclass(eq=False)
-class SparseDesign(Design):
-    """Sparse features, scaled in a copy of their non-zeros, centered by a rank-one correction."""
-
-    def __post_init__(self) -> None:
-        shift, scale = self.scaling
-        self.shift = shift / scale
-
-    def scores(self, parameters: Array, out: Array) -> Array:
+        if self.shift is None:
+            return matmul(self.matrix, cast(parameters, self.matrix.dtype), out)
         features = parameters[: self.n_penalized, :]
         row = -(self.shift @ features)
         if self.fit_intercept:
@@ -241,10 +205,17 @@ class SparseDesign(Design):
         return np.add(product, cast(row, self.like.dtype), out=out)
 
     def adjoint(self, gradient: Array) -> Array:
-        total = gradient.sum(axis=0, dtype=np.float64)
-        product = cast(self.matrix.T @ gradient, np.float64)
-        product -= np.outer(self.shift, total)
-        return np.vstack([product, total]) if self.fit_intercept else product
+        """The transposed map: (n, k) → (p, k)."""
+        if self.shift is not None:
+            total = gradient.sum(axis=0, dtype=np.float64)
+            product = cast(self.matrix.T @ gradient, np.float64)
+            product -= np.outer(self.shift, total)
+            return np.vstack([product, total]) if self.fit_intercept else product
+        if is_numpy(gradient) and gradient.flags.f_contiguous:
+            product = np.matmul(gradient.T, self.matrix).T
+        else:
+            product = self.matrix.T @ gradient
+        return cast(product, namespace(product).float64)
 
 
 def make_design(
@@ -252,18 +223,18 @@ def make_design(
 ) -> Design:
     """The design of X, dense or sparse, for k = ``n_scores``, which decides if a rotation pays."""
     scaling = measure(X, weights, center=fit_intercept or standardize, standardize=standardize)
-    if sparse.issparse(X):
-        return sparse_design(X, weights, scaling, fit_intercept)
-    matrix = scaled(X, scaling)
-    basis = None
-    if rotation_pays(X.shape[0], X.shape[1], n_scores):
+    matrix, basis = scaled(X, scaling), None
+    if not sparse.issparse(X) and rotation_pays(X.shape[0], X.shape[1], n_scores):
         basis = principal_directions(matrix, weights)
-    return dense_design(matrix, weights, scaling, fit_intercept, basis)
+    return design_of(matrix, weights, scaling, basis, fit_intercept)
 
 
 def scaled(X: Array, scaling: Scaling) -> Array:
-    """Dense features, centered and scaled; a copy only where they change."""
+    """Features divided by their scale, and dense ones centered; a copy only where they change."""
     shift, scale = scaling
+    if sparse.issparse(X):
+        changed = (scale != 1).any()
+        return X @ sparse.diags_array(1 / scale.astype(X.dtype), format="csr") if changed else X
     if shift.any():
         X = X - cast(as_library(shift, X), X.dtype)
     if (scale != 1).any():
@@ -271,32 +242,19 @@ def scaled(X: Array, scaling: Scaling) -> Array:
     return X
 
 
-def dense_design(
-    matrix: Array,
-    weights: Array | None,
-    scaling: Scaling,
-    fit_intercept: bool,
-    basis: Array | None,
-) -> DenseDesign:
-    """The design of features that have been scaled: rotated, with a column of ones."""
+def design_of(
+    matrix: Array, weights: Array | None, scaling: Scaling, basis: Array | None, fit_intercept: bool
+) -> Design:
+    """The design of features that have been scaled; dense ones are rotated to the basis here."""
+    if sparse.issparse(matrix):
+        mean, variance = moments(matrix, weights)
+        spectrum = variance + np.square(mean - scaling[0] / scaling[1])
+        spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
+        return Design(spectrum, scaling, fit_intercept, None, matrix.data, True, matrix)
     if basis is not None:
         matrix = matrix @ cast(basis, matrix.dtype)
     if fit_intercept:
         xp = namespace(matrix)
         matrix = xp.concat([matrix, xp.ones_like(matrix[:, :1])], axis=1)
     spectrum = _mean(matrix * matrix, weights)
-    return DenseDesign(spectrum, scaling, fit_intercept, basis, matrix, False, matrix)
-
-
-def sparse_design(
-    X: Array, weights: Array | None, scaling: Scaling, fit_intercept: bool
-) -> SparseDesign:
-    """The design of sparse features."""
-    matrix = X
-    shift, scale = scaling
-    if (scale != 1).any():
-        matrix = X @ sparse.diags_array(1 / scale.astype(X.dtype), format="csr")
-    mean, variance = moments(matrix, weights)
-    spectrum = variance + np.square(mean - shift / scale)
-    spectrum = np.append(spectrum, 1.0) if fit_intercept else spectrum
-    return SparseDesign(spectrum, scaling, fit_intercept, None, matrix.data, True, matrix)
+    return Design(spectrum, scaling, fit_intercept, basis, matrix, False, matrix)

@@ -1,6 +1,5 @@
 """The estimators with one penalty, and what those with several share with them."""
 
-import copy
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -18,19 +17,8 @@ from .. import engines
 from .._array import Array, as_library, is_foreign, namespace, to_numpy
 from .._weights import check_weights
 from ..losses import Loss, get_loss, loss_names
-from ._checks import (
-    CONSTRAINTS,
-    FitParameters,
-    FitSettings,
-    check_labels,
-    check_own_features,
-    check_proportions,
-    check_same_place,
-    check_settings,
-    check_total_weight,
-    label_column,
-    unchanged_on_failure,
-)
+from . import _checks
+from ._checks import FitParameters, FitSettings
 from ._inference import Summary, summarize
 from ._path import FittedModel, PenaltyPath
 from ._sums import Data, TrainingData, with_zero_score
@@ -45,7 +33,7 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     The parameters are fields: scikit-learn reads them off the constructor that these make.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _checks.CONSTRAINTS
 
     loss: str | Loss = "fitzpatrick_logistic"
 
@@ -65,10 +53,8 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
         self, X: Any, y: Any, sample_weight: Any, settings: FitSettings
     ) -> TrainingData:
         """The data of a fit, checked; names of features and targets are remembered."""
-        X = check_own_features(self, X, reset=True)
-        data = self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
-        check_total_weight(data.weights)
-        return data
+        X = _checks.check_features(X, owner=self)
+        return self._check_targets(X, y, check_weights(sample_weight, X), settings.loss)
 
     def _fit_final(
         self,
@@ -77,14 +63,15 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
         alpha: float,
         start: tuple[Array, Array] | None = None,
     ) -> None:
-        """Fit, set the fitted attributes, and warn where the fit did not converge."""
-        model = PenaltyPath(data.sums(settings), settings).fit(alpha, start)
-        self._set_model(model, settings.loss, data.like)
+        """Fit, set the fitted attributes, and warn if the fit did not converge."""
+        path = PenaltyPath(data.sums(settings), settings)
+        model = path.fit(alpha, start)
+        self._set_model(model, settings.loss, path.like)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
                 f"{model.gradient_norm:.3g}: {model.status.value}",
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _set_model(self, model: FittedModel, loss: Loss, like: Array) -> None:
@@ -119,9 +106,9 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     def _scores(self, X: Any, method: str) -> Array:
         """θ, with one column per row of coef_, for the public method of that name."""
         check_is_fitted(self)
-        X = check_own_features(self, X, reset=False)
+        X = _checks.check_features(X, owner=self, reset=False)
         if is_foreign(X) or is_foreign(self.coef_):
-            check_same_place(X, self.coef_, f"{type(self).__name__}.{method}()")
+            _checks.check_same_place(X, self.coef_, f"{type(self).__name__}.{method}()")
         return X @ self.coef_.T + self.intercept_
 
     def summary(
@@ -136,7 +123,8 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     ) -> Summary:
         """Coefficients with standard errors and intervals, and average marginal effects.
 
-        The model keeps no data, so that X and y are given again. Needs pandas.
+        The model keeps no data, so that X and y are given again. Needs pandas. Features that are
+        constant have no coefficient in a standardized model, and no row in the tables.
 
         Args:
             X: the features of the fit.
@@ -149,30 +137,7 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
                 with, where the loss is on the simplex and only differences are known.
         """
         check_is_fitted(self)
-        loss = get_loss(self.loss_)
-        if not loss.regularizer.has_curvature:
-            raise ValueError(f"{loss!r} has no curvature, and its coefficients no standard errors")
-        X = check_own_features(self, X, reset=False)
-        X = to_numpy(X) if is_foreign(X) else X
-        weights = check_weights(sample_weight, X)
-        given = copy.copy(self)  # checking targets sets attributes
-        data = given._check_targets(X, y, weights, loss)
-        if hasattr(self, "classes_") and not np.array_equal(
-            to_numpy(given.classes_), to_numpy(self.classes_)
-        ):
-            raise ValueError(
-                f"y holds the classes {to_numpy(given.classes_).tolist()[:5]}, and the fit had "
-                f"{to_numpy(self.classes_).tolist()[:5]}; give the samples of the fit"
-            )
-        features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-        targets = getattr(self, "classes_", getattr(self, "target_names_in_", None))
-        if targets is None:
-            targets = [f"y{j}" for j in range(data.n_classes)]
-        names = [str(name) for name in targets], [str(name) for name in features]
-        return summarize(
-            self, X, data.targets, data.weights, names,
-            groups=groups, level=level, reference=reference,
-        )  # fmt: skip
+        return summarize(self, X, y, sample_weight, groups, level, reference)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
@@ -226,15 +191,12 @@ class SinglePenalty(LinearModel):
                 for one column of targets, where the domain of the loss is not the simplex.
             sample_weight: weights (n,) of the samples.
         """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
+        with _checks.unchanged_on_failure(self):
+            settings = _checks.check_settings(self, self.tightness)
+            data = self._check_data(X, y, sample_weight, settings)
+            start = self._warm_start((data.n_scores, self.n_features_in_))
+            self._fit_final(data, settings, float(self.alpha), start)
         return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        settings = check_settings(self, self.tightness)
-        data = self._check_data(X, y, sample_weight, settings)
-        start = self._warm_start((data.n_scores, data.n_features))
-        self._fit_final(data, settings, float(self.alpha), start)
 
     def _warm_start(self, shape: tuple[int, int]) -> tuple[Array, Array] | None:
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -257,7 +219,9 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         self._check_domain(loss)
-        classes, labels = np.unique(check_labels(y, X), return_inverse=True)
+        y = _checks.label_column(y, X)
+        _checks.check_classes(y)
+        classes, labels = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         n_classes = len(classes)
         # numbers go with features of another library; words stay in NumPy, as predictions do
@@ -284,13 +248,8 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
             )
 
     def _class_weights(self, totals: Array, classes: Array) -> Array:
-        """One weight per class; ``"balanced"`` gives all classes the same total weight.
-
-        Args:
-            totals: weight of the samples of each class.
-            classes: the labels.
-        """
-        if self.class_weight == "balanced":
+        """One weight per class, from the total weight of the samples of each."""
+        if self.class_weight == "balanced":  # all classes get the same total weight
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))
         by_class = compute_class_weight(self.class_weight, classes=classes, y=classes)
@@ -306,7 +265,7 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return by_class
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = label_column(y, X)
+        y = _checks.label_column(y, X)
         unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(
@@ -431,14 +390,14 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
         self._target_names = _get_feature_names(y)
-        y = check_proportions(y, loss, X)
+        y = _checks.check_proportions(y, loss, X)
         self._is_single = y.ndim == 1
         if self._is_single:
             y = y.reshape(-1, 1)
         return Data(X, y, y.shape[1], weights, binary=False)
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = check_proportions(y, loss, X)
+        y = _checks.check_proportions(y, loss, X)
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
         return y

@@ -11,14 +11,19 @@ scores, so that only differences of coefficients between classes are known: they
 against a reference class.
 """
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg, sparse, stats
 
-from .._array import Array, to_numpy
+from .._array import Array, is_foreign, to_numpy
+from .._weights import check_weights
 from ..losses import Loss, get_loss
+from ._checks import check_features
+from ._design import constant_columns, measure
 
 if TYPE_CHECKING:
     from ._estimators import LinearModel
@@ -56,53 +61,72 @@ class Summary:
 def summarize(
     model: "LinearModel",
     X: Any,
-    targets: Any,
-    weights: Array | None,
-    names: tuple[list[str], list[str]],
-    *,
+    y: Any,
+    sample_weight: Any,
     groups: Any,
     level: float,
     reference: int,
 ) -> Summary:
-    """The tables of a fitted model at checked data.
-
-    Args:
-        model: fitted.
-        X: features, dense or CSR, in NumPy.
-        targets: class indices (n,) or rows (n, k).
-        weights: of the samples, or None.
-        names: of the targets and of the features.
-        groups: cluster of each sample, or None.
-        level: of the confidence intervals.
-        reference: the class that others are compared with, where only differences are known.
-    """
+    """The tables of a fitted model; the arguments are those of ``model.summary``."""
+    loss = Loss(get_loss(model.loss_).regularizer, model.tightness_)
+    if not loss.regularizer.has_curvature:
+        raise ValueError(f"{loss!r} has no curvature, and its coefficients no standard errors")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")
-    target_names, feature_names = names
-    n = int(targets.shape[0])
-    if not 0 <= reference < len(target_names):
+    X = check_features(X, owner=model, reset=False)
+    X = to_numpy(X) if is_foreign(X) else X
+    weights = check_weights(sample_weight, X)
+    given = copy.copy(model)  # checking targets sets attributes
+    data = given._check_targets(X, y, weights, loss)
+    targets = [str(name) for name in _target_names(model, given, data.n_classes)]
+    if not 0 <= reference < len(targets):
         raise ValueError(
-            f"reference must be the place of a class, 0 to {len(target_names) - 1}, got {reference}"
+            f"reference must be the place of a class, 0 to {len(targets) - 1}, got {reference}"
         )
-    problem = _Problem.of(model, X, targets, weights)
-    covariance = problem.covariance(_clusters(groups, n))
-    contrast, rows = problem.contrasts(target_names, reference)
-    columns = [*feature_names, *(["(intercept)"] if model._fitted_with[2] else [])]
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+    features = np.asarray([str(name) for name in names])
+    alpha, is_standardized, has_intercept = model._fitted_with
+    constant = constant_columns(X, weights)
+    kept = np.delete(np.arange(X.shape[1]), constant if is_standardized else [])
+    problem = _Problem.of(model, loss, X[:, kept], data.targets, data.weights, kept)
+    if alpha == 0 and has_intercept and not is_standardized and constant.size:
+        raise ValueError(
+            f"the Hessian is singular: features {features[constant].tolist()} are constant, as the "
+            "intercept is; leave them out, or fit with standardize=True or a penalty (alpha > 0)"
+        )
+    covariance = problem.covariance(_clusters(groups, X.shape[0]))
+    contrast, rows = problem.contrasts(targets, reference)
     spread = np.kron(contrast, np.eye(problem.width))
     covariance_of_rows = spread @ covariance @ spread.T
-    index = _index(rows, columns)
-    table = _table(spread @ problem.parameters, np.sqrt(np.diag(covariance_of_rows)), index, level)
-    effects, slopes = problem.effects(len(feature_names))
-    errors = np.sqrt(np.einsum("ep,pq,eq->e", slopes, covariance, slopes))
+    columns = [*features[kept], *(["(intercept)"] if has_intercept else [])]
+    variances = np.diag(covariance_of_rows)
+    coefficients = _table(spread @ problem.parameters, variances, rows, columns, level)
+    effects, slopes = problem.effects(len(kept))
+    variances = np.einsum("ep,pq,eq->e", slopes, covariance, slopes)
+    marginal_effects = _table(effects, variances, targets, features[kept], level)
     kind = "clusters" if groups is not None else "sandwich (HC0)"
     title = (
         f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
-        f"{n} samples, standard errors: {kind}"
+        f"{X.shape[0]} samples, standard errors: {kind}"
     )
     if problem.on_simplex:
-        title += f", coefficients against {target_names[reference]!r}"
-    effect_table = _table(effects, errors, _index(target_names, feature_names), level)
-    return Summary(table, effect_table, covariance_of_rows, title)
+        title += f", coefficients against {targets[reference]!r}"
+    if len(kept) < len(features):
+        title += f", without the constant features {features[constant].tolist()}"
+    return Summary(coefficients, marginal_effects, covariance_of_rows, title)
+
+
+def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
+    """Classes, which have to be those of the fit, or names of the columns of y."""
+    if not hasattr(model, "classes_"):
+        return getattr(model, "target_names_in_", [f"y{j}" for j in range(n_classes)])
+    found, fitted = to_numpy(given.classes_), to_numpy(model.classes_)
+    if not np.array_equal(found, fitted):
+        raise ValueError(
+            f"y holds the classes {found.tolist()[:5]}, and the fit had {fitted.tolist()[:5]}; "
+            "give the samples of the fit"
+        )
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,30 +148,22 @@ class _Problem:
     is_classifier: bool
 
     @classmethod
-    def of(cls, model: "LinearModel", X: Any, targets: Any, weights: Any) -> "_Problem":
-        fitted = get_loss(model.loss_)
-        loss = Loss(fitted.regularizer, model.tightness_)
-        coef = np.column_stack([to_numpy(model.coef_), to_numpy(model.intercept_)])
-        coef = coef.astype(np.float64)
-        n, d = X.shape
+    def of(
+        cls, model: "LinearModel", loss: Loss, X: Any, targets: Any, weights: Any, kept: Array
+    ) -> "_Problem":
+        """The problem in some of the features of a model."""
         alpha, is_standardized, has_intercept = model._fitted_with
-        X = X.astype(np.float64)
-        weights = np.ones(n) if weights is None else weights
-        scale = np.ones(d)
-        if is_standardized:
-            mean = np.asarray(weights @ X).ravel() / weights.sum()
-            if not has_intercept:  # scores are W (x − mean)
-                X = (X.toarray() if sparse.issparse(X) else X) - mean
-                mean = np.zeros(d)
-            if sparse.issparse(X):
-                scale = np.asarray(weights @ X.multiply(X)).ravel() / weights.sum() - mean**2
-            else:
-                scale = weights @ np.square(X - mean) / weights.sum()
-        penalty = np.append(alpha * scale, 0.0)
-        ones = np.ones((n, 1))
-        X = sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
-        if not has_intercept:
-            X, coef, penalty = X[:, :d], coef[:, :d], penalty[:d]
+        coef, intercept = to_numpy(model.coef_)[:, kept], to_numpy(model.intercept_)
+        X, coef = X.astype(np.float64), coef.astype(np.float64)
+        shift, scale = measure(X, weights, center=is_standardized, standardize=is_standardized)
+        penalty = alpha * np.square(scale)
+        if has_intercept:
+            ones = np.ones((X.shape[0], 1))
+            stack = sparse.hstack if sparse.issparse(X) else np.hstack
+            X, coef, penalty = stack([X, ones]), np.c_[coef, intercept], np.append(penalty, 0.0)
+        elif is_standardized:  # scores are W (x − mean)
+            X = (X.toarray() if sparse.issparse(X) else X) - shift
+        X = X.tocsr() if sparse.issparse(X) else X
         on_simplex = loss.regularizer.domain.has_labels
         if len(coef) == 1 and on_simplex:
             basis = np.asarray([[0.0], [1.0]])
@@ -155,11 +171,10 @@ class _Problem:
             basis = linalg.null_space(np.ones((1, len(coef))))
         else:
             basis = np.eye(len(coef))
-        parameters = coef if len(coef) == basis.shape[1] else basis.T @ coef
-        return cls(
-            loss, X, targets, weights, basis, parameters.ravel(), penalty, on_simplex,
-            hasattr(model, "classes_"),
-        )  # fmt: skip
+        parameters = (coef if len(coef) == basis.shape[1] else basis.T @ coef).ravel()
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        is_classifier = hasattr(model, "classes_")
+        return cls(loss, X, targets, weights, basis, parameters, penalty, on_simplex, is_classifier)
 
     @property
     def width(self) -> int:
@@ -174,19 +189,19 @@ class _Problem:
                 f"Hessian as a matrix; at most {MAX_PARAMETERS}"
             )
         theta = self._scores(self.parameters)
-        m = self.basis.shape[1]
-        bread = np.diag(np.tile(self.penalty, m))
-        for a in range(m):
-            direction = np.broadcast_to(self.basis[:, a], theta.shape)
-            curved = self.loss.hessian_product(self.targets, theta, direction) @ self.basis
-            for b in range(a, m):
-                block = self._gram(self.weights * curved[:, b])
-                at = np.ix_(self._part(a), self._part(b))
-                bread[at] += block
-                if b > a:
-                    bread[np.ix_(self._part(b), self._part(a))] += block
+        curved = [
+            self.loss.hessian_product(self.targets, theta, np.broadcast_to(column, theta.shape))
+            @ self.basis
+            for column in self.basis.T
+        ]
+        bread = self._blocks(lambda a, b: self.weights * curved[a][:, b])
+        bread += np.diag(np.tile(self.penalty, len(curved)))
         residuals = (self.loss.gradient(self.targets, theta) @ self.basis) * self.weights[:, None]
-        meat = self._meat(residuals, clusters)
+        if clusters is None:
+            meat = self._blocks(lambda a, b: residuals[:, a] * residuals[:, b])
+        else:
+            gradients = self._summed_gradients(residuals, clusters)
+            meat = gradients.T @ gradients
         scale = np.sqrt(np.diag(bread))
         if not (scale > 0).all():
             raise ValueError(_SINGULAR)
@@ -198,37 +213,28 @@ class _Problem:
         inner = linalg.solve(unit, half.T, assume_a="pos") / np.outer(scale, scale)
         return (inner + inner.T) / 2
 
-    def _part(self, a: int) -> Array:
-        return np.arange(a * self.width, (a + 1) * self.width)
-
-    def _gram(self, weights: Array) -> Array:
-        weighted = (
-            self.X.multiply(weights[:, None])
-            if sparse.issparse(self.X)
-            else (self.X * weights[:, None])
-        )
-        product = self.X.T @ weighted
-        return product.toarray() if sparse.issparse(product) else product
-
-    def _meat(self, residuals: Array, clusters: Array | None) -> Array:
-        """Σ g gᵀ over samples, or over clusters of summed gradients."""
-        m = residuals.shape[1]
-        if clusters is None:
-            rows = [
-                [self._gram(residuals[:, a] * residuals[:, b]) for b in range(m)] for a in range(m)
-            ]
-            return np.block(rows)
-        sums = sparse.csr_array(
-            (np.ones(len(clusters)), (clusters, np.arange(len(clusters)))),
-            shape=(int(clusters.max()) + 1, len(clusters)),
-        )
-        parts = []
+    def _blocks(self, weights: Callable[[int, int], Array]) -> Array:
+        """Gram matrices of X, weighted for each pair of parameter rows, as one matrix."""
+        m, width = self.basis.shape[1], self.width
+        blocks = np.empty((m, width, m, width))
         for a in range(m):
-            scaled = sparse.diags_array(residuals[:, a]) @ self.X
-            total = sums @ scaled
-            parts.append(total.toarray() if sparse.issparse(total) else total)
-        gradients = np.hstack(parts)
-        return gradients.T @ gradients
+            for b in range(a + 1):
+                product = self.X.T @ self._weighted(weights(a, b))
+                block = product.toarray() if sparse.issparse(product) else product
+                blocks[a, :, b] = blocks[b, :, a] = block
+        return blocks.reshape(m * width, m * width)
+
+    def _weighted(self, weights: Array) -> Any:
+        """X with its rows multiplied by weights."""
+        is_sparse = sparse.issparse(self.X)
+        return sparse.diags_array(weights) @ self.X if is_sparse else weights[:, None] * self.X
+
+    def _summed_gradients(self, residuals: Array, clusters: Array) -> Array:
+        """The gradients of the samples in each cluster, added up."""
+        n = len(clusters)
+        members = sparse.csr_array((np.ones(n), (clusters, np.arange(n))))
+        parts = [members @ self._weighted(column) for column in residuals.T]
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def _scores(self, parameters: Array) -> Array:
         scores = self.X @ (self.basis @ parameters.reshape(-1, self.width)).T
@@ -248,28 +254,23 @@ class _Problem:
         def mean_effects(parameters: Array) -> Array:
             theta = self._scores(parameters)
             weights = self.basis @ parameters.reshape(-1, self.width)
-            found = []
+            found = np.empty((len(weights), n_features))
             for j in range(n_features):
                 size = np.abs(weights[:, j]).max() or 1.0
                 shift = _STEP * weights[:, j] / size
                 change = self._predict(theta + shift) - self._predict(theta - shift)
-                found.append(self.weights @ change * (size / (2 * _STEP * self.weights.sum())))
-            return np.stack(found, axis=1).ravel()
+                found[:, j] = self.weights @ change * (size / (2 * _STEP * self.weights.sum()))
+            return found.ravel()
 
+        norm = sparse.linalg.norm if sparse.issparse(self.X) else linalg.norm
+        sizes = norm(self.X, axis=0) / np.sqrt(self.X.shape[0])
         slopes = []
         for i in range(self.parameters.size):
-            # one step moves scores by about _STEP
-            size = np.sqrt(self._gram_diagonal[i % self.width]) or 1.0
             step = np.zeros_like(self.parameters)
-            step[i] = _STEP / size
+            step[i] = _STEP / (sizes[i % self.width] or 1.0)  # moves scores by about _STEP
             difference = mean_effects(self.parameters + step) - mean_effects(self.parameters - step)
             slopes.append(difference / (2 * step[i]))
         return mean_effects(self.parameters), np.stack(slopes, axis=1)
-
-    @property
-    def _gram_diagonal(self) -> Array:
-        square = self.X.multiply(self.X) if sparse.issparse(self.X) else self.X * self.X
-        return np.asarray(square.mean(axis=0)).ravel()
 
     def _predict(self, theta: Array) -> Array:
         return self.loss.probabilities(theta) if self.is_classifier else self.loss.link(theta)
@@ -293,33 +294,25 @@ def _clusters(groups: Any, n: int) -> Array | None:
     return codes
 
 
-def _pandas() -> Any:
+def _table(values: Array, variances: Array, targets: list[str], features: Any, level: float) -> Any:
+    """A data frame of estimates, with a row for each target and feature."""
     try:
         import pandas
     except ImportError as error:
         raise ImportError(
             "summary() makes data frames; install pandas, or fitzpatrick[cli]"
         ) from error
-    return pandas
-
-
-def _index(targets: list[str], features: list[str]) -> Any:
-    return _pandas().MultiIndex.from_product([targets, features], names=["target", "feature"])
-
-
-def _table(values: Array, errors: Array, index: Any, level: float) -> Any:
-    """The columns of a table of estimates."""
+    errors = np.sqrt(np.maximum(variances, 0.0))  # rounding may leave less than nothing
     with np.errstate(divide="ignore", invalid="ignore"):
         z = values / errors
     reach = stats.norm.ppf((1 + level) / 2) * errors
-    return _pandas().DataFrame(
-        {
-            "coef": values,
-            "std_err": errors,
-            "z": z,
-            "p_value": 2 * stats.norm.sf(np.abs(z)),
-            "low": values - reach,
-            "high": values + reach,
-        },
-        index=index,
-    )
+    columns = {
+        "coef": values,
+        "std_err": errors,
+        "z": z,
+        "p_value": 2 * stats.norm.sf(np.abs(z)),
+        "low": values - reach,
+        "high": values + reach,
+    }
+    index = pandas.MultiIndex.from_product([targets, features], names=["target", "feature"])
+    return pandas.DataFrame(columns, index=index)

@@ -35,19 +35,12 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """f, its gradient and its Hessian products.
-
-    Args:
-        sums: over the samples.
-        preconditioner: near the Hessian; objectives of several alphas share what it learns.
-        alpha: strength of the penalty.
-        sees_kinks: whether there are means of the Hessian over steps that cross kinks.
-    """
+    """f, its gradient and its Hessian products."""
 
     sums: SampleSums
-    preconditioner: Preconditioner
+    preconditioner: Preconditioner  # objectives of several alphas share what it learns
     alpha: float = 0.0
-    sees_kinks: bool = False
+    sees_kinks: bool = False  # whether there are means of the Hessian over steps that cross kinks
 
     @property
     def space(self) -> ParameterSpace:

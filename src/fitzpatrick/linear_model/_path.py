@@ -22,7 +22,6 @@ from ._checks import (
     check_numbers,
     check_parameters,
     check_proportions,
-    check_total_weight,
 )
 from ._objective import Objective, Point
 from ._preconditioner import Preconditioner
@@ -77,10 +76,6 @@ class PenaltyPath:
     The next minimum is looked for in two ways: one step by M, which is good while the penalty
     dominates, and the line through the last two minima in log alpha, which is good where they run
     away to infinity. The one that came nearer the last time is taken.
-
-    Args:
-        sums: over the samples, wherever they are.
-        settings: of the fits.
     """
 
     def __init__(self, sums: SampleSums, settings: FitSettings) -> None:
@@ -119,16 +114,17 @@ class PenaltyPath:
         self._candidates: list[Array] = []  # for the next
         self._best = 0  # the candidate that came nearer the last time
 
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the scores."""
+        return self.sums.space.like
+
     def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
         """The model of one alpha, from zero or from given coefficients and intercepts."""
         return next(self.models([alpha], start))
 
     def models(
-        self,
-        alphas: Iterable[float],
-        start: Coefficients | None = None,
-        *,
-        resumable: bool = False,
+        self, alphas: Iterable[float], start: Coefficients | None = None, *, resumable: bool = False
     ) -> Iterator[FittedModel]:
         """The models of several alphas, each started where those before suggest.
 
@@ -167,13 +163,7 @@ class PenaltyPath:
         )
 
     def _minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
-        """The minimum at alpha, from a point that may be that of another alpha.
-
-        Args:
-            alpha: strength of the penalty.
-            origin: where to start.
-            from_zero: whether the origin is zero, for want of a better one.
-        """
+        """The minimum at alpha, from zero, or from a point that may be that of another alpha."""
         self._began = time.perf_counter()
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
@@ -369,7 +359,7 @@ def fit_path(
     """
     settings = check_parameters(
         "fit_path",
-        loss=get_loss(loss, tightness),
+        get_loss(loss, tightness),
         fit_intercept=fit_intercept,
         standardize=standardize,
         solver=solver,
@@ -379,7 +369,6 @@ def fit_path(
     )
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    check_total_weight(weights)
     Y = check_numbers(Y)
     if Y.ndim == 2:
         Y = check_proportions(Y, settings.loss, X)
@@ -392,10 +381,10 @@ def path_of(
     data: TrainingData,
     settings: FitSettings,
     alphas: Sequence[float] | Array | Iterator[float],
-    start: Coefficients | None,
-    resumable: bool,
-    callback: ModelCallback | None,
-    stop: Callable[[FittedModel], bool] | None,
+    start: Coefficients | None = None,
+    resumable: bool = False,
+    callback: ModelCallback | None = None,
+    stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""
     grid = alphas if isinstance(alphas, Iterator) else check_grid(alphas, "alphas")

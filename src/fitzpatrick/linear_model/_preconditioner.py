@@ -51,12 +51,7 @@ MAX_ROTATION_COST = 150
 
 
 class Preconditioner:
-    """M for any alpha, from what has been seen of the Hessian.
-
-    Args:
-        sums: over the samples.
-        has_kinks: whether the Hessian may jump.
-    """
+    """M for any alpha, from what has been seen of the Hessian, which jumps at kinks."""
 
     def __init__(self, sums: "SampleSums", *, has_kinks: bool = False) -> None:
         self._sums = sums
@@ -183,12 +178,7 @@ def updated_inverse(
     .. math:: a = L^{-1} S r, \quad z = M_0^{-1} (r - Y^\top a), \quad
               M^{-1} r = z + S^\top L^{-\top} (D a - Y z).
 
-    Args:
-        base: R ↦ M₀⁻¹ R.
-        pairs: each with the alpha of its product.
-        alpha: the penalty.
-        n_penalized: how many rows of a parameter array alpha falls on.
-        place: takes a NumPy array to where parameters are.
+    Alpha falls on ``n_penalized`` rows of a parameter array; ``place`` takes NumPy arrays there.
     """
     if not pairs:
         return base

@@ -8,16 +8,16 @@ summed where it is.
 import functools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
-from ._checks import FitSettings
+from ..engines.bound import Out
+from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
 from ._preconditioner import Map, block_cost, block_inverse
 from ._threads import limited_blas
@@ -30,27 +30,17 @@ MAX_COLUMN_MAJOR_CLASSES = 32
 # Of a step, in root mean squares of what the one before did to the scores of a row. On delicious 4
 # takes fewer iterations than 2, and 8 more Hessian products; on scene they are alike.
 REACH = 4.0
-SIGNS_PER_STEP = 8  # of the bit generator: one of its 64-bit numbers is eight signs
 
 
 class SampleSums(ABC):
-    """Sums over the samples of a fit.
+    """Sums over the samples of a fit."""
 
-    Attributes:
-        space: what the parameters stand for.
-        n_scores: k.
-        n_samples: n.
-        total_weight: Σ w_i.
-        block_cost: what the exact blocks cost in Hessian products.
-        is_coupled: whether the entries of a row are, in the blocks.
-    """
-
-    space: ParameterSpace
-    n_scores: int
-    n_samples: int
-    total_weight: float
-    block_cost: float = math.inf
-    is_coupled: bool = False
+    space: ParameterSpace  # what the parameters stand for
+    n_scores: int  # k
+    n_samples: int  # n
+    total_weight: float  # Σ w_i
+    block_cost: float = math.inf  # of the exact blocks, in Hessian products
+    is_coupled: bool = False  # whether the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
@@ -93,21 +83,14 @@ def memory_order(n_scores: int) -> Literal["C", "F"]:
 class LocalSums(SampleSums):
     """Sums over samples in memory or on one device, all or a part of the data.
 
-    Methods whose names end in ``_at`` change nothing here: workers call them on parts.
-
-    Args:
-        design: the features.
-        loss: bound to the targets.
-        weights: w, or None for ones.
-        n_scores: k.
-        first: how many samples come before these in the data.
+    Methods whose names end in ``_at`` change nothing here: workers call them on parts. Where no
+    buffer is given, they make one.
     """
 
     design: Design
-    loss: BoundLoss
-    weights: Array | None
+    loss: BoundLoss  # bound to the targets
+    weights: Array | None  # None for ones
     n_scores: int
-    first: int = 0
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -119,7 +102,7 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _weights(self) -> Array | None:
-        return None if self.weights is None else self.design.place(self.weights)
+        return None if self.weights is None else self.space.place(self.weights)
 
     @functools.cached_property
     def _column(self) -> Array | None:
@@ -127,32 +110,30 @@ class LocalSums(SampleSums):
 
     @property
     def _dtype(self) -> object:
-        return self.design.like.dtype
+        return self.space.like.dtype
 
-    @functools.cached_property
-    def _buffers(self) -> tuple[Array, Array, Array, Array]:
-        """For scores, gradients of the rows, tangents and values."""
-        theta, residual, tangent = (self.empty_scores() for _ in range(3))
-        return theta, residual, tangent, self.empty_values()
-
-    def empty_scores(self) -> Array:
-        """A buffer (n, k)."""
-        return self._empty((self.n_samples, self.n_scores))
-
-    def empty_values(self) -> Array:
-        """A buffer (n,)."""
-        return self._empty((self.n_samples,))
-
-    def _empty(self, shape: tuple[int, ...]) -> Array:
-        like = self.design.like
+    def _empty(self, *shape: int) -> Array:
+        like = self.space.like
         if is_numpy(like):
             return np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
         return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
 
+    def _buffer(self) -> Array:
+        return self._empty(self.n_samples, self.n_scores)
+
+    @functools.cached_property
+    def _buffers(self) -> tuple[Array, Array, Array, Array]:
+        """For scores, gradients of the rows, tangents and values."""
+        return self._buffer(), self._buffer(), self._buffer(), self._empty(self.n_samples)
+
+    def scores_at(self, parameters: Array, out: Array | None = None) -> Array:
+        """Θ at P."""
+        return self.design.scores(parameters, self._buffer() if out is None else out)
+
     def _score(self, parameters: Array) -> Array:
         """Θ at P, in its buffer."""
         if self._parameters is not parameters:  # else the scores are still there
-            self.design.scores(parameters, out=self._buffers[0])
+            self.scores_at(parameters, self._buffers[0])
             self._parameters = parameters
         return self._buffers[0]
 
@@ -161,25 +142,34 @@ class LocalSums(SampleSums):
         _, residual, _, values = self._buffers
         return self.evaluate_at(self._score(parameters), (values, residual))
 
-    def evaluate_at(self, theta: Array, out: tuple[Array, Array]) -> tuple[float, Array | None]:
+    def evaluate_at(
+        self, theta: Array, out: tuple[Array, Array] | None = None
+    ) -> tuple[float, Array | None]:
         """Σ w_i L_i and its gradient in P; ``out`` is for values and gradients of the rows."""
+        out = out or (self._empty(self.n_samples), self._buffer())
         values, residual = self.loss.value_and_gradient(theta, out)
         total = float(self._sum(values))
         if not math.isfinite(total):
             return math.inf, None
+        return total, self._adjoint(residual)
+
+    def _adjoint(self, rows: Array) -> Array:
+        """Σ w_i x_i r_iᵀ, for rows r that may be changed."""
         if self._column is not None:
-            residual *= self._column
-        return total, self.design.adjoint(residual)
+            rows *= self._column
+        return self.design.adjoint(rows)
 
     def linearize(self, parameters: Array, step: Array | None = None) -> None:
         self._hessian = self.hessian_at(self._score(parameters), step, self._buffers[2])
         self.is_coupled = self._hessian.total is not None
 
-    def hessian_at(self, theta: Array, step: Array | None, buffer: Array) -> HessianOperator:
+    def hessian_at(
+        self, theta: Array, step: Array | None = None, buffer: Array | None = None
+    ) -> HessianOperator:
         """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
         if step is None:
             return self.loss.hessian_operator(theta)
-        change = self.design.scores(step, out=buffer)
+        change = self.scores_at(step, buffer)
         xp = namespace(change)
         reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
         return self.loss.hessian_operator(theta, reach)
@@ -188,24 +178,24 @@ class LocalSums(SampleSums):
         assert self._hessian is not None
         return self.product_at(self._hessian, direction, self._buffers[2])
 
-    def product_at(self, hessian: HessianOperator, direction: Array, buffer: Array) -> Array:
+    def product_at(
+        self, hessian: HessianOperator, direction: Array, buffer: Array | None = None
+    ) -> Array:
         """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
-        tangent = self.design.scores(direction, out=buffer)
-        tangent = hessian(tangent, tangent)
-        if self._column is not None:
-            tangent *= self._column
-        return self.design.adjoint(tangent)
+        tangent = self.scores_at(direction, buffer)
+        return self._adjoint(hessian(tangent, tangent))
 
     def curvature_of_classes(self) -> Array:
         assert self._hessian is not None
         return self.curvature_at(self._hessian, self._buffers[2])
 
-    def curvature_at(self, hessian: HessianOperator, buffer: Array) -> Array:
+    def curvature_at(self, hessian: HessianOperator, buffer: Array | None = None) -> Array:
         """C in full, its diagonal, or trace(C)/k, by the number of classes."""
         if hessian.d is not None:
             if self.n_scores > MAX_CLASSES_BY_ENTRIES:
                 return self._sum(self._diagonal(hessian))
             return self._curvature_by_entries(hessian)
+        buffer = self._buffer() if buffer is None else buffer
         if self.n_scores > MAX_CLASSES_BY_PRODUCTS:
             return np.asarray(self._mean_curvature(hessian, buffer))
         return self._curvature_by_products(hessian, buffer)
@@ -223,23 +213,14 @@ class LocalSums(SampleSums):
         d: Array = hessian.d
         full = np.diag(self._sum(d))
         if hessian.total is not None:
-            full -= to_numpy(d.T @ (d * self._share(hessian.total)))
+            share = _inverse(hessian.total)
+            full -= to_numpy(d.T @ (d * (share if self._column is None else share * self._column)))
         return full
 
     def _diagonal(self, hessian: HessianOperator) -> Array:
         """The diagonals of the rows' Hessians, (n, k)."""
         d: Array = hessian.d
-        if hessian.total is None:
-            return d
-        return d - d * d * self._share(hessian.total, weighted=False)
-
-    def _share(self, total: Array, *, weighted: bool = True) -> Array:
-        """w_i / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
-        xp = namespace(total)
-        share = 1 / xp.where(total > 0, total, xp.ones_like(total))
-        if weighted and self._column is not None:
-            return share[:, None] * self._column
-        return share[:, None]
+        return d if hessian.total is None else d - d * d * _inverse(hessian.total)
 
     def _curvature_by_products(self, hessian: HessianOperator, tangent: Array) -> Array:
         """C, column by column."""
@@ -259,13 +240,10 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _signs(self) -> Array:
-        """Random signs (n, k); a part of the data has those that it has in the whole."""
-        steps, drawn = divmod(self.first * self.n_scores, SIGNS_PER_STEP)
-        generator = np.random.PCG64(0)
-        generator.advance(steps)
-        size = drawn + self.n_samples * self.n_scores
-        signs = np.random.Generator(generator).integers(0, 2, size=size, dtype=np.int8)[drawn:]
-        return cast(self.design.place(2 * signs.reshape(-1, self.n_scores) - 1), self._dtype)
+        """Random signs (n, k)."""
+        shape = self.n_samples, self.n_scores
+        signs = 2 * np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8) - 1
+        return cast(self.space.place(signs), self._dtype)
 
     def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples, in NumPy."""
@@ -273,6 +251,12 @@ class LocalSums(SampleSums):
         if self._weights is not None:
             return to_numpy(self._weights @ cast(values, xp.float64))
         return to_numpy(xp.sum(values, axis=0, dtype=xp.float64))
+
+
+def _inverse(total: Array) -> Array:
+    """1 / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
+    xp = namespace(total)
+    return (1 / xp.where(total > 0, total, xp.ones_like(total)))[:, None]
 
 
 def with_zero_score(score: Array) -> Array:
@@ -293,9 +277,7 @@ class BinaryHessian(HessianOperator):
         self._pair = pair
         self.d = self.total = None
         if pair.d is not None and pair.total is not None:
-            xp = namespace(pair.total)
-            safe = xp.where(pair.total > 0, pair.total, xp.ones_like(pair.total))
-            self.d = (pair.d[:, 0] * pair.d[:, 1] / safe)[:, None]
+            self.d = pair.d[:, :1] * pair.d[:, 1:] * _inverse(pair.total)
 
     def __call__(self, v: Array, out: Array | None = None) -> Array:
         product = self._pair(with_zero_score(v))[:, 1:] if self.d is None else self.d * v
@@ -326,9 +308,7 @@ class BinaryLoss(BoundLoss):
     def y_star(self, theta: Array) -> Array:
         return self._pair.y_star(self._scores(theta)[0])[:, 1:]
 
-    def value_and_gradient(
-        self, theta: Array, out: tuple[Array, Array] | None = None
-    ) -> tuple[Array, Array]:
+    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
         xp = namespace(theta)
         values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
         scores, both = self._scores(theta)
@@ -337,8 +317,8 @@ class BinaryLoss(BoundLoss):
         return values, gradient
 
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
-        if reach is not None:
-            reach = reach / 2  # a step of s moves both scores by half of it, around their mean
+        # a step of s moves both scores by half of it, around their mean
+        reach = None if reach is None else reach / 2
         return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))
 
 
@@ -350,61 +330,47 @@ def take_rows(X: Array, rows: Array) -> Array:
 
 
 class TrainingData(ABC):
-    """Checked inputs of a fit, wherever they are.
+    """Checked inputs of a fit, wherever they are."""
 
-    Attributes:
-        n_classes: k.
-        binary: whether two classes share one row of coefficients.
-    """
-
-    n_classes: int
-    binary: bool
+    n_classes: int  # k
+    binary: bool  # whether two classes share one row of coefficients
+    _designs: dict[Any, Any]
 
     @property
     def n_scores(self) -> int:
         """Rows of coef_."""
         return 1 if self.binary else self.n_classes
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """d."""
-
-    @property
-    @abstractmethod
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the coefficients."""
-
-    @abstractmethod
     def sums(self, settings: FitSettings) -> SampleSums:
-        """The samples that count, with the loss bound to their targets."""
+        """Sums over the samples that count; one design serves every loss and every alpha."""
+        key = settings.fit_intercept, settings.standardize
+        if key not in self._designs:
+            self._designs[key] = self._make_design(settings)
+        return self._bind(settings, self._designs[key])
+
+    @abstractmethod
+    def _make_design(self, settings: FitSettings) -> Any:
+        """The features as the solvers see them."""
+
+    @abstractmethod
+    def _bind(self, settings: FitSettings, design: Any) -> SampleSums:
+        """The loss bound to the targets, for a design of the features."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Data(TrainingData):
-    """Checked inputs of a fit, in memory or on a device.
+    """Checked inputs of a fit, in memory or on a device."""
 
-    Args:
-        X: features, dense, of any array library, or sparse.
-        targets: (n, k) in NumPy or CSR, or integer labels (n,).
-        n_classes: k.
-        weights: None for ones.
-        binary: whether two classes share one row of coefficients.
-    """
-
-    X: Array
-    targets: Array
+    X: Array  # dense, of any array library, or sparse
+    targets: Array  # (n, k) in NumPy or CSR, or integer labels (n,)
     n_classes: int
-    weights: Array | None
+    weights: Array | None  # None for ones
     binary: bool
+    _designs: dict[Any, Any] = field(default_factory=dict)
 
-    @property
-    def n_features(self) -> int:
-        return int(self.X.shape[1])
-
-    @property
-    def like(self) -> Array:
-        return self.X.data if sparse.issparse(self.X) else self.X
+    def __post_init__(self) -> None:
+        if self.weights is not None:
+            check_largest_weight(float(self.weights.max()), len(self.weights))
 
     def take(self, rows: Array) -> "Data":
         """Some of the samples."""
@@ -412,36 +378,19 @@ class Data(TrainingData):
         X = take_rows(self.X, rows)
         return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
 
-    def without_zero_weights(self) -> "Data":
-        """The samples that count."""
-        if self.weights is None or self.weights.all():
-            return self
-        return self.take(np.flatnonzero(self.weights))
-
-    def design(self, settings: FitSettings) -> Design:
-        """The features as the solvers see them: one design serves every loss and every alpha."""
+    def _make_design(self, settings: FitSettings) -> tuple["Data", Design]:
+        data = self  # without samples of weight 0
+        if self.weights is not None and not self.weights.all():
+            data = self.take(np.flatnonzero(self.weights))
+        options = {"fit_intercept": settings.fit_intercept, "standardize": settings.standardize}
         with limited_blas(settings.n_threads):
-            return make_design(
-                self.X,
-                self.weights,
-                fit_intercept=settings.fit_intercept,
-                standardize=settings.standardize,
-                n_scores=self.n_scores,
-            )
+            return data, make_design(data.X, data.weights, n_scores=self.n_scores, **options)
 
-    def sums(self, settings: FitSettings) -> LocalSums:
-        data = self.without_zero_weights()
-        return data.bind(settings, data.design(settings))
-
-    def bind(self, settings: FitSettings, design: Design) -> LocalSums:
-        """The loss bound to the targets, for a design of the features."""
+    def _bind(self, settings: FitSettings, design: tuple["Data", Design]) -> LocalSums:
+        data, features = design
+        omega, tightness = settings.loss.regularizer, settings.loss.tightness
         loss = engines.bind_like(
-            settings.loss.regularizer,
-            settings.loss.tightness,
-            self.targets,
-            self.n_classes,
-            design.like,
-            settings.n_threads,
+            omega, tightness, data.targets, self.n_classes, features.like, settings.n_threads
         )
         bound = BinaryLoss(loss) if self.binary else loss
-        return LocalSums(design, bound, self.weights, self.n_scores)
+        return LocalSums(features, bound, data.weights, self.n_scores)

@@ -3,8 +3,14 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._array import Array, is_numpy, is_torch, namespace
+
+
+def entries(X: Array) -> Array:
+    """The numbers that a dense or a sparse array stores."""
+    return X.data if sparse.issparse(X) else X
 
 
 def inner(a: Array, b: Array) -> float:
