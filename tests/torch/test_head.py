@@ -308,9 +308,7 @@ def test_backward_twice(reduction, generator):
     x, weight, _, labels, _ = draw(generator)
     loss = 3 * fused("fitzpatrick_sparsemax", x, weight, labels, reduction=reduction).sum()
     first = torch.autograd.grad(loss, (x, weight), retain_graph=True)
-    second = torch.autograd.grad(loss, (x, weight))
-    for one, other in zip(first, second, strict=True):
-        torch.testing.assert_close(one, other, **DOUBLE)
+    torch.testing.assert_close(torch.autograd.grad(loss, (x, weight)), first, **DOUBLE)
 
 
 def test_what_cannot_be_differentiated_says_so(generator):
@@ -390,46 +388,6 @@ def test_the_operator_passes_opcheck(generator):
         )
 
 
-BAD = [
-    ({"linear_weight": torch.ones(7, 4)}, ValueError, r"shape \(classes, 5\).*got \(7, 4\)"),
-    ({"linear_weight": torch.ones(0, 5)}, ValueError, "linear_weight must have at least one class"),
-    ({"linear_weight": torch.ones(7, 5).int()}, TypeError, "linear_weight.*torch.int32"),
-    ({"linear_weight": [[1.0]]}, TypeError, "linear_weight must be a tensor.*list"),
-    ({"linear_weight": torch.ones(7, 5).double()}, TypeError, "float32.*float64.*autocast"),
-    ({"linear_weight": torch.ones(7, 5, device="meta")}, ValueError, "on cpu.*on meta"),
-    ({"linear_bias": torch.ones(6)}, ValueError, r"one entry per class, \(7,\), got \(6,\)"),
-    ({"linear_bias": torch.ones(7).long()}, TypeError, "linear_bias.*torch.int64"),
-    ({"input": torch.ones(3, 5).long()}, TypeError, "floating-point features"),
-    ({"input": torch.tensor(1.0)}, ValueError, "at least one axis"),
-    ({"target": torch.zeros(3, 1).long()}, ValueError, r"shape \(3,\).*got \(3, 1\)"),
-    ({"target": torch.zeros(3)}, ValueError, r"shape of the scores, \(3, 7\), got \(3,\)"),
-    ({"target": torch.zeros(3, 7)}, ValueError, "target"),
-    ({"target": torch.tensor([0, 7, 1])}, ValueError, "target 7 at 1 is out of range"),
-    ({"target": torch.full((3, 7), 1 / 7), "ignore_index": 2}, ValueError, "ignore_index=2"),
-    ({"weight": torch.ones(6)}, ValueError, r"weight must have one entry per class, \(7,\)"),
-    ({"weight": torch.ones(7).requires_grad_()}, ValueError, "not in weight"),
-    ({"chunk_size": 0}, ValueError, "at least one row, got 0"),
-    ({"chunk_size": 2.5}, TypeError, "chunk_size must be a number of rows"),
-    ({"accumulate_dtype": torch.bfloat16}, ValueError, "accumulate_dtype.*bfloat16"),
-    ({"reduction": "men"}, ValueError, "reduction"),
-    ({"label_smoothing": 2.0}, ValueError, "label_smoothing"),
-    ({"tightness": -1.0}, ValueError, "tightness"),
-    ({"engine": "cuda"}, ValueError, "engine"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "error", "message"), BAD, ids=lambda x: None)
-def test_errors(wrong, error, message):
-    arguments = {
-        "input": torch.ones(3, 5),
-        "linear_weight": torch.ones(7, 5),
-        "target": torch.tensor([0, 1, 2]),
-    }
-    with pytest.raises(error, match=message) as caught:
-        F.linear_fitzpatrick_logistic_loss(**(arguments | wrong))
-    assert "\n" not in str(caught.value)
-
-
 def test_modules_are_their_functions(generator):
     x, _, _, labels, _ = draw(generator)
     class_weight = torch.rand(K, generator=generator, dtype=torch.float64)
@@ -476,26 +434,6 @@ def test_module_state(generator):
     head.linear.weight = embedding.weight  # tied
     head(embedding(torch.tensor([1, 2])), torch.tensor([2, 1])).backward()
     assert embedding.weight.grad is not None
-    with pytest.raises(ValueError, match=r"one entry per class, \(7,\), got \(3,\)"):
-        ft.LinearLogisticLoss(H, K, weight=torch.ones(3))
-    with pytest.raises(ValueError, match="accumulate_dtype must be"):
-        ft.LinearLogisticLoss(H, K, accumulate_dtype=torch.float16)
-    with pytest.raises(ValueError, match="at least one row"):
-        ft.LinearLogisticLoss(H, K, chunk_size=0)
-
-
-def test_same_as_pytorch(generator):
-    peer = getattr(torch.nn.functional, "linear_cross_entropy", None)
-    if peer is None:
-        pytest.skip("PyTorch has linear_cross_entropy from 2.13 on")
-    x, weight, bias, labels, _ = draw(generator)
-    class_weight = torch.rand(K, generator=generator, dtype=torch.float64)
-    for reduction in ("mean", "sum", "none"):
-        options = {"linear_bias": bias, "weight": class_weight, "reduction": reduction}
-        found = loss_and_gradients(fused("logistic", x, weight, labels, **options), [x, weight])
-        expected = loss_and_gradients(peer(x, weight, labels, **options), [x, weight])
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, **DOUBLE)
 
 
 WIDE = {"max_logistic_labels": 0, "max_sparse_labels": 0, "max_rows": 0, "max_heavy_rows": 0}
@@ -583,11 +521,6 @@ def test_labels_out_of_range_among_padded_classes(ignore_index, generator):
         label not in range(K) and label != ignore_index for label in labels.tolist()
     ]
     assert (loss[labels == ignore_index] == 0).all()
-
-
-def test_input_that_is_no_tensor():
-    with pytest.raises(TypeError, match="input must be a tensor of features, got list"):
-        F.linear_logistic_loss([[1.0]], torch.ones(3, 1), torch.tensor([0]))
 
 
 def test_a_layer_that_computes_something_else_is_not_ignored():

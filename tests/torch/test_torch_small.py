@@ -82,23 +82,6 @@ def test_rows_that_are_not_for_it_go_the_general_way(name, few, scores):
     assert len(few) == count
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"reduction": "avg"}, ValueError, "reduction must be"),
-        ({"validate": "yes"}, TypeError, "validate must be"),
-        ({"label_smoothing": False}, TypeError, "label_smoothing must be"),
-        ({"ignore_index": 1.5}, TypeError, "ignore_index must be"),
-        ({"tightness": -1.0}, ValueError, "tightness must be"),
-        ({"tightness": [1.0]}, TypeError, "tightness must be"),
-    ],
-)
-def test_errors_are_those_of_the_general_way(options, error, message, few, scores):
-    F.fitzpatrick_logistic_loss(scores, LABELS)
-    with pytest.raises(error, match=message):
-        F.fitzpatrick_logistic_loss(scores, LABELS, **options)
-
-
 HISTORY = """
 import torch
 from fitzpatrick.torch import functional as F
