@@ -135,14 +135,6 @@ def test_reproduces_cross_entropy_on_proportions(smoothing, reduction, generator
     assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
-def test_class_weights_weigh_proportions_by_their_inner_product(scores, generator):
-    y = targets_like("logistic", scores, generator)
-    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64)
-    plain = F.fitzpatrick_logistic_loss(scores, y, reduction="none")
-    weighted = F.fitzpatrick_logistic_loss(scores, y, weight, reduction="none")
-    assert_equal(weighted, plain * (y @ weight))
-
-
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -171,26 +163,18 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_classes_in_any_axis(name, generator):
+def test_memory_and_axes_may_lie_anyhow(name, generator):
     x = torch.randn(3, 2, 5, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, 5, (3, 2), generator=generator)
-    loss = loss_of(name)
+    labels, loss = torch.randint(0, 5, (3, 2), generator=generator), loss_of(name)
     expected = loss(x.reshape(6, 5), labels.reshape(6), reduction="none").reshape(3, 2)
     assert_equal(loss(x, labels, dim=-1, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 1), labels, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 0), labels, dim=0, reduction="none"), expected)
-
-
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_non_contiguous_and_expanded_inputs(name, generator):
-    wide = torch.randn(4, 12, dtype=torch.float64, generator=generator)
-    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])[::2]
-    strided = value_and_gradient(loss_of(name), wide[:, ::3], labels)
-    dense = value_and_gradient(loss_of(name), wide[:, ::3].contiguous(), labels)
-    assert_equal(strided[0], dense[0])
-    assert_equal(strided[1], dense[1])
-    row = wide[:1, :4].expand(4, 4)
-    assert_equal(loss_of(name)(row, labels), loss_of(name)(row.contiguous(), labels))
+    wide, labels = x.reshape(2, 15)[:, ::3], labels.reshape(6)[::3]
+    dense = value_and_gradient(loss, wide.contiguous(), labels)
+    assert_equal(value_and_gradient(loss, wide, labels), dense)
+    row = wide[:1].expand(2, 5)
+    assert_equal(loss(row, labels), loss(row.contiguous(), labels))
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -296,14 +280,6 @@ def test_integers_may_be_of_numpy(scores):
     module = LogisticLoss(ignore_index=np.int64(2))
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     assert_equal(compiled(scores, labels), expected)
-
-
-def test_no_entries_at_all():
-    x = torch.zeros(2, 0, requires_grad=True)
-    total = F.sigmoid_loss(x, torch.zeros(2, 0), reduction="sum")
-    total.backward()
-    assert total.item() == 0
-    assert x.grad.shape == (2, 0)
 
 
 def test_tensors_without_values_are_not_looked_at(scores):

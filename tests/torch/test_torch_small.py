@@ -107,24 +107,6 @@ def test_the_digits_of_a_call_do_not_depend_on_the_calls_before():
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("name", ["logistic", "sparsemax", "entmax15"])
-def test_links(name, few, scores, generator):
-    """Against the core, which computes where a dispatcher stands in between."""
-    link = getattr(F, name)
-    upstream = torch.randn(scores.shape, dtype=scores.dtype, generator=generator)
-    x = scores.clone().requires_grad_()
-    expected, pull = torch.func.vjp(link, scores)
-    p = link(x)
-    p.backward(upstream)
-    torch.testing.assert_close((p.detach(), x.grad), (expected, *pull(upstream)), **ROUNDING)
-    assert torch.equal(link(scores), p.detach())
-    assert torch.autograd.gradgradcheck(link, scores[:2].clone().requires_grad_())
-    low = scores.bfloat16().requires_grad_()
-    link(low).backward(upstream.bfloat16())
-    # eight bits of the scores and of the result, and four terms
-    torch.testing.assert_close(low.grad.double(), x.grad, rtol=0.1, atol=0.1)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("shape", [(6, 4), (700, 200)], ids=str)
 @pytest.mark.parametrize("name", ["logistic", "sparsemax", "entmax15", "entmax13"])
