@@ -238,4 +238,4 @@ def test_operators_pass_opcheck(name, scores, generator):
         )
         inputs = (x.detach(), target, scale.detach(), v.requires_grad_(grad))
         torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, omega, 0.7, -100, *more))
-    torch.library.opcheck(OPERATORS.link.default, (x, omega))
+    torch.library.opcheck(OPERATORS.link.default, (x, None, None, omega, 0.0, "reference", "any"))

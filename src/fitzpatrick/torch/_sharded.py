@@ -36,7 +36,7 @@ from ..regularizers import Regularizer
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import Gradients, computed_loss, no_target_derivative, once_differentiated
+from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._targets import Scale, Smoothed, Target, parts_of, working_dtype
@@ -342,7 +342,7 @@ def _pull_back(tensors: Any, _: Any, upstream: Tensor, __: Any) -> Gradients:
     factors = upstream[:, None] if upstream.ndim else upstream
     rows = (gradient * factors).to(theta.dtype)
     if torch.is_grad_enabled():
-        rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
+        rows = refuse_derivative(rows, ONE_DERIVATIVE, theta, upstream)
     return (rows,)
 
 
