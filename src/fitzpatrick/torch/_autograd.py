@@ -227,7 +227,7 @@ class _Refusal(Function):
 
 
 def refuse_derivative(x: Tensor, message: str, *sources: Tensor) -> Tensor:
-    """A tensor that says why it has no derivative, in itself or in the sources, if asked for one."""
+    """A tensor that says why it has no derivative, in itself or in sources, if asked for one."""
     return apply(_Refusal, message, x, *sources)
 
 

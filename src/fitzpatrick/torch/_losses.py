@@ -361,7 +361,7 @@ def _entry_rows(
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:
     check_weight(weight, input, name)
-    return expand_to(weight, input, name)
+    return expand_to(weight, input.shape, name)
 
 
 def row_loss(
