@@ -32,8 +32,9 @@ def draw(shape, dtype=torch.float64, seed=0):
 
 @triton
 def test_each_row_has_its_own_alpha(engine):
-    x, alpha = draw((3, 2, 7)), torch.tensor([1.1, 1.5, 2.0], dtype=torch.float64)
-    p = F.entmax(x, alpha.reshape(3, 1, 1), engine=engine)
+    alpha = torch.tensor([1.0, 1 + 1e-7, 1.1, 1.5, 1.7, 2.0], dtype=torch.float64)
+    x = 3 * draw((6, 2, 7))
+    p = F.entmax(x, alpha.reshape(6, 1, 1), engine=engine)
     for rows, scores, a in zip(p, x, alpha, strict=True):
         torch.testing.assert_close(rows, F.entmax(scores, float(a)), rtol=1e-11, atol=1e-13)
 

@@ -91,8 +91,12 @@ def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
 
 @reference.exact
 def _solve_by_core(theta: Tensor, alpha: Tensor | None, call: EntmaxCall) -> Tensor:
-    """The formulas of the core; on a CPU in blocks of NumPy's, which end where they converge."""
+    """Compiled rows, or the core; on a CPU in blocks of NumPy's, which end where they converge."""
     solve, scores = _FORMULAS[call.kind].solve, reference.widen(theta)
+    if call.kind == "entmax" and alpha is not None:
+        compiled = reference.solve_entmax(scores, alpha)
+        if compiled is not None:
+            return compiled.to(theta.dtype)
     parameter = _shaped(alpha, call.alpha, scores).expand(*scores.shape[:-1], 1)
     if not theta.is_cpu:
         found: Tensor = solve(scores, parameter)
@@ -168,10 +172,15 @@ def _product(
         from ..engines.triton.link_launch import link_gradient
 
         return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
-    if call.omega and call.kind == "entmax":
-        by_theta = reference.compute_link_product(p, v, call.omega)
-        if by_theta is not None:
-            return by_theta, None
+    if call.kind == "entmax":
+        if alpha is not None:
+            both = reference.compute_entmax_product(p, v, alpha)
+            if both is not None:
+                return both
+        elif call.omega:
+            by_theta = reference.compute_link_product(p, v, call.omega)
+            if by_theta is not None:
+                return by_theta, None
     return _differentiable_product(p, v, alpha, call)
 
 

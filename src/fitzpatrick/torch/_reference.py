@@ -296,15 +296,43 @@ def _load_link_product(omega: str) -> Callable[..., None]:
 
 def compute_link_product(p: Tensor, v: Tensor, omega: str) -> Tensor | None:
     """The Jacobian of a link on the simplex at its predictions, times v; None if not compiled."""
-    if not (p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype):
-        return None
-    if _load(omega) is None:
+    if not _has_compiled_product(p, v) or _load(omega) is None:
         return None
     x = p.numpy(force=True)
     out = np.empty(x.shape, x.dtype)
-    n_threads = torch.get_num_threads() if p.numel() > _MAX_BLOCK else 1
-    _load_link_product(omega)(x, v.numpy(force=True), out, n_threads)
+    _load_link_product(omega)(x, v.numpy(force=True), out, _threads_for(p))
     return torch.from_numpy(out)
+
+
+def solve_entmax(theta: Tensor, alpha: Tensor) -> Tensor | None:
+    """α-entmax of rows on a CPU with an α each, (n,); None if not compiled."""
+    if not (_has_compiled_product(theta, theta) and theta.ndim == 2 and numba_compiles()):
+        return None
+    x = theta.numpy(force=True)
+    out = np.empty(x.shape, x.dtype)
+    orders = alpha.double().numpy(force=True)
+    load_kernel("compiled._orders:solve_links")(x, orders, out, _threads_for(theta))
+    return torch.from_numpy(out)
+
+
+def compute_entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The Jacobian times v, and the derivative along v in α, (n,), for an α of each row."""
+    if not (_has_compiled_product(p, v) and p.ndim == 2 and numba_compiles()):
+        return None
+    x = p.numpy(force=True)
+    out, by_alpha = np.empty(x.shape, x.dtype), np.empty(len(x))
+    orders = alpha.double().numpy(force=True)
+    multiply = load_kernel("compiled._orders:multiply_by_jacobians")
+    multiply(x, v.numpy(force=True), orders, out, by_alpha, _threads_for(p))
+    return torch.from_numpy(out), torch.from_numpy(by_alpha)
+
+
+def _has_compiled_product(p: Tensor, v: Tensor) -> bool:
+    return p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype
+
+
+def _threads_for(x: Tensor) -> int:
+    return torch.get_num_threads() if x.numel() > _MAX_BLOCK else 1
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:
