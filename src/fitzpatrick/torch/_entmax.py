@@ -275,6 +275,46 @@ def _differentiable_entmax(*inputs: Any) -> Tensor:
     return apply(_Entmax, *inputs)
 
 
+def _solve_by_sorting(theta: Tensor, *, is_linear: bool) -> Tensor:
+    """Sparsemax, or 1.5-entmax, from a τ for each number of entries that may be positive."""
+    x = theta - theta.amax(-1, keepdim=True)
+    x = x if is_linear else x / 2
+    ordered = x.sort(-1, descending=True).values
+    count = torch.arange(1, x.shape[-1] + 1, device=x.device).to(x.dtype)
+    mean = ordered.cumsum(-1) / count
+    if is_linear:
+        taus = mean - 1 / count
+    else:  # Σ (x − τ)² = 1
+        spread = ordered.square().cumsum(-1) / count - mean.square()
+        taus = mean - torch.sqrt((1 / count - spread).clamp(min=0))
+    size = (ordered > taus).sum(-1, keepdim=True)
+    s = torch.relu(x - taus.gather(-1, (size - 1).clamp(min=0)))
+    return s if is_linear else s.square()
+
+
+@reference.exact
+def _solve_in_graph(
+    theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
+) -> Tensor:
+    """The predictions by the formulas of the core, operation by operation, for another runtime."""
+    scores = reference.widen(theta)
+    if mask is not None:
+        mask = mask.reshape(theta.shape)
+        scores = scores.masked_fill(~mask, -torch.inf)
+    p: Tensor
+    if call.kind == "any":
+        p = regularizer_of(call.omega).solve_link(scores)
+    elif call.kind == "entmax" and alpha is None and call.alpha == 1:
+        p = torch.softmax(scores, -1)
+    elif call.kind == "entmax" and alpha is None and call.alpha in (1.5, 2):
+        p = _solve_by_sorting(scores, is_linear=call.alpha == 2)
+    else:
+        p = _FORMULAS[call.kind].solve(scores, _shaped(alpha, call.alpha, scores))
+    if mask is not None:
+        p = torch.where(mask.any(-1, keepdim=True), p, 0.0)
+    return p.to(theta.dtype)
+
+
 def link_rows(theta: Tensor, omega: str) -> Tensor:
     """ŷ(θ) of each row, shape (n, k), for any Ω; once differentiable."""
     return entmax_rows(theta, None, None, EntmaxCall(omega, 0.0, "reference", "any"))
@@ -288,6 +328,8 @@ def entmax_rows(
     ``mask`` is expanded to the scores before they were made rows, with the classes last, or has
     the shape (outer, k, inner).
     """
+    if torch.onnx.is_in_onnx_export():
+        return _solve_in_graph(theta, alpha, mask, call)
     plain = not torch.compiler.is_compiling() and is_plain(
         theta, *(x for x in (alpha, mask) if x is not None)
     )
