@@ -135,7 +135,7 @@ def assert_parity(omega, tightness, x, target, scale=None):
 
 
 @modes(wide=(0.5,))
-@pytest.mark.parametrize("dtype", [BFLOAT, HALF], ids=str)
+@pytest.mark.parametrize("dtype", [SINGLE, BFLOAT, HALF], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_parity_in_other_dtypes(omega, dtype, tightness, path, generator):
     k = 264 if path == "wide" else 65  # whole groups and several blocks, or not
