@@ -39,6 +39,13 @@ def test_each_row_has_its_own_alpha(engine):
         torch.testing.assert_close(rows, F.entmax(scores, float(a)), rtol=1e-11, atol=1e-13)
 
 
+def test_orders_out_of_range_are_nan_where_values_are_not_looked_at():
+    alpha = torch.tensor([0.5, 1.0, 2.0, 2.5, torch.nan])
+    p = torch.func.vmap(F.entmax)(draw((5, 4), torch.float32), alpha[:, None])
+    assert p.isnan().all(1).tolist() == [True, False, False, True, True]
+    assert not p[1:3].isnan().any()
+
+
 def test_derivatives_of_kernels():
     x = draw((3, 4)).requires_grad_()
     alpha = torch.tensor([[1.2], [1.5], [1.9]], dtype=torch.float64, requires_grad=True)

@@ -42,7 +42,7 @@ def _links(theta: Any, alpha: Any, tolerance: float, out: Any, x: Any) -> None:
             total += x[j]
         lower = max(-reach, total / k - formula.equal(k))
         tau, low = threshold(formula, x, k, x, x, 0, 0, lower, tolerance)
-        is_known = total == total and low == low
+        is_known = total == total and low == low and 1.0 <= alpha[i] <= 2.0
         for j in range(k):
             p, _ = formula.others((x[j] - tau) - low)
             out[i, j] = p if is_known else np.nan
@@ -92,11 +92,11 @@ def _for_all_rows(x: FloatArray, n_threads: int, work: Callable[[slice], None]) 
 
 
 def solve_links(theta: FloatArray, alpha: FloatArray, out: FloatArray, n_threads: int) -> None:
-    """Write the predictions of each row; NaN if a row has none.
+    """Write the predictions of each row; NaN if a row has none, or an order out of range.
 
     Args:
         theta: scores, (n, k).
-        alpha: orders, (n,), each from 1 to 2.
+        alpha: orders, (n,), from 1 to 2.
         out: (n, k), contiguous.
         n_threads: how many threads to use where they pay.
     """
