@@ -336,7 +336,7 @@ IMPLEMENTATIONS = [
     Torch("PyTorch, reference", "torch", rows=96, tightnesses=SOME, engine="reference"),
     Torch("Triton", "triton", names=TRITON, tightnesses=SOME, rows=24, is_wide=True,
           engine="triton"),
-    Torch("Triton, any α", "triton", forms=("labels",), names=("tsallis_1.3", "tsallis_1.9"),
+    Torch("Triton, any α", "triton", forms=("labels",), names=("tsallis_1.1", "tsallis_1.9"),
           tightnesses=FEW, rows=8, engine="triton"),
     Torch("Triton, wide rows", "triton", names=("logistic", "sparsemax", "entmax15"),
           tightnesses=FEW, rows=12, engine="triton", limits=WIDE, has_link=False),

@@ -11,7 +11,6 @@ import os
 import runpy
 import sys
 import traceback
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +21,7 @@ if __name__ == "__main__":
 import torch
 import torch._dynamo  # here, so that each process does not import it anew
 import torch.distributed as distributed
+from doubled import Doubled
 from forks import fork
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -29,7 +29,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
-from fitzpatrick.regularizers import SeparableRegularizer
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._sharded import ClassShard
 
@@ -138,6 +137,36 @@ def heads_in():
     )
 
 
+def some_ignored(_):
+    labels = LABELS.clone()
+    labels[[0, 6]] = -100
+    return labels
+
+
+def labels_in(_):
+    return LABELS
+
+
+# (target, losses, options) by name
+OPTIONS = {
+    "labels": (labels_in, EVERY_LOSS, {"reduction": "none"}),
+    "weighted labels": (some_ignored, SOME_LOSSES, {"weight": weights_in}),
+    "an ignored class": (labels_in, SOME_LOSSES, {"ignore_index": 5, "reduction": "sum"}),
+    "smoothed labels": (labels_in, SOME_LOSSES, {"reduction": "none", "label_smoothing": 0.1}),
+    "smoothed, weighted labels": (
+        labels_in,
+        SOME_LOSSES,
+        {"weight": weights_in, "label_smoothing": 0.2, "ignore_index": 7},
+    ),
+    "proportions": (proportions_in, SOME_LOSSES, {"reduction": "none", "label_smoothing": 0.3}),
+    "weighted proportions": (
+        proportions_in,
+        EVERY_LOSS,
+        {"weight": weights_in, "reduction": "none"},
+    ),
+}
+
+
 def bounds(world_size):
     """Where the parts begin and end: uneven ones, and an empty one among four."""
     sizes = {2: [6, 5], 4: [3, 6, 0, 2]}[world_size]
@@ -145,31 +174,7 @@ def bounds(world_size):
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-@dataclass(frozen=True)
-class Flat(SeparableRegularizer):
-    """The negentropy by another name, which says nothing of its labels."""
-
-    @property
-    def domain(self):
-        return fp.sets.Simplex()
-
-    def potential(self, y):
-        return NEGENTROPY.potential(y)
-
-    def potential_gradient(self, z):
-        return NEGENTROPY.potential_gradient(z)
-
-    def potential_curvature(self, z, v):
-        return NEGENTROPY.potential_curvature(z, v)
-
-    def kernel(self, y, tightness):
-        return NEGENTROPY.kernel(y, tightness)
-
-    def slope(self, p, y, tightness):
-        return NEGENTROPY.slope(p, y, tightness)
-
-
-class Nameless(Flat):
+class Nameless(Doubled):
     """A regularizer whose text holds its address, which differs between processes."""
 
     __repr__ = object.__repr__
@@ -177,9 +182,6 @@ class Nameless(Flat):
 
 class Labeled(fp.sets.L2Ball):
     has_labels = True
-
-
-NEGENTROPY = fp.regularizers.Negentropy()
 
 
 def assert_same_on_all_ranks(x):
@@ -246,58 +248,26 @@ class Cases:
         torch.testing.assert_close(part.grad, whole.grad[:, self.own], **tolerance)
         return found
 
-    def compare_all(self, target_of, losses=None, **options):
+    @case
+    def every_option(self):
+        """Labels, proportions, weights, smoothing and ignored rows."""
         problems = []
-        losses = losses or (EVERY_LOSS if self.is_thorough else ONE_EACH)
-        dtypes = itertools.cycle(TOLERANCES)
-        if "weight" in options:
-            next(dtypes)
-        for family, tightness in losses:
+        for name, (target_of, losses, options) in OPTIONS.items():
             # they take the precisions by turns: labels the one, proportions the other
-            for dtype in TOLERANCES if TEST_ALL else [next(dtypes)]:
-                try:
-                    given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
-                    loss = loss_of(family, tightness)
-                    self.compare(loss, scores_in(dtype), target_of(dtype), **given)
-                except AssertionError as error:
-                    problems.append(f"{family} {tightness} {dtype}: {error}")
+            dtypes = itertools.cycle(TOLERANCES)
+            if "weight" in options:
+                next(dtypes)
+            if losses is EVERY_LOSS and not self.is_thorough:
+                losses = ONE_EACH
+            for family, tightness in losses:
+                for dtype in TOLERANCES if TEST_ALL else [next(dtypes)]:
+                    try:
+                        given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
+                        loss = loss_of(family, tightness)
+                        self.compare(loss, scores_in(dtype), target_of(dtype), **given)
+                    except AssertionError as error:
+                        problems.append(f"{name}: {family} {tightness} {dtype}: {error}")
         assert not problems, "\n".join(problems)
-
-    @case
-    def labels(self):
-        self.compare_all(lambda _: LABELS, reduction="none")
-
-    @case
-    def weighted_labels(self):
-        labels = LABELS.clone()
-        labels[[0, 6]] = -100
-        self.compare_all(lambda _: labels, SOME_LOSSES, weight=weights_in)
-
-    @case
-    def ignored_class(self):
-        self.compare_all(lambda _: LABELS, SOME_LOSSES, ignore_index=5, reduction="sum")
-
-    @case
-    def smoothed_labels(self):
-        self.compare_all(lambda _: LABELS, SOME_LOSSES, reduction="none", label_smoothing=0.1)
-
-    @case
-    def smoothed_weighted_labels(self):
-        self.compare_all(
-            lambda _: LABELS, SOME_LOSSES, weight=weights_in, label_smoothing=0.2, ignore_index=7
-        )
-
-    @case
-    def proportions(self):
-        self.compare_all(proportions_in, SOME_LOSSES, reduction="none")
-
-    @case
-    def weighted_proportions(self):
-        self.compare_all(proportions_in, weight=weights_in, reduction="none")
-
-    @case
-    def smoothed_proportions(self):
-        self.compare_all(proportions_in, SOME_LOSSES, reduction="none", label_smoothing=0.3)
 
     @case
     def rows_without_an_answer(self):
@@ -351,7 +321,7 @@ class Cases:
     @case
     def own_regularizer(self):
         """Any separable potential on the simplex has it, without a bound on τ from above."""
-        module = ft.FitzpatrickLoss(Flat(), tightness=0.5, reduction="none")
+        module = ft.FitzpatrickLoss(Doubled(), tightness=0.5, reduction="none")
 
         def loss(scores, target, process_group=None, **_):
             module.process_group = process_group
@@ -469,54 +439,42 @@ class Cases:
     @case
     def disagreements(self):
         """Every rank raises, at once, and the group stays usable."""
-        scores = scores_in(torch.float64)[:, self.own]
-        group = {"process_group": self.group}
+        scores, weight = scores_in(torch.float64)[:, self.own], weights_in(torch.float64)
+        y = proportions_in(torch.float64)[:, self.own].clone()
         loss, is_first = F.fitzpatrick_logistic_loss, self.rank == 0
         rows = slice(0, 5 if is_first else 6)
-        message = raised(ValueError, loss, scores[rows], LABELS[rows], **group)
-        assert "ranks 0 and 1 of process_group differ in the number of rows (5 and 6)" in message
-        dtype = torch.float32 if is_first else torch.float64
-        message = raised(ValueError, loss, scores.to(dtype), LABELS, **group)
-        assert "the dtype of the scores" in message
-        smoothing = 0.1 if is_first else 0.2
-        message = raised(ValueError, loss, scores, LABELS, label_smoothing=smoothing, **group)
-        assert "its options" in message
-        labels = LABELS.flip(0) if is_first else LABELS
-        assert "the class indices" in raised(ValueError, loss, scores, labels, **group)
-        outside = LABELS.clone()
+        outside, wrong = LABELS.clone(), y.clone()
         outside[4] = N_CLASSES
-        message = raised(ValueError, loss, scores, outside, **group)
-        assert f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes" in message
-        message = raised(ValueError, loss, scores, LABELS, torch.ones(3).double(), **group)
-        assert f"({N_CLASSES},), got (3,)" in message
-        weight = weights_in(torch.float64)
-        for of_first in (weight[:3], 2 * weight, None):
-            weight_of = of_first if is_first else weight
-            message = raised(ValueError, loss, scores, LABELS, weight_of, **group)
-            assert "the class weights" in message
-        weight = torch.ones(N_CLASSES, dtype=torch.int64) if is_first else weight
-        message = raised((TypeError, ValueError), loss, scores, LABELS, weight, **group)
-        assert ("floating-point" if is_first else "the arguments of rank 0") in message
-        loss(scores, LABELS.to(torch.uint16), **group)
-        labels = LABELS[:3] if is_first else LABELS
-        message = raised(ValueError, loss, scores, labels, **group)
-        expected = "must have shape (10,)" if is_first else "the arguments of rank 0"
-        assert expected in message
-        y = proportions_in(torch.float64)[:, self.own].clone()
-        assert "sums to" in raised(ValueError, loss, scores, y * 0.5, **group)
-        if is_first:
-            y[2, 0] = -0.5
-        message = raised(ValueError, loss, scores, y, **group)
-        assert "target row 2 has an entry that is negative or NaN" in message
-        assert "all classes in one process" in raised(
-            ValueError, loss, scores, LABELS, engine="triton", **group
-        )
-        assert "mesh.get_group()" in raised(TypeError, loss, scores, LABELS, process_group="tp")
+        wrong[2, :is_first] = -0.5
+        elsewhere = "the arguments of rank 0"
+        for message, x, target, options in (
+            ("differ in the number of rows (5 and 6)", scores[rows], LABELS[rows], {}),
+            ("the dtype of the scores", scores.float() if is_first else scores, LABELS, {}),
+            ("its options", scores, LABELS, {"label_smoothing": 0.1 if is_first else 0.2}),
+            ("the class indices", scores, LABELS.flip(0) if is_first else LABELS, {}),
+            (f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes", scores,
+             outside, {}),
+            (f"({N_CLASSES},), got (3,)", scores, LABELS, {"weight": weight[:3]}),
+            ("the class weights", scores, LABELS, {"weight": weight[:3] if is_first else weight}),
+            ("the class weights", scores, LABELS, {"weight": 2 * weight if is_first else weight}),
+            ("the class weights", scores, LABELS, {"weight": None if is_first else weight}),
+            ("floating-point" if is_first else elsewhere, scores, LABELS,
+             {"weight": weight.long() if is_first else weight}),
+            ("must have shape (10,)" if is_first else elsewhere, scores,
+             LABELS[:3] if is_first else LABELS, {}),
+            ("sums to", scores, y * 0.5, {}),
+            ("target row 2 has an entry that is negative or NaN", scores, wrong, {}),
+            ("all classes in one process", scores, LABELS, {"engine": "triton"}),
+            ("mesh.get_group()", scores, LABELS, {"process_group": "tp"}),
+        ):  # fmt: skip
+            options = {"process_group": self.group, **options}
+            found = raised((TypeError, ValueError), loss, x, target, **options)
+            assert message in found, f"{message} is not in {found}"
         first = distributed.new_group([0])
         if not is_first:
-            message = raised(ValueError, loss, scores, LABELS, process_group=first)
-            assert f"rank {self.rank} is not a member" in message
-        loss(scores, LABELS, **group)
+            found = raised(ValueError, loss, scores, LABELS, process_group=first)
+            assert f"rank {self.rank} is not a member" in found
+        loss(scores, LABELS.to(torch.uint16), process_group=self.group)
 
     @case
     def groups(self):

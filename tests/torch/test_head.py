@@ -75,21 +75,22 @@ def test_all_options(name, has_labels, generator):
     cases = itertools.product(
         ("mean", "sum", "none"), (None, bias), (None, class_weight), (0.0, 0.1), (None, 1, 4)
     )
+    options = {"tightness": 0.5} if isinstance(fp.get_loss(name), fp.FitzpatrickLoss) else {}
+    # memory may lie anyhow
+    x = x.detach().T.contiguous().T.requires_grad_()
+    weight = weight.detach().repeat_interleave(2, 1)[:, ::2].requires_grad_()
+    head = getattr(ft, f"Linear{module_name(name)}")(H, K, dtype=torch.float64, **options)
+    expected = fused(name, x, head.linear.weight, labels, **options)
+    assert torch.equal(head(x, labels), expected)
+    assert torch.equal(head.link(x), getattr(F, ends(name)[0])(head.linear(x)))
     for i, (reduction, linear_bias, w, smoothing, chunk_size) in enumerate(cases):
         if not TEST_ALL and (i + CLASS_LOSSES.index(name)) % 5:
             continue  # the losses together see all of them
         compare(
             name, x, weight, labels if has_labels else y, reduction=reduction,
             linear_bias=linear_bias, weight=w, label_smoothing=smoothing, chunk_size=chunk_size,
+            **options,
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("tightness", [0.0, 0.5, 2.0])
-def test_tightness(tightness, generator):
-    x, weight, _, labels, y = draw(generator)
-    for name, target in itertools.product(CLASS_LOSSES, (labels, y)):
-        if isinstance(fp.get_loss(name), fp.FitzpatrickLoss):
-            compare(name, x, weight, target, tightness=tightness, chunk_size=4)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3), (2, 1, 4)], ids=str)
@@ -104,13 +105,6 @@ def test_any_leading_shape(shape, reduction, generator):
                 "fitzpatrick_logistic", x, weight, target, {**DOUBLE, "equal_nan": True},
                 linear_bias=bias, reduction=reduction, weight=w,
             )  # fmt: skip
-
-
-def test_inputs_of_any_layout(generator):
-    x, weight, _, labels, _ = draw(generator)
-    columns = x.detach().T.contiguous().T.requires_grad_()
-    spread = weight.detach().repeat_interleave(2, 1)[:, ::2].requires_grad_()
-    compare("sparsemax", columns, spread, labels.to(torch.int16), chunk_size=3)
 
 
 @pytest.mark.parametrize("ignore_index", [-100, 3, K, 255])
@@ -291,26 +285,12 @@ def test_autocast(reduction, generator):
     assert mixed.dtype == torch.float32
 
 
-def test_gradcheck(generator):
-    x, weight, bias, labels, y = draw(generator, shape=(3,))
-    for target, reduction in ((labels, "mean"), (y, "none")):
-
-        def loss(x, weight, bias, target=target, reduction=reduction):
-            return F.linear_fitzpatrick_logistic_loss(
-                x, weight, target, linear_bias=bias, reduction=reduction, chunk_size=2
-            )
-
-        assert torch.autograd.gradcheck(loss, (x, weight, bias))
-
-
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_backward_twice(reduction, generator):
     x, weight, _, labels, _ = draw(generator)
     loss = 3 * fused("fitzpatrick_sparsemax", x, weight, labels, reduction=reduction).sum()
     first = torch.autograd.grad(loss, (x, weight), retain_graph=True)
-    second = torch.autograd.grad(loss, (x, weight))
-    for one, other in zip(first, second, strict=True):
-        torch.testing.assert_close(one, other, **DOUBLE)
+    torch.testing.assert_close(torch.autograd.grad(loss, (x, weight)), first, **DOUBLE)
 
 
 def test_what_cannot_be_differentiated_says_so(generator):
@@ -339,20 +319,20 @@ def test_checkpoint_and_accumulation(generator):
     expected = loss_and_gradients(
         fused("fitzpatrick_logistic", x, weight, labels, **options), [x, weight, bias]
     )
-    for reentrant in (True, False):
-        loss = torch.utils.checkpoint.checkpoint(
-            lambda x: fused("fitzpatrick_logistic", x, weight, labels, **options),
-            x,
-            use_reentrant=reentrant,
-        )
-        (0.5 * loss).backward()
+
+    def loss(rows):
+        return 0.5 * fused("fitzpatrick_logistic", x[rows], weight, labels[rows], **options)
+
+    checkpoint, whole, halves = torch.utils.checkpoint.checkpoint, slice(N), (slice(4), slice(4, N))
+    for losses in (
+        [checkpoint(loss, whole, use_reentrant=False)],
+        [loss(rows) for rows in halves],
+    ):
+        for one in losses:
+            one.backward()
         for leaf, gradient in zip((x, weight, bias), expected[1:], strict=True):
             torch.testing.assert_close(leaf.grad, gradient, **DOUBLE)
             leaf.grad = None
-    for rows in (slice(0, 4), slice(4, N)):
-        (0.5 * fused("fitzpatrick_logistic", x[rows], weight, labels[rows], **options)).backward()
-    for leaf, gradient in zip((x, weight, bias), expected[1:], strict=True):
-        torch.testing.assert_close(leaf.grad, gradient, **DOUBLE)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
@@ -390,58 +370,6 @@ def test_the_operator_passes_opcheck(generator):
         )
 
 
-BAD = [
-    ({"linear_weight": torch.ones(7, 4)}, ValueError, r"shape \(classes, 5\).*got \(7, 4\)"),
-    ({"linear_weight": torch.ones(0, 5)}, ValueError, "linear_weight must have at least one class"),
-    ({"linear_weight": torch.ones(7, 5).int()}, TypeError, "linear_weight.*torch.int32"),
-    ({"linear_weight": [[1.0]]}, TypeError, "linear_weight must be a tensor.*list"),
-    ({"linear_weight": torch.ones(7, 5).double()}, TypeError, "float32.*float64.*autocast"),
-    ({"linear_weight": torch.ones(7, 5, device="meta")}, ValueError, "on cpu.*on meta"),
-    ({"linear_bias": torch.ones(6)}, ValueError, r"one entry per class, \(7,\), got \(6,\)"),
-    ({"linear_bias": torch.ones(7).long()}, TypeError, "linear_bias.*torch.int64"),
-    ({"input": torch.ones(3, 5).long()}, TypeError, "floating-point features"),
-    ({"input": torch.tensor(1.0)}, ValueError, "at least one axis"),
-    ({"target": torch.zeros(3, 1).long()}, ValueError, r"shape \(3,\).*got \(3, 1\)"),
-    ({"target": torch.zeros(3)}, ValueError, r"shape of the scores, \(3, 7\), got \(3,\)"),
-    ({"target": torch.zeros(3, 7)}, ValueError, "target"),
-    ({"target": torch.tensor([0, 7, 1])}, ValueError, "target 7 at 1 is out of range"),
-    ({"target": torch.full((3, 7), 1 / 7), "ignore_index": 2}, ValueError, "ignore_index=2"),
-    ({"weight": torch.ones(6)}, ValueError, r"weight must have one entry per class, \(7,\)"),
-    ({"weight": torch.ones(7).requires_grad_()}, ValueError, "not in weight"),
-    ({"chunk_size": 0}, ValueError, "at least one row, got 0"),
-    ({"chunk_size": 2.5}, TypeError, "chunk_size must be a number of rows"),
-    ({"accumulate_dtype": torch.bfloat16}, ValueError, "accumulate_dtype.*bfloat16"),
-    ({"reduction": "men"}, ValueError, "reduction"),
-    ({"label_smoothing": 2.0}, ValueError, "label_smoothing"),
-    ({"tightness": -1.0}, ValueError, "tightness"),
-    ({"engine": "cuda"}, ValueError, "engine"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "error", "message"), BAD, ids=lambda x: None)
-def test_errors(wrong, error, message):
-    arguments = {
-        "input": torch.ones(3, 5),
-        "linear_weight": torch.ones(7, 5),
-        "target": torch.tensor([0, 1, 2]),
-    }
-    with pytest.raises(error, match=message) as caught:
-        F.linear_fitzpatrick_logistic_loss(**(arguments | wrong))
-    assert "\n" not in str(caught.value)
-
-
-def test_modules_are_their_functions(generator):
-    x, _, _, labels, _ = draw(generator)
-    class_weight = torch.rand(K, generator=generator, dtype=torch.float64)
-    for name in CLASS_LOSSES:
-        options = {"weight": class_weight, "reduction": "sum", "chunk_size": 3}
-        head = getattr(ft, f"Linear{module_name(name)}")(H, K, dtype=torch.float64, **options)
-        expected = fused(name, x, head.linear.weight, labels, **options)
-        assert torch.equal(head(x, labels), expected)
-        link = getattr(F, ends(name)[0])
-        assert torch.equal(head.link(x), link(head.linear(x)))
-
-
 @pytest.mark.parametrize("name", CLASS_LOSSES)
 def test_signatures(name):
     function = inspect.signature(getattr(F, f"linear_{name}_loss")).parameters
@@ -476,26 +404,6 @@ def test_module_state(generator):
     head.linear.weight = embedding.weight  # tied
     head(embedding(torch.tensor([1, 2])), torch.tensor([2, 1])).backward()
     assert embedding.weight.grad is not None
-    with pytest.raises(ValueError, match=r"one entry per class, \(7,\), got \(3,\)"):
-        ft.LinearLogisticLoss(H, K, weight=torch.ones(3))
-    with pytest.raises(ValueError, match="accumulate_dtype must be"):
-        ft.LinearLogisticLoss(H, K, accumulate_dtype=torch.float16)
-    with pytest.raises(ValueError, match="at least one row"):
-        ft.LinearLogisticLoss(H, K, chunk_size=0)
-
-
-def test_same_as_pytorch(generator):
-    peer = getattr(torch.nn.functional, "linear_cross_entropy", None)
-    if peer is None:
-        pytest.skip("PyTorch has linear_cross_entropy from 2.13 on")
-    x, weight, bias, labels, _ = draw(generator)
-    class_weight = torch.rand(K, generator=generator, dtype=torch.float64)
-    for reduction in ("mean", "sum", "none"):
-        options = {"linear_bias": bias, "weight": class_weight, "reduction": reduction}
-        found = loss_and_gradients(fused("logistic", x, weight, labels, **options), [x, weight])
-        expected = loss_and_gradients(peer(x, weight, labels, **options), [x, weight])
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, **DOUBLE)
 
 
 WIDE = {"max_logistic_labels": 0, "max_sparse_labels": 0, "max_rows": 0, "max_heavy_rows": 0}
@@ -583,11 +491,6 @@ def test_labels_out_of_range_among_padded_classes(ignore_index, generator):
         label not in range(K) and label != ignore_index for label in labels.tolist()
     ]
     assert (loss[labels == ignore_index] == 0).all()
-
-
-def test_input_that_is_no_tensor():
-    with pytest.raises(TypeError, match="input must be a tensor of features, got list"):
-        F.linear_logistic_loss([[1.0]], torch.ones(3, 1), torch.tensor([0]))
 
 
 def test_a_layer_that_computes_something_else_is_not_ignored():

@@ -15,7 +15,7 @@ from conftest import (
     targets_like,
 )
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
@@ -98,24 +98,6 @@ def test_per_sample_gradients(name, scores):
     torch.testing.assert_close(values, loss_of(name)(scores, labels, reduction="none"))
 
 
-def test_vmap_over_an_ensemble_with_one_target(generator):
-    x = torch.randn(3, 5, 4, dtype=torch.float64, generator=generator)
-    labels = torch.tensor([0, 3, 1, 2, 1])
-    together = torch.func.vmap(lambda x: F.fitzpatrick_sparsemax_loss(x, labels))(x)
-    alone = torch.stack([F.fitzpatrick_sparsemax_loss(one, labels) for one in x])
-    torch.testing.assert_close(together, alone)
-
-
-def test_forward_mode_outside_of_torch_func(scores, generator):
-    tangent = torch.randn(scores.shape, dtype=torch.float64, generator=generator)
-    x = scores.requires_grad_()
-    with forward_ad.dual_level():
-        loss = F.fitzpatrick_logistic_loss(forward_ad.make_dual(x, tangent), LABELS)
-        slope = forward_ad.unpack_dual(loss).tangent
-    gradient = torch.autograd.grad(F.fitzpatrick_logistic_loss(x, LABELS), x)[0]
-    torch.testing.assert_close(slope, (gradient * tangent).sum())
-
-
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_backward_twice_and_scaled(reduction, scores):
     x = scores.requires_grad_()
@@ -185,23 +167,6 @@ TSALLIS = [fp.FitzpatrickLoss(fp.regularizers.Tsallis(alpha)) for alpha in (1.2,
 ISOLATED = "isolate_recompiles" in inspect.signature(torch.compile).parameters
 
 
-def test_the_losses_do_not_share_what_torch_compiles_of_one_function(scores):
-    cases = [
-        (F.logistic_loss, [LABELS]),
-        (F.fitzpatrick_logistic_loss, [LABELS]),
-        (ft.LogisticLoss(), [LABELS]),
-        (ft.FitzpatrickLogisticLoss(), [LABELS]),
-        (ft.LogisticLoss().link, []),
-        (ft.SparsemaxLoss().link, []),
-    ]
-    options = {"fullgraph": True, "backend": "eager"}
-    torch.compiler.reset()
-    with torch._dynamo.config.patch(recompile_limit=1):
-        for function, labels in cases:
-            compiled = torch.compile(function, **options)
-            torch.testing.assert_close(compiled(scores, *labels), function(scores, *labels))
-
-
 @pytest.mark.skipif(not ISOLATED, reason="this PyTorch does not isolate recompilations")
 def test_losses_of_any_regularizer_compile_in_isolation(scores):
     torch.compiler.reset()
@@ -255,8 +220,10 @@ OPERATORS = torch.ops.fitzpatrick
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
-@pytest.mark.parametrize(("dtype", "grad"), [(torch.float64, True), (torch.float32, False)])
-def test_operators_pass_opcheck(name, dtype, grad, scores, generator):
+def test_operators_pass_opcheck(name, scores, generator):
+    # labels with derivatives, entries without
+    grad = name in CLASS_LOSSES
+    dtype = torch.float64 if grad else torch.float32
     x = scores[:3].to(dtype).requires_grad_(grad)
     scale = torch.rand(3, dtype=dtype, generator=generator)
     v = torch.randn(3, 4, dtype=dtype, generator=generator)
@@ -271,4 +238,4 @@ def test_operators_pass_opcheck(name, dtype, grad, scores, generator):
         )
         inputs = (x.detach(), target, scale.detach(), v.requires_grad_(grad))
         torch.library.opcheck(OPERATORS.hessian_product.default, (*inputs, omega, 0.7, -100, *more))
-    torch.library.opcheck(OPERATORS.link.default, (x, omega))
+    torch.library.opcheck(OPERATORS.link.default, (x, None, None, omega, 0.0, "reference", "any"))

@@ -9,8 +9,6 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from fitzpatrick import FitzpatrickLoss
-from fitzpatrick.regularizers import Tsallis
 from fitzpatrick.torch import Budget, Entmax, Entmax15, EntmaxLoss, Normmax, NormmaxLoss, Sparsemax
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
@@ -33,22 +31,19 @@ def draw(shape, dtype=torch.float64, seed=0):
 
 
 @triton
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_values_are_those_of_the_core(engine, dtype, alpha):
-    x = 2 * draw((4, 9), dtype)
-    p = F.entmax(x, alpha, engine=engine)
-    expected = Tsallis(alpha).link(x.double().numpy())
-    assert p.dtype == dtype
-    assert (p.double() - torch.as_tensor(expected)).abs().max() < TOLERANCE[dtype]
-
-
-@triton
 def test_each_row_has_its_own_alpha(engine):
-    x, alpha = draw((3, 2, 7)), torch.tensor([1.1, 1.5, 2.0], dtype=torch.float64)
-    p = F.entmax(x, alpha.reshape(3, 1, 1), engine=engine)
+    alpha = torch.tensor([1.0, 1 + 1e-7, 1.1, 1.5, 1.7, 2.0], dtype=torch.float64)
+    x = 3 * draw((6, 2, 7))
+    p = F.entmax(x, alpha.reshape(6, 1, 1), engine=engine)
     for rows, scores, a in zip(p, x, alpha, strict=True):
         torch.testing.assert_close(rows, F.entmax(scores, float(a)), rtol=1e-11, atol=1e-13)
+
+
+def test_orders_out_of_range_are_nan_where_values_are_not_looked_at():
+    alpha = torch.tensor([0.5, 1.0, 2.0, 2.5, torch.nan])
+    p = torch.func.vmap(F.entmax)(draw((5, 4), torch.float32), alpha[:, None])
+    assert p.isnan().all(1).tolist() == [True, False, False, True, True]
+    assert not p[1:3].isnan().any()
 
 
 def test_derivatives_of_kernels():
@@ -312,55 +307,3 @@ def test_everything_of_entmax_is_here():
     for theirs, ours in pairs:
         # their bisection of 50 steps ends near 2^−50 times the interval, before it is rescaled
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
-
-
-@triton
-@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("alpha", [1.02, 1.3, 1.8])
-def test_losses_of_any_alpha_at_labels(engine, alpha, tightness):
-    x, labels = 2 * draw((4, 9)), torch.tensor([0, 3, -100, 8])
-    x[0, 0] += 4  # near a certain prediction
-    x.requires_grad_()
-    loss = F.fitzpatrick_entmax_loss(
-        x, labels, alpha, tightness=tightness, reduction="none", engine=engine
-    )
-    expected = FitzpatrickLoss(Tsallis(alpha), tightness)
-    known = labels != -100
-    scores = x.detach().numpy()[known.numpy()]
-    value, gradient = expected.value_and_gradient(labels[known].numpy(), scores)
-    # powers up to 1/(α − 1) = 50 of numbers with some 40 rounding errors on either side
-    bound = 50 * 40 * np.finfo(float).eps
-    np.testing.assert_allclose(loss[known].detach(), value, rtol=bound, atol=bound)
-    (rows,) = torch.autograd.grad(loss.sum(), x)
-    np.testing.assert_allclose(rows[known], gradient, rtol=bound, atol=bound)
-    assert (rows[~known] == 0).all()
-
-
-def test_bad_input():
-    x = torch.zeros(2, 3, 4)
-    with pytest.raises(ValueError, match=r"alpha must be between 1 and 2, got 0\.5"):
-        F.entmax(x, 0.5)
-    with pytest.raises(ValueError, match="alpha must be between 1 and 2, got nan"):
-        F.entmax(x, float("nan"))
-    with pytest.raises(ValueError, match=r"alpha must be between 1 and 2, got 2\.5"):
-        F.entmax(x, torch.tensor([[1.5], [2.5], [1.0]]))
-    with pytest.raises(TypeError, match="alpha must be a number from 1 to 2, got 'two'"):
-        F.entmax(x, "two")
-    with pytest.raises(ValueError, match=r"alpha of shape \(5,\) cannot be broadcast"):
-        F.entmax(x, torch.full((5,), 1.5))
-    with pytest.raises(TypeError, match=r"mask must be a boolean tensor, .* got torch.float32"):
-        F.sparsemax(x, mask=torch.ones(4))
-    with pytest.raises(TypeError, match=r"mask must be a boolean tensor, .* got list"):
-        F.sparsemax(x, mask=[True])
-    with pytest.raises(ValueError, match=r"mask of shape \(3,\) cannot be broadcast"):
-        F.sparsemax(x, mask=torch.ones(3, dtype=torch.bool))
-    with pytest.raises(ValueError, match="a learnable alpha must start strictly between 1 and 2"):
-        Entmax(2.0, learnable=True)
-    with pytest.raises(ValueError, match="budget must be between 0 and the number of classes, 4"):
-        F.budget(x, 5.0)
-    with pytest.raises(ValueError, match="alpha must be above 1, and finite, got inf"):
-        F.normmax(x, torch.inf)
-    with pytest.raises(ValueError, match=r"budget must be between 0 and 4, got -1\.0"):
-        F.budget(x, torch.tensor([[2.0], [-1.0], [0.0]]))
-    with pytest.raises(ValueError, match=r"no Triton kernel .* at proportions"):
-        F.entmax_loss(x, torch.full((2, 3, 4), 1 / 3), 1.3, engine="triton")

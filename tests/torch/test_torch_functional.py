@@ -1,8 +1,7 @@
-"""Values and gradients of the functions: against the core, and against PyTorch's own losses."""
+"""The functions against PyTorch's own losses: options, shapes, dtypes, autocast, tracing."""
 
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from conftest import (
     CLASS_LOSSES,
     ENTRY_LOSSES,
     EPS,
-    LINKS,
     ROUNDING,
     skip_unless_multiplied,
     targets_like,
@@ -42,28 +40,18 @@ def assert_equal(actual, expected, rtol=ROUNDING["rtol"], atol=ROUNDING["atol"])
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", LINKS)
-def test_links_agree_with_the_core(name, scores):
-    link = getattr(F, name)
-    expected = torch.from_numpy(fp.get_loss(name).link(scores.numpy()))
-    assert_equal(link(scores), expected)
-    assert_equal(link(scores.T.contiguous(), dim=0), expected.T)
-    assert link(scores.bfloat16()).dtype == torch.bfloat16
-
-
 def test_entries_may_be_scalars():
     x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(F.sigmoid(x), torch.sigmoid(x))
     assert torch.autograd.gradcheck(F.sigmoid, x)
     assert_equal(F.sigmoid_loss(x, x.detach()), F.sigmoid_loss(x[None], x.detach()[None]))
-    with pytest.raises(ValueError, match="at least one axis, the classes"):
-        F.sparsemax(x)
 
 
 SHAPES = {
     "matrix": ((6, 4), (6,)),
     "vector": ((4,), ()),
     "image": ((2, 4, 3, 2), (2, 3, 2)),
+    "nothing": ((0, 4), (0,)),
 }
 
 
@@ -99,22 +87,6 @@ def test_reproduces_cross_entropy_on_labels(shape, weight, reduction, generator)
         assert torch.equal(value.isnan(), expected.isnan())
         if smoothing == 0:
             assert_equal(value, expected)
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_reproduces_cross_entropy_on_empty_batches(smoothing, weighted):
-    options = {"label_smoothing": smoothing, "weight": torch.ones(4) if weighted else None}
-    for reduction in ("mean", "sum", "none"):
-        arguments = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
-        value, gradient = value_and_gradient(
-            F.logistic_loss, *arguments, reduction=reduction, **options
-        )
-        expected, _ = value_and_gradient(
-            nn.cross_entropy, *arguments, reduction=reduction, **options
-        )
-        assert_equal(value, expected)
-        assert gradient.shape == (0, 4)
 
 
 INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16]
@@ -163,14 +135,6 @@ def test_reproduces_cross_entropy_on_proportions(smoothing, reduction, generator
     assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
-def test_class_weights_weigh_proportions_by_their_inner_product(scores, generator):
-    y = targets_like("logistic", scores, generator)
-    weight = torch.tensor([0.5, 2.0, 1.0, 0.1], dtype=torch.float64)
-    plain = F.fitzpatrick_logistic_loss(scores, y, reduction="none")
-    weighted = F.fitzpatrick_logistic_loss(scores, y, weight, reduction="none")
-    assert_equal(weighted, plain * (y @ weight))
-
-
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -198,35 +162,19 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
     assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
-@pytest.mark.parametrize("name", ENTRY_LOSSES)
-def test_entries_are_losses_of_one_number(name, scores, generator):
-    y = targets_like(name, scores, generator)
-    value = loss_of(name)(scores, y, reduction="none")
-    assert value.shape == scores.shape
-    assert_equal(value.sum(-1), fp.get_loss(name).value(y, scores))
-
-
 @pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_classes_in_any_axis(name, generator):
+def test_memory_and_axes_may_lie_anyhow(name, generator):
     x = torch.randn(3, 2, 5, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, 5, (3, 2), generator=generator)
-    loss = loss_of(name)
+    labels, loss = torch.randint(0, 5, (3, 2), generator=generator), loss_of(name)
     expected = loss(x.reshape(6, 5), labels.reshape(6), reduction="none").reshape(3, 2)
     assert_equal(loss(x, labels, dim=-1, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 1), labels, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 0), labels, dim=0, reduction="none"), expected)
-
-
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_non_contiguous_and_expanded_inputs(name, generator):
-    wide = torch.randn(4, 12, dtype=torch.float64, generator=generator)
-    labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])[::2]
-    strided = value_and_gradient(loss_of(name), wide[:, ::3], labels)
-    dense = value_and_gradient(loss_of(name), wide[:, ::3].contiguous(), labels)
-    assert_equal(strided[0], dense[0])
-    assert_equal(strided[1], dense[1])
-    row = wide[:1, :4].expand(4, 4)
-    assert_equal(loss_of(name)(row, labels), loss_of(name)(row.contiguous(), labels))
+    wide, labels = x.reshape(2, 15)[:, ::3], labels.reshape(6)[::3]
+    dense = value_and_gradient(loss, wide.contiguous(), labels)
+    assert_equal(value_and_gradient(loss, wide, labels), dense)
+    row = wide[:1].expand(2, 5)
+    assert_equal(loss(row, labels), loss(row.contiguous(), labels))
 
 
 @pytest.mark.parametrize("name", CLASS_LOSSES)
@@ -242,22 +190,6 @@ def test_ignored_rows_count_for_nothing(name, smoothing, scores):
     assert_equal(value, expected[0])
     assert_equal(gradient[keep], expected[1])
     assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_the_mean_over_nothing_is_nan_as_in_pytorch(name, weight, smoothing, scores):
-    ignored = torch.full((5,), -100)
-    options = {"weight": WEIGHTS[weight], "label_smoothing": smoothing}
-    value, gradient = value_and_gradient(loss_of(name), scores, ignored, **options)
-    expected, expected_gradient = value_and_gradient(nn.cross_entropy, scores, ignored, **options)
-    assert math.isnan(value.item())
-    assert math.isnan(expected.item())
-    assert torch.equal(gradient, expected_gradient)
-    total, gradient = value_and_gradient(loss_of(name), scores, ignored, reduction="sum", **options)
-    assert total.item() == 0
-    assert torch.equal(gradient, torch.zeros_like(gradient))
 
 
 @pytest.mark.parametrize("name", fp.loss_names())
@@ -318,8 +250,7 @@ def test_float32_scores_are_the_same_under_autocast(name, scores, generator):
 
 def test_matrix_products_of_the_core_are_exact_under_autocast(scores):
     x, y = scores.float(), torch.zeros(5, 4)
-    matrix = torch.eye(4) + 0.3
-    loss = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Quadratic(matrix)))
+    loss = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Quadratic(torch.eye(4) + 0.3)))
     outside = value_and_gradient(loss, x, y)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = value_and_gradient(loss, x, y)
@@ -341,91 +272,6 @@ def test_gradients_of_float16_wait_for_the_loss_scale():
     assert_equal(gradient.float(), expected, rtol=torch.finfo(torch.float16).eps, atol=0)
 
 
-BAD = [
-    (TypeError, "floating-point scores", torch.ones(2, 3, dtype=torch.long), torch.tensor([0, 1])),
-    (TypeError, "must be a tensor", [[1.0]], torch.tensor([0])),
-    (TypeError, "must be a tensor", torch.ones(2, 3), [0, 1]),
-    (TypeError, "convert it with", torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)),
-    (ValueError, "at 1 is out of range: input has 3 classes", torch.ones(2, 3), [0, 3]),
-    (ValueError, r"class indices must have shape \(2,\)", torch.ones(2, 3), [0, 1, 2]),
-    (ValueError, "must have the shape of the scores", torch.ones(2, 3), [0.2, 0.8]),
-    (ValueError, "it sums to 0.75", torch.ones(1, 3), [[0.25, 0.25, 0.25]]),
-    (ValueError, "at least one axis", torch.tensor(1.0), 0),
-    (ValueError, "at least one class", torch.ones(2, 0), [0, 0]),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "x", "target"), BAD)
-def test_bad_input_raises(error, message, x, target):
-    keep = isinstance(target, torch.Tensor) or not isinstance(x, torch.Tensor)
-    keep = keep or message == "must be a tensor"
-    target = target if keep else torch.tensor(target)
-    with pytest.raises(error, match=message):
-        F.fitzpatrick_logistic_loss(x, target)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"reduction": "average"}, "reduction must be"),
-        ({"label_smoothing": 1.5}, "label_smoothing must be between"),
-        ({"dim": 2}, "dim=2 is not an axis"),
-        ({"weight": torch.ones(2)}, "one entry per class"),
-        ({"engine": "cuda"}, "engine must be one of"),
-        ({"weight": [1.0, 2.0, 3.0]}, "weight must be a tensor"),
-        ({"weight": torch.ones(3, dtype=torch.long)}, "weight must hold floating-point numbers"),
-        ({"weight": torch.ones(3, device="meta")}, "weight on meta; move it with"),
-        ({"weight": -torch.ones(3), "label_smoothing": 0.1}, "weight must not be negative"),
-        ({"ignore_index": None}, "ignore_index must be a class index"),
-        ({"validate": "yes"}, "validate must be True, False or None"),
-        ({"label_smoothing": "a"}, "label_smoothing must be a number"),
-        ({"label_smoothing": True}, "label_smoothing must be a number"),
-        ({"ignore_index": True}, "ignore_index must be a class index"),
-        ({"dim": 1.0}, "dim must be the number of an axis"),
-    ],
-)
-def test_bad_options_raise(options, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        F.sparsemax_loss(torch.ones(2, 3), torch.tensor([0, 1]), **options)
-
-
-@pytest.mark.parametrize("dim", [1, 2])
-def test_bad_proportions_are_named_by_their_place_and_axis(dim):
-    x = torch.zeros(2, 3, 3, 4)
-    y = torch.full_like(x, 1 / 3)
-    y[1, 2, 1, 3] = 0.25  # a row along either axis
-    place = {1: "[1, :, 1, 3]", 2: "[1, 2, :, 3]"}[dim]
-    with pytest.raises(
-        ValueError, match=re.escape(f"at target{place} it sums to 0.9166")
-    ) as caught:
-        F.logistic_loss(x, y, dim=dim)
-    assert f".sum(axis={dim}, keepdims=True)" in str(caught.value)
-    assert "axis=-1" not in str(caught.value)
-    y[1, 2, 1, 3] = -1
-    entry = {1: 2, 2: 1}[dim]
-    with pytest.raises(ValueError, match=re.escape(f"at target{place} entry {entry} is -1, but")):
-        F.logistic_loss(x, y, dim=dim)
-
-
-@pytest.mark.parametrize("option", ["tightness", "label_smoothing"])
-def test_numbers_may_be_tensors_of_no_axes(option, scores):
-    loss, labels = F.fitzpatrick_logistic_loss, torch.tensor([0, 3, 1, 2, 2])
-    expected = loss(scores, labels, **{option: 0.25})
-    assert_equal(loss(scores, labels, **{option: torch.tensor(0.25)}), expected)
-    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor of shape"):
-        loss(scores, labels, **{option: torch.tensor([0.25])})
-    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor on meta"):
-        loss(scores, labels, **{option: torch.tensor(0.25, device="meta")})
-    with pytest.raises(TypeError, match=f"{option} must not require a gradient") as caught:
-        loss(scores, labels, **{option: torch.tensor(0.25, requires_grad=True)})
-    assert ("decreases" in str(caught.value)) == (option == "tightness")
-
-
-def test_proportions_have_no_class_to_ignore():
-    with pytest.raises(ValueError, match="ignore_index=1 is a class index"):
-        F.sparsemax_loss(torch.ones(2, 3), torch.full((2, 3), 1 / 3), ignore_index=1)
-
-
 def test_integers_may_be_of_numpy(scores):
     labels = torch.tensor([0, 3, 1, 2, 2])
     expected = F.logistic_loss(scores, labels, ignore_index=2)
@@ -434,17 +280,6 @@ def test_integers_may_be_of_numpy(scores):
     module = LogisticLoss(ignore_index=np.int64(2))
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     assert_equal(compiled(scores, labels), expected)
-
-
-def test_no_entries_at_all():
-    x = torch.zeros(2, 0, requires_grad=True)
-    total = F.sigmoid_loss(x, torch.zeros(2, 0), reduction="sum")
-    total.backward()
-    assert total.item() == 0
-    assert x.grad.shape == (2, 0)
-    balls = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(fp.sets.L2Ball())))
-    with pytest.raises(ValueError, match="at least one entry"):
-        balls(torch.zeros(2, 0), torch.zeros(2, 0))
 
 
 def test_tensors_without_values_are_not_looked_at(scores):
@@ -472,21 +307,6 @@ def test_meta_tensors_have_shapes_and_dtypes(name, dtype):
         loss_of(name)(x, target, validate=True)
 
 
-def test_targets_that_want_a_gradient_raise():
-    y = torch.full((1, 2), 0.5, requires_grad=True)
-    with pytest.raises(ValueError, match=r"target\.detach"):
-        F.logistic_loss(torch.zeros(1, 2), y)
-
-
-def test_entries_outside_of_the_domain_raise():
-    with pytest.raises(ValueError, match=r"in row 1.*entry 0 is 2, outside \[0, 1\]"):
-        F.sigmoid_loss(torch.zeros(2, 1), torch.tensor([[0.0], [2.0]]))
-    with pytest.raises(ValueError, match="cannot be broadcast"):
-        F.sigmoid_loss(torch.zeros(2, 3), torch.zeros(2, 3), weight=torch.ones(2))
-    with pytest.raises(TypeError, match="pos_weight"):
-        F.squared_loss(torch.zeros(2), torch.zeros(2), pos_weight=torch.ones(2))
-
-
 # it says so of what it does not compile
 @pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace:UserWarning")
 def test_values_are_not_looked_at_while_a_transform_runs(scores):
@@ -502,13 +322,6 @@ def test_values_are_not_looked_at_while_a_transform_runs(scores):
     labels[1] = 4
     with pytest.raises(ValueError, match="target 4 at 1 is out of range"):  # not compiled
         torch.compile(loss, backend="eager")(scores)
-
-
-def test_one_hot_integers_and_sparse_scores_say_what_to_do():
-    with pytest.raises(ValueError, match="one-hot rows are proportions"):
-        F.logistic_loss(torch.zeros(2, 3), torch.eye(3, dtype=torch.int64)[:2])
-    with pytest.raises(TypeError, match="to_dense"):
-        F.logistic_loss(torch.zeros(2, 3).to_sparse(), torch.tensor([0, 1]))
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")

@@ -3,6 +3,7 @@
 import math
 import operator
 import sys
+from collections.abc import Sequence
 from typing import SupportsIndex
 
 import torch
@@ -35,6 +36,17 @@ def _check_dense(x: Tensor, name: str, content: str) -> None:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
 
+def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None:  # noqa: A002
+    if x.device != input.device:
+        raise ValueError(
+            f"input is on {input.device} and {name} on {x.device}; "
+            f"move it with {name}.to(input.device){more}"
+        )
+
+
+_OR_THE_MODULE = ", or the module with .to(device)"
+
+
 def check_features(input: Tensor) -> None:  # noqa: A002
     """Raise unless ``input`` is a tensor, which has a device to look at."""
     if not isinstance(input, Tensor):
@@ -54,11 +66,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:  # 
                 f"{name} is a DTensor, which heads do not take; pass its to_local(), and "
                 "process_group=mesh.get_group() where its classes are sharded"
             )
-        if part.device != input.device:
-            raise ValueError(
-                f"input is on {input.device} and {name} on {part.device}; "
-                f"move it with {name}.to(input.device), or the module with .to(device)"
-            )
+        _check_device(part, input, name, _OR_THE_MODULE)
     if weight.ndim != 2 or weight.shape[1] != input.shape[-1]:
         raise ValueError(
             f"linear_weight must have shape (classes, {input.shape[-1]}) to go with input of shape "
@@ -83,11 +91,7 @@ def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
     """Raise unless ``target`` is a tensor beside ``input`` that wants no gradient."""
     if not isinstance(target, Tensor):
         raise TypeError(f"target must be a tensor, got {type(target).__name__}")
-    if target.device != input.device:
-        raise ValueError(
-            f"input is on {input.device} and target on {target.device}; "
-            "move the target with target.to(input.device)"
-        )
+    _check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(
             f"target must hold class indices or numbers of the domain, got {target.dtype}; "
@@ -107,11 +111,7 @@ def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A00
         raise TypeError(
             f"{name} must hold floating-point numbers, got {weight.dtype}; convert it with .float()"
         )
-    if weight.device != input.device:
-        raise ValueError(
-            f"input is on {input.device} and {name} on {weight.device}; "
-            f"move it with {name}.to(input.device), or the module with .to(device)"
-        )
+    _check_device(weight, input, name, _OR_THE_MODULE)
 
 
 def check_weight_vector(weight: Tensor, input: Tensor) -> None:  # noqa: A002
@@ -230,40 +230,46 @@ def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
     return dim % input.ndim
 
 
-def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
-    """Raise unless ``alpha`` is a floating-point tensor beside ``input``, between 1 and 2.
+def check_parameters(
+    x: Tensor,
+    input: Tensor,  # noqa: A002
+    name: str,
+    low: float,
+    high: float,
+) -> None:
+    """Raise unless ``x`` is a floating-point tensor beside ``input``, between two numbers.
 
     Its values are looked at on a CPU; on a GPU one out of range makes its rows NaN.
     """
-    check_weight(alpha, input, "alpha")
-    if looks_at_values(None, alpha, is_eager(alpha)) and not bool(
-        ((alpha >= 1) & (alpha <= 2)).all()
-    ):
-        wrong = alpha[~((alpha >= 1) & (alpha <= 2))].flatten()[0].item()
-        raise ValueError(f"alpha must be between 1 and 2, got {wrong}")
+    check_weight(x, input, name)
+    is_wrong = ~((x >= low) & (x <= high))
+    if looks_at_values(None, x) and bool(is_wrong.any()):
+        wrong = x[is_wrong][0].item()
+        raise ValueError(f"{name} must be between {low:g} and {high:g}, got {wrong}")
 
 
-def expand_to(x: Tensor, input: Tensor, name: str) -> Tensor:  # noqa: A002
-    """``x`` in the shape of ``input``; raise where it cannot be broadcast."""
+def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
+    """Raise unless ``alpha`` holds orders of entmax."""
+    check_parameters(alpha, input, "alpha", 1, 2)
+
+
+def expand_to(
+    x: Tensor, shape: Sequence[int], name: str, meaning: str = "the shape of input"
+) -> Tensor:
+    """``x`` in a shape; raise if it cannot be broadcast."""
     try:
-        return x.expand(input.shape)
+        return x.expand(tuple(shape))
     except RuntimeError as error:
         raise ValueError(
-            f"{name} of shape {tuple(x.shape)} cannot be broadcast to input of shape "
-            f"{tuple(input.shape)}"
+            f"{name} of shape {tuple(x.shape)} cannot be broadcast to {tuple(shape)}, {meaning}"
         ) from error
 
 
 def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:  # noqa: A002
     """One number of ``x`` for each row of ``input``, with an axis of one entry at the end."""
     shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
-    try:
-        return x.expand(shape).movedim(axis, -1)
-    except RuntimeError as error:
-        raise ValueError(
-            f"{name} of shape {tuple(x.shape)} cannot be broadcast to {tuple(shape)}, the shape "
-            "of input with one entry in place of the classes"
-        ) from error
+    where = "the shape of input with one entry in place of the classes"
+    return expand_to(x, shape, name, where).movedim(axis, -1)
 
 
 def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
@@ -271,12 +277,8 @@ def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
     found = getattr(mask, "dtype", type(mask).__name__)
     if found != torch.bool:
         raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
-    if mask.device != input.device:
-        raise ValueError(
-            f"input is on {input.device} and mask on {mask.device}; "
-            "move the mask with mask.to(input.device)"
-        )
-    return expand_to(mask, input, "mask")
+    _check_device(mask, input, "mask")
+    return expand_to(mask, input.shape, "mask")
 
 
 def is_plain(*tensors: Tensor) -> bool:

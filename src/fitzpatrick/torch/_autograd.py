@@ -18,18 +18,17 @@ returns both: the compiler fuses the rescaling with the backward pass of what st
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ..regularizers import SeparableRegularizer
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
 from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
-from ._handles import LossCall, regularizer_of
+from ._handles import LossCall
 from ._targets import (
     Scale,
     Smoothed,
@@ -38,7 +37,6 @@ from ._targets import (
     parts_of,
     scale_vector,
     target_of,
-    working_dtype,
 )
 
 Gradients = tuple[Tensor | None, ...]
@@ -164,19 +162,19 @@ class _Gradient(_RowFunction):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        return _pull_back(ctx, upstream, _hessian_product, _gradient_along)
+        return _pull_back(ctx, upstream, hessian_product, _gradient_along)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
-        return _push_forward(ctx, tangents, _Gradient, _hessian_product)
+        return _push_forward(ctx, tangents, _Gradient, hessian_product)
 
 
-def _hessian_product(
+def hessian_product(
     theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
 ) -> Tensor:
     """By the core, whatever engine computed the gradient."""
     omega, tightness, _, ignore_index, symbolic_tightness = others
-    theta, scale = (apply(_Refusal, THIRD_DERIVATIVE, x) for x in (theta, scale))
+    theta, scale = (refuse_derivative(x, THIRD_DERIVATIVE) for x in (theta, scale))
     others = omega, tightness, ignore_index, symbolic_tightness
     return apply(_HessianProduct, theta, target, scale, v, *others)
 
@@ -228,9 +226,9 @@ class _Refusal(Function):
     jvp = backward
 
 
-def once_differentiated(gradient: Tensor, message: str, *sources: Tensor) -> Tensor:
-    """A gradient in the sources that says why it has no derivative, when asked for one."""
-    return apply(_Refusal, message, gradient, *sources)
+def refuse_derivative(x: Tensor, message: str, *sources: Tensor) -> Tensor:
+    """A tensor that says why it has no derivative, in itself or in sources, if asked for one."""
+    return apply(_Refusal, message, x, *sources)
 
 
 class _Computed(Function):
@@ -371,73 +369,11 @@ def training_entries(
     return computed_loss(loss, pull_back, (gradient,) if is_fused else None, *given)
 
 
-def _save_for_link(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
-    """Save what the Jacobian of a link is made of: on the simplex, the predictions alone."""
-    theta, ctx.omega = inputs
-    kept = output if regularizer_of(ctx.omega).is_coupled else theta
-    ctx.save_for_backward(kept)
-    ctx.save_for_forward(kept)
-    ctx.set_materialize_grads(False)
-
-
-class _Link(Function):
-    """ŷ(θ), row by row; its Jacobian is the Hessian of the Fenchel-Young loss at any target."""
-
-    generate_vmap_rule = True
-    setup_context = staticmethod(_save_for_link)
-
-    forward = staticmethod(operators.link)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-        return None if upstream is None else _link_product(ctx, upstream), None
-
-    @staticmethod
-    def jvp(ctx: Any, theta_dot: Tensor, _: Any) -> Tensor:
-        check_one_forward_level()
-        return _link_product(ctx, theta_dot)
-
-
-class _PlainLink(Function):
-    """The call for plain tensors, without PyTorch's dispatcher."""
-
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, omega: str) -> Tensor:
-        p = reference.link(theta, omega)
-        _save_for_link(ctx, (theta, omega), p)
-        return p
-
-    backward = _Link.backward
-
-
-def _coupled_product(d: Tensor, v: Tensor) -> Tensor:
-    """(diag(d) − ddᵀ/⟨d, 1⟩) v, row by row."""
-    return d * (v - (d * v).sum(-1, keepdim=True) / d.sum(-1, keepdim=True))
-
-
-def _link_product(ctx: Any, v: Tensor) -> Tensor:
-    (kept,), omega = ctx.saved_tensors, regularizer_of(ctx.omega)
-    if omega.is_coupled:
-        omega = cast(SeparableRegularizer, omega)  # entries that share τ are those of a sum
-        p, dtype = kept, working_dtype(kept)
-        if torch.is_grad_enabled():
-            p = apply(_Refusal, THIRD_DERIVATIVE, kept)
-            v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
-        if p.dtype == v.dtype == dtype:
-            return _coupled_product(omega.slope(p, p, 0.0), v)
-        p = p.to(dtype)
-        return _coupled_product(omega.slope(p, p, 0.0), v.to(dtype)).to(kept.dtype)
-    scale = torch.ones_like(kept[:, 0], dtype=working_dtype(kept))
-    call = LossCall(ctx.omega, tightness=0.0, engine="reference")
-    return _hessian_product(kept, reference.any_target(kept, ctx.omega), scale, v, *call, None)
-
-
 # The operators have their derivatives themselves, too, for whoever calls them by name.
 for _operator, _function in (
     (operators.value, _Value),
     (operators.gradient, _Gradient),
     (operators.hessian_product, _HessianProduct),
-    (operators.link, _Link),
 ):
     _operator.register_autograd(_function.backward, setup_context=_function.setup_context)
 
@@ -462,18 +398,13 @@ def _entry_backward(ctx: Any, upstream: Tensor | None, of_gradient: Tensor | Non
 operators.entry_loss.register_autograd(_entry_backward, setup_context=_save_entry_gradient)
 
 
-# Compilers take these two as they are and look at the operators inside, with their derivatives.
+# Compilers take this as it is and look at the operator inside, with its derivatives.
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _differentiable_rows(
     theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
 ) -> Tensor:
     number, symbol = operators.as_operator_arguments(tightness)
     return apply(_Value, theta, target, scale, omega, number, *others, symbol)
-
-
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
-def _differentiable_link(theta: Tensor, omega: str) -> Tensor:
-    return apply(_Link, theta, omega)
 
 
 def loss_rows(
@@ -525,15 +456,3 @@ def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
     """Whether an engine computes the columns of (outer, k, inner) scores without a copy."""
     has_kernel = call.engine == "triton" and kernel_of(call.omega).takes_columns
     return has_kernel and not isinstance(target, Smoothed) and takes_columns(theta)
-
-
-def link_rows(theta: Tensor, omega: str) -> Tensor:
-    """ŷ(θ) of each row, shape (n, k), once differentiable."""
-    out: Tensor
-    if torch.compiler.is_compiling() or not is_plain(theta):
-        out = _differentiable_link(theta, omega)
-    elif theta.requires_grad and torch.is_grad_enabled():
-        out = apply(_PlainLink, theta, omega)
-    else:
-        out = reference.link(theta, omega)
-    return out

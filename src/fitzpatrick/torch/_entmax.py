@@ -1,4 +1,4 @@
-r"""Links with a parameter: α-entmax, α-normmax, and sparsemax with a budget.
+r"""Links, and their derivatives: α-entmax, α-normmax, sparsemax with a budget, and those of any Ω.
 
 Everything here has its classes in axis 1: scores (n, k), or (outer, k, inner) on a GPU, where they
 are not copied. The parameter is a number, or a tensor with one for each row; a mask says which
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.library import custom_op, register_vmap
+from torch.library import custom_op
 
 from ..engines.rows import for_each_block
 from ..regularizers.norm import normmax_alpha_slope, normmax_link, normmax_product
@@ -21,17 +21,23 @@ from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain
-from ._autograd import Gradients, apply
+from ._autograd import THIRD_DERIVATIVE, Gradients, apply, hessian_product, refuse_derivative
+from ._handles import LossCall, regularizer_of
+from ._operators import register_rows
 from ._targets import working_dtype
 
 # Blocks of the core's formulas, whose intermediate results stay in cache.
 _BLOCK_BYTES = 1 << 18
 
 
-def _entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> Tensor:
-    d: Tensor = entmax_slope(p, alpha)
+def _coupled_product(d: Tensor, v: Tensor) -> Tensor:
+    """(diag(d) − ddᵀ/⟨d, 1⟩) v, row by row."""
     weight = d.sum(-1, keepdim=True)  # 0 where everything is masked
     return d * (v - (d * v).sum(-1, keepdim=True) / torch.where(weight == 0, 1.0, weight))
+
+
+def _entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> Tensor:
+    return _coupled_product(entmax_slope(p, alpha), v)
 
 
 def _entmax_slope(p: Tensor, alpha: Tensor) -> Tensor:
@@ -63,7 +69,7 @@ class EntmaxCall(NamedTuple):
         omega: handle of Ω if it is one of the core's and its parameter a number, else "".
         alpha: the parameter if it is a number.
         engine: who computes.
-        kind: which of the links.
+        kind: which of the formulas, or "any" for a link of whatever Ω, which has one derivative.
     """
 
     omega: str
@@ -85,8 +91,12 @@ def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
 
 @reference.exact
 def _solve_by_core(theta: Tensor, alpha: Tensor | None, call: EntmaxCall) -> Tensor:
-    """The formulas of the core; on a CPU in blocks of NumPy's, which end where they converge."""
+    """Compiled rows, or the core; on a CPU in blocks of NumPy's, which end where they converge."""
     solve, scores = _FORMULAS[call.kind].solve, reference.widen(theta)
+    if call.kind == "entmax" and alpha is not None:
+        compiled = reference.solve_entmax(scores, alpha)
+        if compiled is not None:
+            return compiled.to(theta.dtype)
     parameter = _shaped(alpha, call.alpha, scores).expand(*scores.shape[:-1], 1)
     if not theta.is_cpu:
         found: Tensor = solve(scores, parameter)
@@ -117,10 +127,32 @@ def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: Entma
     return torch.where(mask.any(1, keepdim=True), p, torch.zeros_like(p))
 
 
+def _kept(theta: Tensor, p: Tensor, call: EntmaxCall) -> Tensor:
+    """What the Jacobian is made of: the predictions, but for entries of any Ω their scores."""
+    return theta if call.kind == "any" and not regularizer_of(call.omega).is_coupled else p
+
+
+def _any_product(kept: Tensor, v: Tensor, handle: str) -> Tensor:
+    """J v for any Ω: the Hessian of the Fenchel-Young loss at any target."""
+    omega: Any = regularizer_of(handle)
+    dtype = working_dtype(kept)
+    if not omega.is_coupled:
+        scale = torch.ones_like(kept[:, 0], dtype=dtype)
+        call = LossCall(handle, tightness=0.0, engine="reference")
+        return hessian_product(kept, reference.any_target(kept, handle), scale, v, *call, None)
+    p = kept
+    if torch.is_grad_enabled():
+        p = refuse_derivative(kept, THIRD_DERIVATIVE)
+        v = v + 0 * p  # a slope may be constant between its kinks, without a trace of p
+    return _coupled_product(omega.slope(p.to(dtype), p.to(dtype), 0.0), v.to(dtype)).to(p.dtype)
+
+
 def _differentiable_product(
     p: Tensor, v: Tensor, alpha: Tensor | None, call: EntmaxCall
 ) -> tuple[Tensor, Tensor | None]:
     """J v and the derivative along v in the parameter, (n,), which can be differentiated."""
+    if call.kind == "any":
+        return _any_product(p, v, call.omega), None
     dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
     entries, v = _with_classes_last(p.to(dtype)), _with_classes_last(v.to(dtype))
     shaped = _shaped(alpha, call.alpha, entries)
@@ -140,9 +172,15 @@ def _product(
         from ..engines.triton.link_launch import link_gradient
 
         return link_gradient(p, v.to(p.dtype), call.alpha if alpha is None else alpha, with_alpha)
-    by_theta = reference.compute_link_product(p, v, call.omega) if call.omega else None
-    if by_theta is not None:
-        return by_theta, None
+    if call.kind == "entmax":
+        if alpha is not None:
+            both = reference.compute_entmax_product(p, v, alpha)
+            if both is not None:
+                return both
+        elif call.omega:
+            by_theta = reference.compute_link_product(p, v, call.omega)
+            if by_theta is not None:
+                return by_theta, None
     return _differentiable_product(p, v, alpha, call)
 
 
@@ -164,16 +202,16 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    _, alpha, _, *call = inputs
-    kept = (output,) if alpha is None else (output, alpha)
+    theta, alpha, _, *call = inputs
     ctx.call = EntmaxCall(*call)
+    kept = _kept(theta, output, ctx.call), *(() if alpha is None else (alpha,))
     ctx.save_for_backward(*kept)
     ctx.save_for_forward(*kept)
     ctx.set_materialize_grads(False)
 
 
-@custom_op("fitzpatrick::entmax", mutates_args=())
-def entmax(
+@custom_op("fitzpatrick::link", mutates_args=())
+def link(
     theta: Tensor,
     alpha: Tensor | None,
     mask: Tensor | None,
@@ -186,29 +224,15 @@ def entmax(
     return _solve(theta, alpha, mask, EntmaxCall(omega, number, engine, kind))
 
 
-@entmax.register_fake
+@link.register_fake
 def _(theta: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(theta, memory_format=torch.contiguous_format)
 
 
-entmax.register_autograd(_backward, setup_context=_setup)
+link.register_autograd(_backward, setup_context=_setup)
 
 
-def _fold(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Tensor, int]:
-    """A batch of rows is more rows."""
-    size, theta, dim = info.batch_size, args[0], in_dims[0]
-    n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
-    rows = [
-        None
-        if x is None
-        else (x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)).flatten(0, 1)
-        for x, axis in zip(args[:3], in_dims[:3], strict=True)
-    ]
-    out = entmax(*rows, *args[3:])
-    return out.reshape(size, n, out.shape[1]), 0
-
-
-register_vmap(entmax, _fold)
+register_rows(link, 3)
 
 
 class _Entmax(Function):
@@ -216,7 +240,7 @@ class _Entmax(Function):
 
     generate_vmap_rule = True
     setup_context = staticmethod(_setup)
-    forward = staticmethod(entmax)
+    forward = staticmethod(link)
     backward = staticmethod(_backward)
 
     @staticmethod
@@ -238,9 +262,8 @@ class _PlainEntmax(Function):
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, alpha: Tensor | None, mask: Any, *call: Any) -> Tensor:
-        ctx.call = EntmaxCall(*call)
-        p = _solve(theta, alpha, mask, ctx.call)
-        ctx.save_for_backward(*((p,) if alpha is None else (p, alpha)))
+        p = _solve(theta, alpha, mask, EntmaxCall(*call))
+        _setup(ctx, (theta, alpha, mask, *call), p)
         return p
 
     backward = staticmethod(_backward)
@@ -252,6 +275,51 @@ def _differentiable_entmax(*inputs: Any) -> Tensor:
     return apply(_Entmax, *inputs)
 
 
+def _solve_by_sorting(theta: Tensor, *, is_linear: bool) -> Tensor:
+    """Sparsemax, or 1.5-entmax, from a τ for each number of entries that may be positive."""
+    x = theta - theta.amax(-1, keepdim=True)
+    x = x if is_linear else x / 2
+    ordered = x.sort(-1, descending=True).values
+    count = torch.arange(1, x.shape[-1] + 1, device=x.device).to(x.dtype)
+    mean = ordered.cumsum(-1) / count
+    if is_linear:
+        taus = mean - 1 / count
+    else:  # Σ (x − τ)² = 1
+        spread = ordered.square().cumsum(-1) / count - mean.square()
+        taus = mean - torch.sqrt((1 / count - spread).clamp(min=0))
+    size = (ordered > taus).sum(-1, keepdim=True)
+    s = torch.relu(x - taus.gather(-1, (size - 1).clamp(min=0)))
+    return s if is_linear else s.square()
+
+
+@reference.exact
+def _solve_in_graph(
+    theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
+) -> Tensor:
+    """The predictions by the formulas of the core, operation by operation, for another runtime."""
+    scores = reference.widen(theta)
+    if mask is not None:
+        mask = mask.reshape(theta.shape)
+        scores = scores.masked_fill(~mask, -torch.inf)
+    p: Tensor
+    if call.kind == "any":
+        p = regularizer_of(call.omega).solve_link(scores)
+    elif call.kind == "entmax" and alpha is None and call.alpha == 1:
+        p = torch.softmax(scores, -1)
+    elif call.kind == "entmax" and alpha is None and call.alpha in (1.5, 2):
+        p = _solve_by_sorting(scores, is_linear=call.alpha == 2)
+    else:
+        p = _FORMULAS[call.kind].solve(scores, _shaped(alpha, call.alpha, scores))
+    if mask is not None:
+        p = torch.where(mask.any(-1, keepdim=True), p, 0.0)
+    return p.to(theta.dtype)
+
+
+def link_rows(theta: Tensor, omega: str) -> Tensor:
+    """ŷ(θ) of each row, shape (n, k), for any Ω; once differentiable."""
+    return entmax_rows(theta, None, None, EntmaxCall(omega, 0.0, "reference", "any"))
+
+
 def entmax_rows(
     theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
 ) -> Tensor:
@@ -260,6 +328,8 @@ def entmax_rows(
     ``mask`` is expanded to the scores before they were made rows, with the classes last, or has
     the shape (outer, k, inner).
     """
+    if torch.onnx.is_in_onnx_export():
+        return _solve_in_graph(theta, alpha, mask, call)
     plain = not torch.compiler.is_compiling() and is_plain(
         theta, *(x for x in (alpha, mask) if x is not None)
     )

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from ._arguments import check_no_transform, is_plain
-from ._autograd import Gradients, computed_loss, once_differentiated
+from ._autograd import Gradients, computed_loss, refuse_derivative
 from ._engines import compute, scale_
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
@@ -386,8 +386,7 @@ def _pull_back(
     if torch.is_grad_enabled():
         sources = [x for x in (*layer, upstream) if x is not None]
         gradients = tuple(
-            None if g is None else once_differentiated(g, ONE_DERIVATIVE, *sources)
-            for g in gradients
+            None if g is None else refuse_derivative(g, ONE_DERIVATIVE, *sources) for g in gradients
         )
     return gradients
 

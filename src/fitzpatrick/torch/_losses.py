@@ -47,9 +47,9 @@ from ._arguments import (
     product_dtype,
     rows_along,
 )
-from ._autograd import few_labels, link_rows, loss_rows, training_entries
+from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine, entmax_alpha, takes_columns
-from ._entmax import EntmaxCall, entmax_rows
+from ._entmax import EntmaxCall, entmax_rows, link_rows
 from ._handles import LossCall, handle_of, regularizer_of
 from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, Layout, prepare
@@ -361,7 +361,7 @@ def _entry_rows(
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:
     check_weight(weight, input, name)
-    return expand_to(weight, input, name)
+    return expand_to(weight, input.shape, name)
 
 
 def row_loss(

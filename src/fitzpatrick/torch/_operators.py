@@ -76,12 +76,6 @@ def hessian_product(
     return reference.hessian_product(theta, target, scale, v, call)
 
 
-@custom_op("fitzpatrick::link", mutates_args=())
-def link(theta: Tensor, omega: str) -> Tensor:
-    """The predictions ŷ(θ), (n, k)."""
-    return reference.link(theta, omega)
-
-
 @custom_op("fitzpatrick::entry_loss", mutates_args=())
 def entry_loss(
     theta: Tensor,
@@ -114,22 +108,23 @@ def _(theta: Tensor, *_: Any) -> Tensor:
 
 @gradient.register_fake
 @hessian_product.register_fake
-@link.register_fake
 def _(theta: Tensor, *_: Any) -> Tensor:
     return theta.new_empty(theta.shape)
 
 
-def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
+def register_rows(operator: CustomOpDef, n_row_tensors: int) -> None:
     """A batch of rows is more rows: fold the mapped axis into the first one and unfold after.
 
-    The first ``n_row_tensors`` arguments have rows; the others are the same for all of them.
+    The first ``n_row_tensors`` arguments have rows or are None; the others are for all rows.
     """
 
     def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         size, theta, dim = info.batch_size, args[0], in_dims[0]
         n = theta.shape[0] if dim is None else theta.movedim(dim, 0).shape[1]
 
-        def fold(x: Tensor, dim: int | None) -> Tensor:
+        def fold(x: Tensor | None, dim: int | None) -> Tensor | None:
+            if x is None:
+                return None
             x = x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
             return x.flatten(0, 1)
 
@@ -140,5 +135,5 @@ def _register_vmap(operator: CustomOpDef, n_row_tensors: int) -> None:
     register_vmap(operator, rule)
 
 
-for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4), (link, 1)):
-    _register_vmap(_operator, _n_row_tensors)
+for _operator, _n_row_tensors in ((value, 3), (gradient, 3), (hessian_product, 4)):
+    register_rows(_operator, _n_row_tensors)

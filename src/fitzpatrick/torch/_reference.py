@@ -21,7 +21,7 @@ from torch import Tensor
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
-from ..engines.targets import FloatArray, Scratch, TargetForm
+from ..engines.targets import Scratch, TargetForm
 from ._handles import LossCall, regularizer_of
 from ._targets import Scale
 
@@ -102,37 +102,34 @@ class _CpuRows:
     def value(self, theta: Tensor) -> Tensor:
         return torch.from_numpy(self._bound.value(theta.numpy(force=True)))
 
+    # outputs are in the order of rows, whatever the order of θ
     def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         x = theta.numpy(force=True)
-        out = np.empty(len(x), x.dtype), _in_rows(x)
+        out = np.empty(len(x), x.dtype), np.empty(x.shape, x.dtype)
         self._bound.value_and_gradient(x, out)
         return torch.from_numpy(out[0]), torch.from_numpy(out[1])
 
     def hessian_product(self, theta: Tensor, v: Tensor) -> Tensor:
         x = theta.numpy(force=True)
-        return torch.from_numpy(self._bound.hessian_product(x, v.numpy(force=True), _in_rows(x)))
+        out = np.empty(x.shape, x.dtype)
+        return torch.from_numpy(self._bound.hessian_product(x, v.numpy(force=True), out))
 
     def y_star(self, theta: Tensor) -> Tensor:
         return torch.from_numpy(self._bound.y_star(theta.numpy(force=True)))
-
-
-def _in_rows(x: FloatArray) -> FloatArray:
-    """A buffer in the order of rows, whatever the order of θ."""
-    return np.empty(x.shape, x.dtype)
 
 
 class ScaledRows(NamedTuple):
     """A loss at its targets, the scores, and what multiplies the rows.
 
     Attributes:
-        bound: the loss, at classes that exist.
+        bound: the loss, at classes that exist: a BoundLoss, or what has some of its methods.
         theta: scores in working precision, (n, k).
         factor: a number for each row, (n,), or one for all.
         is_ignored: which rows count for nothing, (n,); None if all count.
         is_outside: which rows have a label that is no class, (n,); None if none has.
     """
 
-    bound: BoundLoss | _CpuRows
+    bound: Any
     theta: Tensor
     factor: Tensor | float
     is_ignored: Tensor | None
@@ -181,7 +178,7 @@ def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> Scaled
     """Bind a loss to its targets: to compiled or NumPy rows on a CPU, else to the core."""
     theta, y = widen(theta), widen(target)
     omega = regularizer_of(call.omega)
-    bind: Callable[..., BoundLoss | _CpuRows] = functools.partial(CoreLoss, omega, call.tightness)
+    bind: Callable[..., Any] = functools.partial(CoreLoss, omega, call.tightness)
     # a row of no proportions at all, which was not checked, is none of the engine's rows
     is_known = y.ndim == 1 or not omega.domain.has_labels or _have_entries(y)
     if theta.is_cpu and omega.is_row_wise and is_known:
@@ -200,7 +197,7 @@ def bind_tensors(
     scale: Scale,
     ignore_index: int,
     n_classes: Tensor | int,
-    bind: Callable[..., BoundLoss | _CpuRows],
+    bind: Callable[..., Any],
 ) -> ScaledRows:
     """Bind what ``bind`` makes of the targets to scores, with the factors of the rows."""
     is_ignored = is_outside = None
@@ -299,15 +296,43 @@ def _load_link_product(omega: str) -> Callable[..., None]:
 
 def compute_link_product(p: Tensor, v: Tensor, omega: str) -> Tensor | None:
     """The Jacobian of a link on the simplex at its predictions, times v; None if not compiled."""
-    if not (p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype):
-        return None
-    if _load(omega) is None:
+    if not _has_compiled_product(p, v) or _load(omega) is None:
         return None
     x = p.numpy(force=True)
     out = np.empty(x.shape, x.dtype)
-    n_threads = torch.get_num_threads() if p.numel() > _MAX_BLOCK else 1
-    _load_link_product(omega)(x, v.numpy(force=True), out, n_threads)
+    _load_link_product(omega)(x, v.numpy(force=True), out, _threads_for(p))
     return torch.from_numpy(out)
+
+
+def solve_entmax(theta: Tensor, alpha: Tensor) -> Tensor | None:
+    """α-entmax of rows on a CPU with an α each, (n,); None if not compiled."""
+    if not (_has_compiled_product(theta, theta) and theta.ndim == 2 and numba_compiles()):
+        return None
+    x = theta.numpy(force=True)
+    out = np.empty(x.shape, x.dtype)
+    orders = alpha.double().numpy(force=True)
+    load_kernel("compiled._orders:solve_links")(x, orders, out, _threads_for(theta))
+    return torch.from_numpy(out)
+
+
+def compute_entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The Jacobian times v, and the derivative along v in α, (n,), for an α of each row."""
+    if not (_has_compiled_product(p, v) and p.ndim == 2 and numba_compiles()):
+        return None
+    x = p.numpy(force=True)
+    out, by_alpha = np.empty(x.shape, x.dtype), np.empty(len(x))
+    orders = alpha.double().numpy(force=True)
+    multiply = load_kernel("compiled._orders:multiply_by_jacobians")
+    multiply(x, v.numpy(force=True), orders, out, by_alpha, _threads_for(p))
+    return torch.from_numpy(out), torch.from_numpy(by_alpha)
+
+
+def _has_compiled_product(p: Tensor, v: Tensor) -> bool:
+    return p.is_cpu and p.dtype in (torch.float32, torch.float64) and v.dtype == p.dtype
+
+
+def _threads_for(x: Tensor) -> int:
+    return torch.get_num_threads() if x.numel() > _MAX_BLOCK else 1
 
 
 def any_target(theta: Tensor, omega: str) -> Tensor:

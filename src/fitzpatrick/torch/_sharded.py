@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as distributed
@@ -30,13 +30,11 @@ from torch.distributed.tensor import Shard as ShardPlacement
 from torch.distributed.tensor.placement_types import Placement
 
 from .._array import Array
-from ..engines import BoundLoss, HessianOperator
-from ..engines.bound import Out
 from ..regularizers import Regularizer
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
-from ._autograd import Gradients, computed_loss, no_target_derivative, once_differentiated
+from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._targets import Scale, Smoothed, Target, parts_of, working_dtype
@@ -292,8 +290,7 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
     return ClassShard(group, rank, sum(sizes[:rank]), sum(sizes))
 
 
-@dataclass(frozen=True, eq=False)
-class ShardedLoss(BoundLoss):
+class _ShardedLoss(NamedTuple):
     """A loss at the targets of this process's classes, or at labels that count all classes."""
 
     omega: Regularizer
@@ -301,18 +298,9 @@ class ShardedLoss(BoundLoss):
     shard: ClassShard
     y: Tensor
 
-    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
+    def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         solve = self.omega.solve_shard_labels if self.y.ndim == 1 else self.omega.solve_shard
         return solve(self.y, theta, self.tightness, self.shard)
-
-    def value(self, theta: Array) -> Array:
-        return self.value_and_gradient(theta)[0]
-
-    def y_star(self, theta: Array) -> NoReturn:
-        raise NotImplementedError("the maximizer of a sharded loss is its gradient plus the target")
-
-    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
-        raise NotImplementedError(ONE_DERIVATIVE)
 
 
 @reference.exact
@@ -331,7 +319,7 @@ def _compute(
         scale,
         call.ignore_index,
         shard.n_classes,
-        lambda y: ShardedLoss(*loss, y),
+        lambda y: _ShardedLoss(*loss, y),
     )
     return rows.value_and_gradient(dtype)
 
@@ -342,7 +330,7 @@ def _pull_back(tensors: Any, _: Any, upstream: Tensor, __: Any) -> Gradients:
     factors = upstream[:, None] if upstream.ndim else upstream
     rows = (gradient * factors).to(theta.dtype)
     if torch.is_grad_enabled():
-        rows = once_differentiated(rows, ONE_DERIVATIVE, theta, upstream)
+        rows = refuse_derivative(rows, ONE_DERIVATIVE, theta, upstream)
     return (rows,)
 
 

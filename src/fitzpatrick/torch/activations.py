@@ -22,12 +22,11 @@ from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
 from ._arguments import (
     check_alphas,
+    check_parameters,
     check_scores,
-    check_weight,
     class_dim,
     expand_mask,
     expand_over_rows,
-    looks_at_values,
     output_dtype,
     rows_along,
 )
@@ -96,16 +95,11 @@ def _along(
     """A link of rows along an axis, in the dtype of the scores."""
     check_scores(input)
     axis = class_dim(input, dim)
-    name, (low, high) = {"normmax": "alpha"}.get(kind, kind), bounds
+    name = {"normmax": "alpha"}.get(kind, kind)
     rows = None
     if isinstance(parameter, Tensor):
-        check_weight(parameter, input, name)
+        check_parameters(parameter, input, name, *bounds)
         rows = expand_over_rows(parameter, input, axis, name).reshape(-1)
-        is_wrong = ~((parameter >= low) & (parameter <= high))
-        if looks_at_values(None, parameter) and bool(is_wrong.any()):
-            raise ValueError(
-                f"{name} must be between {low:g} and {high:g}, got {parameter[is_wrong][0].item()}"
-            )
     mask = None if mask is None else expand_mask(mask, input).movedim(axis, -1)
     if input.numel() == 0:
         return input.clone()
@@ -344,7 +338,27 @@ class Entmax15(_FixedEntmax):
     _alpha = 1.5
 
 
-class Normmax(nn.Module):
+class _ParameterLink(nn.Module):
+    """A link with one number, along an axis."""
+
+    _name: str
+
+    def __init__(self, parameter: float, dim: int) -> None:
+        super().__init__()
+        setattr(self, self._name, parameter)
+        self.dim = dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        link = {"alpha": normmax, "budget": budget}[self._name]
+        return link(input, getattr(self, self._name), self.dim, mask=mask)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self._name}={getattr(self, self._name):g}, dim={self.dim}"
+
+
+class Normmax(_ParameterLink):
     """α-normmax along an axis; see :func:`.functional.normmax`.
 
     Args:
@@ -357,21 +371,15 @@ class Normmax(nn.Module):
         tensor([0.5898, 0.4102, 0.0000])
     """
 
+    alpha: float
+    _name = "alpha"
+
     def __init__(self, alpha: float = 2.0, dim: int = -1) -> None:
-        super().__init__()
         _check_norm(alpha)
-        self.alpha, self.dim = alpha, dim
-
-    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The predictions; entries where ``mask`` is False are 0."""
-        return normmax(input, self.alpha, self.dim, mask=mask)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"alpha={self.alpha:g}, dim={self.dim}"
+        super().__init__(alpha, dim)
 
 
-class Budget(nn.Module):
+class Budget(_ParameterLink):
     """Sparsemax with a budget; see :func:`.functional.budget`.
 
     Args:
@@ -384,16 +392,10 @@ class Budget(nn.Module):
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
 
+    budget: float
+    _name = "budget"
+
     def __init__(self, budget: float = 2.0, dim: int = -1) -> None:
-        super().__init__()
         if not (budget >= 0 and math.isfinite(budget)):
             raise ValueError(f"budget must be a finite number that is not negative, got {budget}")
-        self.budget, self.dim = budget, dim
-
-    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The predictions; entries where ``mask`` is False are 0."""
-        return budget(input, self.budget, self.dim, mask=mask)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"budget={self.budget:g}, dim={self.dim}"
+        super().__init__(budget, dim)

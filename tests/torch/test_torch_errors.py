@@ -1,0 +1,174 @@
+"""What is said of wrong arguments: what was wrong, where, what was expected, what to do."""
+
+import re
+
+import pytest
+import torch
+
+import fitzpatrick as fp
+import fitzpatrick.torch as ft
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+X, LABELS = torch.ones(3, 4), torch.tensor([0, 1, 2])
+BALL = fp.regularizers.SquaredNorm(fp.sets.L2Ball())
+
+
+def loss(x=X, y=LABELS, *weight, **options):
+    return F.fitzpatrick_logistic_loss(x, y, *weight, **options)
+
+
+def head(**given):
+    arguments = {"input": torch.ones(3, 5), "linear_weight": torch.ones(7, 5), "target": LABELS}
+    return F.linear_fitzpatrick_logistic_loss(**(arguments | given))
+
+
+def entries(y, **options):
+    return F.sigmoid_loss(torch.zeros(2, 3), y, **options)
+
+
+# (kind, message, function, *arguments, options)
+ERRORS = [
+    # scores and targets
+    (TypeError, "floating-point scores", loss, X.long()),
+    (TypeError, "must be a tensor", loss, [[1.0]]),
+    (TypeError, "must be a tensor", loss, X, [0, 1, 2]),
+    (TypeError, "to_dense", loss, X.to_sparse()),
+    (TypeError, "convert it with", loss, X, X.bool()),
+    (ValueError, "at 1 is out of range: input has 4 classes", loss, X, torch.tensor([0, 4, 1])),
+    (ValueError, r"class indices must have shape \(3,\)", loss, X, torch.tensor([0, 1])),
+    (ValueError, "one-hot rows are proportions", loss, X, torch.eye(4).long()[:3]),
+    (ValueError, "must have the shape of the scores", loss, X, torch.tensor([0.2, 0.8])),
+    (ValueError, "it sums to 1.5", loss, X, torch.full((3, 4), 0.375)),
+    (ValueError, r"target\.detach", loss, X, torch.full((3, 4), 0.25).requires_grad_()),
+    (ValueError, "at least one axis", loss, torch.tensor(1.0), torch.tensor(0)),
+    (ValueError, "at least one axis, the classes", F.sparsemax, torch.tensor(1.0)),
+    (ValueError, "at least one class", loss, torch.ones(3, 0)),
+    (ValueError, "on cpu and target on meta", loss, X, LABELS.to("meta")),
+    # options
+    (ValueError, "reduction must be", loss, {"reduction": "average"}),
+    (ValueError, "dim=2 is not an axis", loss, {"dim": 2}),
+    (TypeError, "dim must be the number of an axis", loss, {"dim": 1.0}),
+    (ValueError, "engine must be one of", loss, {"engine": "cuda"}),
+    (TypeError, "validate must be True, False or None", loss, {"validate": "yes"}),
+    (ValueError, "label_smoothing must be between", loss, {"label_smoothing": 1.5}),
+    (TypeError, "label_smoothing must be a number", loss, {"label_smoothing": "a"}),
+    (TypeError, "label_smoothing must be a number", loss, {"label_smoothing": True}),
+    (TypeError, "ignore_index must be a class index", loss, {"ignore_index": None}),
+    (TypeError, "ignore_index must be a class index", loss, {"ignore_index": True}),
+    (TypeError, "ignore_index must be a class index", loss, {"ignore_index": 1.5}),
+    (ValueError, "ignore_index=1 is a class", loss, X, torch.softmax(X, 1), {"ignore_index": 1}),
+    (ValueError, "tightness must be 0 or between 1e-12", loss, {"tightness": -1.0}),
+    (TypeError, "tightness must be a number", loss, {"tightness": [1.0]}),
+    (ValueError, "one entry per class", loss, X, LABELS, torch.ones(2)),
+    (TypeError, "weight must be a tensor", loss, X, LABELS, [1.0, 2.0, 3.0, 4.0]),
+    (TypeError, "weight must hold floating-point", loss, X, LABELS, torch.ones(4).long()),
+    (ValueError, "weight on meta; move it with", loss, X, LABELS, torch.ones(4, device="meta")),
+    (ValueError, "weight must not be negative", loss, X, LABELS, -X[0], {"label_smoothing": 0.1}),
+    # losses of entries, and of vectors
+    (ValueError, r"in row 1.*entry 0 is 2, outside \[0, 1\]", entries,
+     torch.tensor([[0.0, 0, 0], [2, 0, 0]])),
+    (ValueError, "cannot be broadcast", entries, torch.zeros(2, 3), {"weight": torch.ones(2)}),
+    (TypeError, "pos_weight", F.squared_loss, X, X, {"pos_weight": X}),
+    (ValueError, "at least one entry", F.loss_function(fp.FitzpatrickLoss(BALL)), X[:, :0],
+     X[:, :0]),
+    (ValueError, "target is not in the domain", ft.FitzpatrickLoss(BALL), X, 10 * X),
+    # links
+    (ValueError, r"alpha must be between 1 and 2, got 0\.5", F.entmax, X, 0.5),
+    (ValueError, "alpha must be between 1 and 2, got nan", F.entmax, X, float("nan")),
+    (ValueError, r"between 1 and 2, got 2\.5", F.entmax, X, torch.tensor([[1.5], [2.5], [1.0]])),
+    (TypeError, "alpha must be a number from 1 to 2, got 'two'", F.entmax, X, "two"),
+    (ValueError, r"alpha of shape \(5,\) cannot be", F.entmax, X, torch.full((5,), 1.5)),
+    (ValueError, "a tensor alpha is for a loss of tightness 0", F.entmax_loss, X, LABELS,
+     torch.full((3,), 1.5), {"tightness": 1.0}),
+    (TypeError, "boolean tensor, .* got torch.float32", F.sparsemax, X, {"mask": torch.ones(4)}),
+    (TypeError, r"boolean tensor, .* got list", F.sparsemax, X, {"mask": [True]}),
+    (ValueError, r"mask of shape \(3,\) cannot be", F.sparsemax, X, {"mask": LABELS.bool()}),
+    (TypeError, "mask is for links on the simplex", F.link_function(fp.FitzpatrickLoss(BALL)), X,
+     {"mask": X.bool()}),
+    (ValueError, "budget must be between 0 and the number of classes, 4", F.budget, X, 5.0),
+    (ValueError, r"budget must be between 0 and 4, got -1\.0", F.budget, X,
+     torch.tensor([[2.0], [-1.0], [0.0]])),
+    (ValueError, "alpha must be above 1, and finite, got inf", F.normmax, X, torch.inf),
+    (ValueError, "must start strictly between 1 and 2", ft.Entmax, 2.0, {"learnable": True}),
+    # modules
+    (ValueError, "reduction must be", ft.LogisticLoss, {"reduction": "avg"}),
+    (ValueError, "label_smoothing must be", ft.LogisticLoss, {"label_smoothing": -1.0}),
+    (TypeError, "ignore_index must be", ft.LogisticLoss, {"ignore_index": 1.5}),
+    (ValueError, "engine must be one of", ft.LogisticLoss, {"engine": "cuda"}),
+    (TypeError, "validate must be", ft.LogisticLoss, {"validate": "yes"}),
+    (TypeError, "weight must be a tensor, got list", ft.LogisticLoss, {"weight": [1.0, 2.0]}),
+    (TypeError, "unexpected keyword argument 'label_smoothing'", ft.SigmoidLoss,
+     {"label_smoothing": 0.1}),
+    (TypeError, r"has no option 'pos_weight'; its options are weight", ft.FitzpatrickLoss,
+     fp.regularizers.SquaredNorm(), {"pos_weight": X}),
+    (TypeError, "regularizer must be .* got 'negentropy'", ft.FitzpatrickLoss, "negentropy"),
+    (TypeError, "use LossModule", ft.FenchelYoungLoss, fp.get_loss("logistic")),
+    (ValueError, "did you mean 'logistic'", ft.LossModule, "logistics"),
+    (ValueError, "did you mean 'logistic'", F.loss_function, "logistics"),
+    (ValueError, r"one entry per class, \(7,\), got \(3,\)", ft.LinearLogisticLoss, 5, 7,
+     {"weight": torch.ones(3)}),
+    (ValueError, "accumulate_dtype must be", ft.LinearLogisticLoss, 5, 7,
+     {"accumulate_dtype": torch.float16}),
+    (ValueError, "at least one row", ft.LinearLogisticLoss, 5, 7, {"chunk_size": 0}),
+    # linear losses
+    (ValueError, r"\(classes, 5\).*got \(7, 4\)", head, {"linear_weight": torch.ones(7, 4)}),
+    (ValueError, "must have at least one class", head, {"linear_weight": torch.ones(0, 5)}),
+    (TypeError, "linear_weight.*torch.int32", head, {"linear_weight": torch.ones(7, 5).int()}),
+    (TypeError, "linear_weight must be a tensor.*list", head, {"linear_weight": [[1.0]]}),
+    (TypeError, "float32.*float64.*autocast", head, {"linear_weight": torch.ones(7, 5).double()}),
+    (ValueError, "on cpu.*on meta", head, {"linear_weight": torch.ones(7, 5, device="meta")}),
+    (ValueError, r"one entry per class, \(7,\), got \(6,\)", head, {"linear_bias": torch.ones(6)}),
+    (TypeError, "linear_bias.*torch.int64", head, {"linear_bias": torch.ones(7).long()}),
+    (TypeError, "input must be a tensor of features, got list", head, {"input": [[1.0]]}),
+    (TypeError, "floating-point features", head, {"input": torch.ones(3, 5).long()}),
+    (ValueError, "at least one axis", head, {"input": torch.tensor(1.0)}),
+    (ValueError, r"shape \(3,\).*got \(3, 1\)", head, {"target": torch.zeros(3, 1).long()}),
+    (ValueError, r"shape of the scores, \(3, 7\), got \(3,\)", head, {"target": torch.zeros(3)}),
+    (ValueError, "it sums to 0", head, {"target": torch.zeros(3, 7)}),
+    (ValueError, "target 7 at 1 is out of range", head, {"target": torch.tensor([0, 7, 1])}),
+    (ValueError, "ignore_index=2", head,
+     {"target": torch.full((3, 7), 1 / 7), "ignore_index": 2}),
+    (ValueError, r"weight must have one entry per class, \(7,\)", head, {"weight": torch.ones(6)}),
+    (ValueError, "not in weight", head, {"weight": torch.ones(7).requires_grad_()}),
+    (ValueError, "at least one row, got 0", head, {"chunk_size": 0}),
+    (TypeError, "chunk_size must be a number of rows", head, {"chunk_size": 2.5}),
+    (ValueError, "accumulate_dtype.*bfloat16", head, {"accumulate_dtype": torch.bfloat16}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[1])
+def test_errors(case):
+    kind, message, function, *given = case
+    options = given[-1] if isinstance(given[-1], dict) else {}
+    with pytest.raises(kind, match=message) as caught:
+        function(*given[: len(given) - bool(options)], **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_bad_proportions_are_named_by_their_place_and_axis(dim):
+    x = torch.zeros(2, 3, 3, 4)
+    y = torch.full_like(x, 1 / 3)
+    y[1, 2, 1, 3] = 0.25  # a row along either axis
+    place = {1: "[1, :, 1, 3]", 2: "[1, 2, :, 3]"}[dim]
+    with pytest.raises(ValueError, match=re.escape(f"{place} it sums to 0.9166")) as caught:
+        F.logistic_loss(x, y, dim=dim)
+    assert f".sum(axis={dim}, keepdims=True)" in str(caught.value)
+    assert "axis=-1" not in str(caught.value)
+    y[1, 2, 1, 3] = -1
+    entry = {1: 2, 2: 1}[dim]
+    with pytest.raises(ValueError, match=re.escape(f"at target{place} entry {entry} is -1, but")):
+        F.logistic_loss(x, y, dim=dim)
+
+
+@pytest.mark.parametrize("option", ["tightness", "label_smoothing"])
+def test_numbers_may_be_tensors_of_no_axes(option):
+    expected = loss(**{option: 0.25})
+    torch.testing.assert_close(loss(**{option: torch.tensor(0.25)}), expected)
+    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor of shape"):
+        loss(**{option: torch.tensor([0.25])})
+    with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor on meta"):
+        loss(**{option: torch.tensor(0.25, device="meta")})
+    with pytest.raises(TypeError, match=f"{option} must not require a gradient") as caught:
+        loss(**{option: torch.tensor(0.25, requires_grad=True)})
+    assert ("decreases" in str(caught.value)) == (option == "tightness")
