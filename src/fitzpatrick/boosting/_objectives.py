@@ -128,6 +128,9 @@ class Objective:
             d = d * self._factor
         return np.asarray(np.maximum(d, self._floor))
 
+    def __deepcopy__(self, memo: Any) -> "Objective":
+        return self  # LightGBM copies its parameters, and need not copy all targets
+
     def mean_loss(self, predictions: Any, data: Any = None) -> float:
         """The loss, averaged over the samples with the weights of the library's data set."""
         values = self._bound.value(self.scores(predictions))
@@ -205,6 +208,8 @@ def catboost_objective(loss: str | Loss, tightness: float | None = None) -> Any:
 
     class CatBoostObjective(MultiTargetCustomObjective):  # type: ignore[misc]  # has no types
         """Negative derivatives: CatBoost goes uphill."""
+
+        no_jit = True  # CatBoost would try to compile the method, and warn that it cannot
 
         def calc_ders_multi(self, approxes: Any, targets: Any, weight: float) -> tuple[Any, Any]:
             theta, y = np.asarray(approxes)[None], np.asarray(targets)[None]
