@@ -78,7 +78,7 @@ def _fill(
         e[m] = exp(d[m])
     for i in range(n):
         first = 0
-        while first < k - 1 and not d[i * k + first] == 0:
+        while first < k - 1 and d[i * k + first] != 0:
             first += 1
         e[i * k + first] = 0.0
         rest = 0.0
