@@ -6,7 +6,8 @@ import pytest
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis
-from fitzpatrick.regularizers._probabilities import stationary_distribution
+from fitzpatrick.regularizers._probabilities import _solve_chains, stationary_distribution
+from fitzpatrick.regularizers._wide_chains import wide_chain_probabilities
 from fitzpatrick.sets import Box, Simplex
 from tests.helpers import Library, assert_close, eps, seeded, to_numpy
 from tests.reference import recompute
@@ -146,9 +147,38 @@ def test_many_classes_of_which_few_are_active() -> None:
     for name in ("logistic", "entmax15", "sparsemax"):
         q = fp.FitzpatrickLoss(SIMPLEX[name]).probabilities(theta)
         assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    flat = fp.FitzpatrickLoss(Tsallis(1.5))
-    with pytest.raises(ValueError, match="closed forms"):
-        flat.probabilities(np.zeros((1, 5000)))
+
+
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 1.9])
+@pytest.mark.parametrize("tightness", [0.25, 4.0])
+@np.errstate(all="ignore")  # which the public edge does
+def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, dtype: str) -> None:
+    """Chains of many classes agree with elimination, whose digits are sure."""
+    if xp.name == "jax" and alpha != 1.5:
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
+    omega, rng = Tsallis(alpha), seeded(17)
+    for scale in (0.0, 0.02, 0.5):
+        theta = rng.normal(size=60) * scale
+        theta[::7] = np.round(theta[::7], 1)
+        theta[5] = -np.inf
+        row = xp.asarray(theta, dtype)
+        exact = _solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
+        found = wide_chain_probabilities(omega, row, tightness)
+        # roots are off by some roundings, which staying for 1 + c steps multiplies
+        atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
+        np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
+
+
+def test_very_many_active_classes() -> None:
+    """More than are eliminated: a permutation of the scores, and ties, which have equal shares."""
+    rng, loss = seeded(18), fp.FitzpatrickLoss(Tsallis(1.5))
+    np.testing.assert_allclose(loss.probabilities(np.zeros((1, 5000))), 1 / 5000, rtol=1e-12)
+    theta = rng.normal(size=(1, 100_000)) * 1e-3
+    q = loss.probabilities(theta)
+    assert (q > 0).all()
+    assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    order = np.argsort(theta[0])
+    assert (np.diff(q[0, order]) >= 0).all()
 
 
 @pytest.mark.parametrize("name", ["poisson", "squared", "perceptron", "fitzpatrick_poisson"])

@@ -159,8 +159,7 @@ def probabilities(theta: Tensor, tightness: float) -> Tensor:
     if theta.numel() == 0:
         return out
     plan = plan_probabilities(k, theta.dtype)
-    programs, integers = n, (k, theta.stride(0))
-    if plan.rows:
-        programs, integers = ceil_div(n, plan.rows), (n, *integers)
+    widths = k, theta.stride(0)
+    programs, integers = (ceil_div(n, plan.rows), (n, *widths)) if plan.rows else (n, widths)
     launch(plan, (programs,), (theta, out), integers, (tightness,))
     return out

@@ -1,11 +1,11 @@
 """Do 95 % intervals of coefficients hold the truth 95 times in 100?
 
-    python benchmarks/coverage.py [--fits 2000] [--samples 1000]
+    python benchmarks/interval_coverage.py [--fits 2000] [--samples 1000]
 
 Labels of three classes are drawn from the probabilities of linear scores of three features, at
 tightness 0 and 1. The classifier of that tightness estimates these scores. Each fit gives intervals
 for six coefficients (sandwich errors, HC0); printed is how often they hold the truth, with the
-standard error of the simulation. The output is in ``results/coverage.txt``.
+standard error of the simulation. The output is in ``results/interval_coverage.txt``.
 """
 
 import argparse
