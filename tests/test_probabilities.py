@@ -154,7 +154,7 @@ def test_many_classes_of_which_few_are_active() -> None:
 @np.errstate(all="ignore")  # which the public edge does
 def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, dtype: str) -> None:
     """Chains of many classes agree with elimination, whose digits are sure."""
-    if xp.name == "jax" and alpha != 1.5:
+    if xp.name == "jax" and (alpha, tightness, dtype) != (1.5, 4.0, "float64"):
         pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     omega, rng = Tsallis(alpha), seeded(17)
     for scale in (0.0, 0.02, 0.5):
