@@ -63,6 +63,40 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         assert np.all(np.argsort(-q, kind="stable")[:, 0] == np.argmax(q, axis=1))
 
 
+@pytest.mark.parametrize("k", [2, 5, 50])
+@every_loss
+@every_tightness
+def test_the_minimizer_of_an_expected_loss_has_its_probabilities(
+    name: str, tightness: float, k: int
+) -> None:
+    """By brute force: Newton's method on Σ q_j L(e_j, θ) for a random q, then the map back."""
+    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
+    q = seeded(19).dirichlet(np.full(k, 5.0))
+    theta, labels = np.asarray(loss.regularizer.potential_gradient(q)), np.arange(k)
+
+    def gradient(theta: np.ndarray) -> tuple[np.ndarray, float]:
+        """In units of the largest entry of its terms, which are tiny where c is large."""
+        terms = loss.gradient(labels, np.tile(theta, (k, 1)))
+        return q @ terms, np.abs(terms).max()
+
+    for _ in range(100):
+        g, size = gradient(theta)
+        if np.abs(g).max() < 1e-14 * size:
+            break
+        rows = np.tile(theta, (k, 1))
+        columns = [q @ loss.hessian_product(labels, rows, np.tile(e, (k, 1))) for e in np.eye(k)]
+        # flat along a constant, which is added so that there is one solution
+        step = np.linalg.solve(np.stack(columns) + np.full((k, k), size / k), g)
+        while (
+            np.abs(step).max() > 1e-12 and np.abs(gradient(theta - step)[0]).max() > np.abs(g).max()
+        ):
+            step = step / 2
+        theta = theta - step
+    g, size = gradient(theta)
+    assert np.abs(g).max() < 1e-12 * size
+    assert_close(loss.probabilities(theta), q, rtol=0, atol=1e-9)
+
+
 @every_loss
 @every_tightness
 def test_the_order_of_the_classes_is_that_of_the_scores(name: str, tightness: float) -> None:
@@ -90,6 +124,8 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
         # the columns are rounded to float64, and the chain forgets that after 1 + c steps
         expected = np.asarray([float(q) for q in exact])
         assert_close(loss.probabilities(theta), expected, rtol=1e-13 * (1 + tightness), atol=1e-15)
+        # scores that are rounded to float32 move a probability by their rounding, and that again
+        assert_close(loss.probabilities(theta.astype(np.float32)), expected, rtol=0, atol=1e-5)
 
 
 @every_loss

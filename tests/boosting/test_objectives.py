@@ -55,10 +55,13 @@ def test_derivatives_and_bounds(name: str, tightness: float) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_gradients_are_slopes_of_the_metric(name: str) -> None:
+@pytest.mark.parametrize("tightness", [0.0, 1.0, 3.0])
+def test_gradients_are_slopes_of_the_metric(name: str, tightness: float) -> None:
     """Central differences of the mean loss, which early stopping watches."""
     y, theta = batch(name, 1)
-    metric, objective = lightgbm_metric(name, y), lightgbm_objective(name, y)
+    given = f"fitzpatrick_{name}", y
+    metric = lightgbm_metric(*given, tightness=tightness)
+    objective = lightgbm_objective(*given, tightness=tightness)
     gradient, _ = objective(theta, None)
     direction = seeded(2).normal(size=(N, K))
     step = 1e-6
