@@ -2,15 +2,18 @@
 
     python benchmarks/probabilities.py
     python benchmarks/probabilities.py --images FOLDER  # a network on Fashion-MNIST, too
+    python benchmarks/probabilities.py --speed  # what they cost on a CPU; needs PyTorch
 
 Linear models (penalty chosen by cross-validation with the log loss of the probabilities) on
 scikit-learn's wine and digits and on noisy synthetic classes; with ``--images`` a small network on
 the four idx files of Fashion-MNIST. Five seeds, which split, draw and initialize: means and their
-standard errors. The calibration error has 15 bins of the highest probability.
+standard errors. The calibration error has 15 bins of the highest probability. ``--speed`` times the
+probabilities of the logistic family in units of PyTorch's softmax and of our own, on one thread.
 """
 
 import argparse
 import gzip
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +106,41 @@ def network(folder: Path, tightness: float, seed: int, epochs: int) -> list[floa
     ]
 
 
+def speed() -> None:
+    """Medians of runs in turns, in CPU time, so that other work on the machine matters less."""
+    import torch
+    from _timing import Contender, race
+
+    torch.set_num_threads(1)
+    link = fp.get_loss("logistic").link
+    loss = fp.get_loss("fitzpatrick_logistic")
+    for shape in ((1_000_000, 10), (4096, 32768)):
+        for dtype in (np.float64, np.float32):
+            x: Any = (3 * np.random.default_rng(0).normal(size=shape)).astype(dtype)
+            tensor = torch.from_numpy(x)
+            times = race(
+                [
+                    Contender("PyTorch's softmax", partial(torch.softmax, tensor, -1)),
+                    Contender("our softmax", partial(link, x, n_threads=1)),
+                    Contender("probabilities", partial(loss.probabilities, x, n_threads=1)),
+                ],
+                5,
+                cpu_time=True,
+            )
+            ours = times.pop("probabilities").median
+            ratios = [f"{ours / timing.median:.2f} × {name}" for name, timing in times.items()]
+            print(f"{shape[0]} × {shape[1]} {dtype.__name__}: {', '.join(ratios)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=Path, help="folder of Fashion-MNIST's idx files")
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--speed", action="store_true", help="time them instead")
     arguments = parser.parse_args()
+    if arguments.speed:
+        speed()
+        return
     print("data, tightness: log loss and calibration error of the link → of the probabilities")
     cases: list[tuple[str, Any]] = [
         (data, lambda c, seed, data=data: linear(data, c, seed))

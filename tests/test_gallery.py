@@ -144,7 +144,7 @@ def test_links_are_the_sparser_the_larger_the_scores_and_the_order(run):
 
 
 def test_corrected_probabilities_are_calibrated(run):
-    variables, (figure,) = run("calibration")
+    variables, (figure, intervals) = run("calibration")
     raw, corrected = figure.axes
     *curves, diagonal = raw.get_lines()
     assert len(curves) == 2 * len(variables["FAMILY"])
@@ -159,6 +159,11 @@ def test_corrected_probabilities_are_calibrated(run):
     # 30,000 samples in 12 bins: a frequency has a standard deviation of about 0.01
     for line in corrected.get_lines()[:-1]:
         assert distance(line) < 0.02
+    assert [len(axes.containers) for axes in intervals.axes] == [1, len(variables["FAMILY"])]
+    # each of five coefficients within four standard errors of what it was drawn with
+    table = variables["tables"][0][1]
+    exact = variables["truth"] * variables["slope"].mean()
+    assert (np.abs(table["coef"] - exact) < 4 * table["std_err"]).all()
 
 
 def test_a_regularizer_of_ones_own_has_the_link_that_it_should(run):

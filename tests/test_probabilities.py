@@ -6,7 +6,8 @@ import pytest
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis
-from fitzpatrick.regularizers._probabilities import stationary_distribution
+from fitzpatrick.regularizers._probabilities import _solve_chains, stationary_distribution
+from fitzpatrick.regularizers._wide_chains import wide_chain_probabilities
 from fitzpatrick.sets import Box, Simplex
 from tests.helpers import Library, assert_close, eps, seeded, to_numpy
 from tests.reference import recompute
@@ -62,6 +63,40 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         assert np.all(np.argsort(-q, kind="stable")[:, 0] == np.argmax(q, axis=1))
 
 
+@pytest.mark.parametrize("k", [2, 5, 50])
+@every_loss
+@every_tightness
+def test_the_minimizer_of_an_expected_loss_has_its_probabilities(
+    name: str, tightness: float, k: int
+) -> None:
+    """By brute force: Newton's method on Σ q_j L(e_j, θ) for a random q, then the map back."""
+    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
+    q = seeded(19).dirichlet(np.full(k, 5.0))
+    theta, labels = np.asarray(loss.regularizer.potential_gradient(q)), np.arange(k)
+
+    def gradient(theta: np.ndarray) -> tuple[np.ndarray, float]:
+        """In units of the largest entry of its terms, which are tiny where c is large."""
+        terms = loss.gradient(labels, np.tile(theta, (k, 1)))
+        return q @ terms, np.abs(terms).max()
+
+    for _ in range(100):
+        g, size = gradient(theta)
+        if np.abs(g).max() < 1e-14 * size:
+            break
+        rows = np.tile(theta, (k, 1))
+        columns = [q @ loss.hessian_product(labels, rows, np.tile(e, (k, 1))) for e in np.eye(k)]
+        # flat along a constant, which is added so that there is one solution
+        step = np.linalg.solve(np.stack(columns) + np.full((k, k), size / k), g)
+        while (
+            np.abs(step).max() > 1e-12 and np.abs(gradient(theta - step)[0]).max() > np.abs(g).max()
+        ):
+            step = step / 2
+        theta = theta - step
+    g, size = gradient(theta)
+    assert np.abs(g).max() < 1e-12 * size
+    assert_close(loss.probabilities(theta), q, rtol=0, atol=1e-9)
+
+
 @every_loss
 @every_tightness
 def test_the_order_of_the_classes_is_that_of_the_scores(name: str, tightness: float) -> None:
@@ -89,6 +124,8 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
         # the columns are rounded to float64, and the chain forgets that after 1 + c steps
         expected = np.asarray([float(q) for q in exact])
         assert_close(loss.probabilities(theta), expected, rtol=1e-13 * (1 + tightness), atol=1e-15)
+        # scores that are rounded to float32 move a probability by their rounding, and that again
+        assert_close(loss.probabilities(theta.astype(np.float32)), expected, rtol=0, atol=1e-5)
 
 
 @every_loss
@@ -146,9 +183,38 @@ def test_many_classes_of_which_few_are_active() -> None:
     for name in ("logistic", "entmax15", "sparsemax"):
         q = fp.FitzpatrickLoss(SIMPLEX[name]).probabilities(theta)
         assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    flat = fp.FitzpatrickLoss(Tsallis(1.5))
-    with pytest.raises(ValueError, match="closed forms"):
-        flat.probabilities(np.zeros((1, 5000)))
+
+
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 1.9])
+@pytest.mark.parametrize("tightness", [0.25, 4.0])
+@np.errstate(all="ignore")  # which the public edge does
+def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, dtype: str) -> None:
+    """Chains of many classes agree with elimination, whose digits are sure."""
+    if xp.name == "jax" and (alpha, tightness, dtype) != (1.5, 4.0, "float64"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
+    omega, rng = Tsallis(alpha), seeded(17)
+    for scale in (0.0, 0.02, 0.5):
+        theta = rng.normal(size=60) * scale
+        theta[::7] = np.round(theta[::7], 1)
+        theta[5] = -np.inf
+        row = xp.asarray(theta, dtype)
+        exact = _solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
+        found = wide_chain_probabilities(omega, row, tightness)
+        # roots are off by some roundings, which staying for 1 + c steps multiplies
+        atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
+        np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
+
+
+def test_very_many_active_classes() -> None:
+    """More than are eliminated: a permutation of the scores, and ties, which have equal shares."""
+    rng, loss = seeded(18), fp.FitzpatrickLoss(Tsallis(1.5))
+    np.testing.assert_allclose(loss.probabilities(np.zeros((1, 5000))), 1 / 5000, rtol=1e-12)
+    theta = rng.normal(size=(1, 100_000)) * 1e-3
+    q = loss.probabilities(theta)
+    assert (q > 0).all()
+    assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    order = np.argsort(theta[0])
+    assert (np.diff(q[0, order]) >= 0).all()
 
 
 @pytest.mark.parametrize("name", ["poisson", "squared", "perceptron", "fitzpatrick_poisson"])

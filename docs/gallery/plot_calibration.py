@@ -89,8 +89,36 @@ plt.show()
 # %%
 # A table of coefficients
 # -----------------------
-# Standard errors come with the model, too.
+# Standard errors come with the model. Coefficients are in units of the scores, which differ from
+# one tightness to the next; average effects of a feature on the probability do not. Bars are 95 %
+# intervals, and black lines the numbers that the data were drawn with.
 
-model = FitzpatrickClassifier("fitzpatrick_logistic", alpha=0.0)
-summary = model.fit(X[train], y[train]).summary(X[train], y[train])
-print(summary.coefficients.round(3))
+truth = np.array([1.5, -1.0, 0.8, 0.5, 0.0])
+slope = expit(X @ truth) * expit(-X @ truth)
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), sharey=True)
+for i, (tightness, style) in enumerate(FAMILY.items()):
+    loss = fp.get_loss("fitzpatrick_logistic", tightness=tightness)
+    model = FitzpatrickClassifier(loss, alpha=0.0).fit(X[train], y[train])
+    summary = model.summary(X[train], y[train])
+    effects = summary.marginal_effects.loc["1"]
+    tables = [(axes[1], effects)]
+    if tightness == 0:
+        print(summary.coefficients.round(3))
+        tables.append((axes[0], summary.coefficients.loc["1"].iloc[:5]))
+    for ax, table in tables:
+        ax.errorbar(
+            table["coef"],
+            np.arange(5) + 0.15 * (i - 1.5),
+            xerr=table["high"] - table["coef"],
+            fmt="o",
+            markersize=4,
+            color=style["color"],
+            label=f"c = {tightness:g}",
+        )
+for ax, numbers in zip(axes, (truth, truth * slope.mean()), strict=True):
+    ax.vlines(numbers, np.arange(5) - 0.4, np.arange(5) + 0.4, color="black")
+axes[0].set(title="coefficients, c = 0", yticks=range(5))
+axes[0].set_yticklabels([f"x{j}" for j in range(5)])
+axes[1].set(title="average marginal effects")
+axes[1].legend(title="tightness")
+plt.show()

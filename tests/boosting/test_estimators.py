@@ -75,7 +75,7 @@ def test_early_stopping_keeps_the_best_round(library: str) -> None:
             early_stopping_rounds=5, validation_fraction=0.3, random_state=0,
         ).fit(X[:, 4:], noise)  # fmt: skip
         assert model.n_iter_ < 50
-    with pytest.raises(ValueError, match="metric must be"):
+    with pytest.raises(ValueError, match="'metric' parameter"):
         BoostedProportionRegressor(metric="rmse", early_stopping_rounds=5, **ONE).fit(X, P)
 
 
@@ -141,8 +141,8 @@ def test_scikit_learn_conventions(model) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"library": "sklearn"}, "library must be"),
-        ({"n_estimators": 0}, "n_estimators must be"),
+        ({"library": "sklearn"}, "'library' parameter"),
+        ({"n_estimators": 0}, "'n_estimators' parameter"),
         ({"loss": "sigmoid"}, "needs a loss on the simplex"),
         ({"hessian": "exact"}, "hessian must be"),
     ],
@@ -183,6 +183,24 @@ def test_files_keep_predictions(tmp_path, library: str) -> None:
         assert again.n_iter_ == model.n_iter_
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "bool", "<U3", "object"])
+def test_files_keep_the_dtype_of_classes(tmp_path, dtype: str) -> None:
+    X, _, y = noisy(100)
+    labels = np.asarray(["no", "yes"])[y % 2] if dtype in ("<U3", "object") else y % 2
+    model = BoostedClassifier(**ONE).fit(X, labels.astype(dtype))
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.classes_.dtype == model.classes_.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_classes_that_json_cannot_hold(tmp_path) -> None:
+    X, _, y = noisy(100)
+    days = np.asarray(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")[y % 2]
+    with pytest.raises(ValueError, match="its dtype cannot be 'datetime64"):
+        save_model(BoostedClassifier(**ONE).fit(X, days), tmp_path / "model.json")
+
+
 TAMPERED = {
     "fields": lambda d: d.pop("start"),
     "format": lambda d: d.update(format="other"),
@@ -195,6 +213,8 @@ TAMPERED = {
     "features": lambda d: d.update(n_features=4),
     "names": lambda d: d.update(feature_names=["a"]),
     "classes": lambda d: d.update(classes=["a", "b", "c", 3]),
+    "dtype": lambda d: d.update(dtype="V8"),
+    "overflow": lambda d: d.update(dtype="uint8", classes=[1, 2, 3, 300]),
     "trees": lambda d: d.update(trees=["tree\nnonsense"]),
     "other trees": lambda d: d.update(trees=[__import__("json").dumps({})]),
     "no trees": lambda d: d.update(trees=[]),

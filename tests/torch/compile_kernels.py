@@ -20,7 +20,7 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
-from fitzpatrick.engines.triton import entry_launch, link_launch
+from fitzpatrick.engines.triton import entry_launch, link_launch, probabilities
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
@@ -195,10 +195,20 @@ def entries():
         yield f"{kernel} {mode} {KINDS[dtype]}", plan, dtype
 
 
+def class_probabilities():
+    """(name, plan, dtype) of class probabilities."""
+    for k, dtype in itertools.product((10, 1000, 32768, 131072), KINDS):
+        plan = probabilities.plan_probabilities(k, dtype)
+        yield f"probabilities {k} {KINDS[dtype]}", plan, dtype
+
+
+PLANS = {"links": links, "entries": entries, "probabilities": class_probabilities}
+
+
 def problems(omega, every):
     """(name, source and options, whether to compile it and not only to translate it)."""
-    if omega in ("links", "entries"):
-        plans = list((links if omega == "links" else entries)())
+    if omega in PLANS:
+        plans = list(PLANS[omega]())
         for i, (name, plan, dtype) in enumerate(plans):
             # in the normal run three are compiled, and a quarter of the others translated, which
             # shares no factor with the loops of three that make the list
@@ -213,7 +223,7 @@ def problems(omega, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("omega", nargs="+", choices=[*SPECS, "links", "entries"])
+    parser.add_argument("omega", nargs="+", choices=[*SPECS, *PLANS])
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:

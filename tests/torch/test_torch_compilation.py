@@ -16,7 +16,7 @@ if "nvidia" not in triton.backends.backends:
 MAX_SECONDS = 3600
 
 
-OMEGAS = ["logistic", "sparsemax", "entmax15", "tsallis", "links", "entries"]
+OMEGAS = ["logistic", "sparsemax", "entmax15", "tsallis", "links", "entries", "probabilities"]
 
 
 def test_kernels_compile(tmp_path):

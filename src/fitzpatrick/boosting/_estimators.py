@@ -2,34 +2,39 @@
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    assert_all_finite,
     check_array,
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
 )
 
 from .. import metrics
-from .._validation import check_sparse
 from .._weights import check_weights
-from ..linear_model._checks import unchanged_on_failure
+from ..linear_model._checks import (
+    CONSTRAINTS,
+    check_labels,
+    check_numbers,
+    exact_proportions,
+    unchanged_on_failure,
+    warn_of_rounding,
+)
 from ..losses import Loss, get_loss
-from ._libraries import LIBRARIES, Booster, HeldOut
-from ._objectives import FLOOR, Derivatives
+from ._libraries import LIBRARIES, Samples
+from ._objectives import FLOOR, Objective, weights_of
 
 # Shares of classes that never occur start here, where every potential is finite.
 _MIN_SHARE = 1e-6
+_ABOVE_ZERO = Interval(Integral, 1, None, closed="left")
 
 
 @dataclass(eq=False, repr=False)
@@ -60,7 +65,17 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     verbose: int = 0
     library_params: dict[str, Any] | None = None
 
-    def _check_targets(self, y: Any, loss: Loss) -> tuple[Any, int]:
+    # what scikit-learn checks; the rest is the library's to check
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: CONSTRAINTS[name] for name in ("tightness", "warm_start", "n_jobs", "verbose")},
+        "library": [StrOptions(set(LIBRARIES))],
+        "n_estimators": [_ABOVE_ZERO],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "early_stopping_rounds": [_ABOVE_ZERO, None],
+        "metric": [StrOptions(set(metrics.metric_names())), None],
+    }
+
+    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
         """Class indices (n,) or targets (n, k), and k."""
         raise NotImplementedError
 
@@ -78,60 +93,48 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._validate_params()
         before = copy.copy(self) if self.warm_start and hasattr(self, "booster_") else None
-        library = self._library()
-        loss = _loss_of(self.loss, self.tightness)
-        if y is None:
-            raise ValueError("y should be a 1d array or have two axes; it is None")
-        _check_feature_names(self, X, reset=True)
-        X = _check_features(X)
-        _check_n_features(self, X, reset=True)
+        loss, library = get_loss(self.loss, self.tightness), LIBRARIES[self.library]
+        X = self._check_features(X, reset=True)
         if X.shape[0] < 2:
             raise ValueError("X has n_samples = 1; trees need at least two samples to split")
-        targets, k = self._check_targets(y, loss)
-        check_consistent_length(X, targets)
-        weights = check_weights(sample_weight, np.empty((X.shape[0], 0)))
-        rows = np.arange(X.shape[0])
-        held_out = None
+        targets, k = self._check_targets(X, y, loss)
+        weights = check_weights(sample_weight, X)
+        rows, held_out = np.arange(X.shape[0]), None
         if self.early_stopping_rounds is not None:
             rows, held_out = train_test_split(
-                rows,
-                test_size=self.validation_fraction,
-                random_state=self.random_state,
-                stratify=targets
-                if np.ndim(targets) == 1 and not sparse.issparse(targets)
-                else None,
-            )
-        training = Derivatives(
-            loss,
-            targets[rows],
-            n_classes=k,
-            hessian=self.hessian,
-            floor=self.floor,
-            sample_weight=None if weights is None else weights[rows],
-        )
-        previous, start = None, _start(loss, targets[rows], k, training)
+                rows, test_size=self.validation_fraction, random_state=self.random_state,
+                stratify=targets if targets.ndim == 1 else None,
+            )  # fmt: skip
+        start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
+        parts = []
         if before is not None:
-            self._check_warm_start(before, library, k)
-            previous, start = before.booster_, before.start_
-        watch = None
-        if held_out is not None:
-            judge = self._judge(loss, targets, held_out, weights, k)
-            watch = HeldOut(_take(X, held_out), judge)
-        self.booster_: Booster = library.train(
-            _take(X, rows), training, start, self._parameters(), watch, previous
-        )
-        self.start_: np.ndarray = start
-        self.loss_: Any = self.loss
-        self.tightness_ = loss.tightness
-        self.n_classes_in_ = k
-        self.n_iter_ = sum(map(self.booster_.rounds, self.booster_.parts))
+            self._check_warm_start(before, k)
+            parts, start = before.booster_, before.start_
 
-    def _check_warm_start(self, before: Self, library: type[Booster], k: int) -> None:
+        def samples(at: np.ndarray, judge: Any) -> Samples:
+            own = X.iloc[at] if hasattr(X, "iloc") else X[at]
+            scores = start + np.zeros((len(at), 1))
+            for part in parts:
+                scores += library.scores(part, own).reshape(scores.shape)
+            return Samples(own, scores, None if weights is None else weights[at], judge)
+
+        objective = Objective(loss, targets[rows], k, None, self.hessian, self.floor)
+        watched = None
+        if held_out is not None:
+            watched = samples(held_out, self._judge(loss, targets[held_out], k))
+        part = library.train(samples(rows, objective), watched, self._library_parameters())
+        self.booster_: list[Any] = [*parts, part]
+        self.start_: np.ndarray = start
+        self.loss_, self.tightness_ = self.loss, loss.tightness
+        self.library_, self.n_classes_in_ = self.library, k
+        self.n_iter_ = sum(map(library.rounds, self.booster_))
+
+    def _check_warm_start(self, before: Self, k: int) -> None:
         """Raise unless the trees of the last fit are of the same library, features and targets."""
-        names = ("n_features_in_", "feature_names_in_", "classes_")
-        is_same = type(before.booster_) is library and before.n_classes_in_ == k
-        for name in names:
+        is_same = before.library_ == self.library and before.n_classes_in_ == k
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
             ours, theirs = getattr(self, name, None), getattr(before, name, None)
             is_same = is_same and np.array_equal(np.asarray(ours), np.asarray(theirs))
         if not is_same:
@@ -140,8 +143,8 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 "warm_start=False to begin anew"
             )
 
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters as the libraries take them: a seed, and places or names of categories."""
+    def _library_parameters(self) -> dict[str, Any]:
+        """The parameters, with a number as the seed, and places or names of categories."""
         parameters: dict[str, Any] = self.get_params()
         if not isinstance(self.random_state, int | None):
             parameters["random_state"] = int(check_random_state(self.random_state).randint(2**31))
@@ -151,32 +154,29 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             parameters["categorical_features"] = given.tolist()
         return parameters
 
-    def _library(self) -> type[Booster]:
-        if self.library not in LIBRARIES:
-            raise ValueError(f"library must be one of {sorted(LIBRARIES)}, got {self.library!r}")
-        if int(self.n_estimators) < 1:
-            raise ValueError(f"n_estimators must be at least 1, got {self.n_estimators}")
-        return LIBRARIES[self.library]
-
-    def _judge(self, loss: Loss, targets: Any, held_out: np.ndarray, weights: Any, k: int) -> Any:
+    def _judge(self, loss: Loss, targets: Any, k: int) -> Any:
         """What early stopping lowers: the mean loss, or a metric of the predictions."""
-        weights = None if weights is None else weights[held_out]
-        derivatives = Derivatives(loss, targets[held_out], n_classes=k, sample_weight=weights)
+        objective = Objective(loss, targets, k)
         if self.metric is None:
-            return derivatives.mean_loss
-        if self.metric not in metrics.metric_names():
-            raise ValueError(
-                f"metric must be None or one of {metrics.metric_names()}, got {self.metric!r}"
-            )
-        judge, higher_is_better = metrics._METRICS[self.metric]
-        truth = _dense_rows(targets[held_out], k)
+            return objective.mean_loss
+        metric, higher_is_better = metrics._METRICS[self.metric]
+        truth = targets.toarray() if sparse.issparse(targets) else targets
+        truth = np.eye(k)[truth] if truth.ndim == 1 else truth
 
-        def of_scores(predictions: Any) -> float:
-            predicted = self._predict_rows(loss, derivatives.scores(predictions))
-            value = float(judge(truth, predicted, sample_weight=weights))
+        def judge(predictions: Any, data: Any) -> float:
+            predicted = self._predict_rows(loss, objective.scores(predictions))
+            value = float(metric(truth, predicted, sample_weight=weights_of(data)))
             return -value if higher_is_better else value
 
-        return of_scores
+        return judge
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        """A data frame as it is, or a checked array of numbers, dense or CSR; NaN is missing."""
+        _check_feature_names(self, X, reset=reset)
+        if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+            X = check_array(X, accept_sparse="csr", dtype=float, ensure_all_finite="allow-nan")
+        _check_n_features(self, X, reset=reset)
+        return X
 
     def _predict_rows(self, loss: Loss, theta: np.ndarray) -> np.ndarray:
         return np.asarray(loss.link(theta))
@@ -187,17 +187,16 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def predict_scores(self, X: Any) -> np.ndarray:
         """Scores θ, shape (n, k)."""
         check_is_fitted(self, "booster_")
-        _check_feature_names(self, X, reset=False)
-        X = _check_features(X)
-        _check_n_features(self, X, reset=False)
-        scores: np.ndarray = self.booster_.scores(X).reshape(-1, self.n_classes_in_) + self.start_
-        return scores
+        X = self._check_features(X, reset=False)
+        library = LIBRARIES[self.library_]
+        scores = np.asarray(sum(library.scores(part, X) for part in self.booster_))
+        return np.asarray(scores.reshape(-1, self.n_classes_in_) + self.start_)
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """The share of each feature in the gain of all splits, shape (d,)."""
         check_is_fitted(self, "booster_")
-        gain = self.booster_.gains(self.n_features_in_)
+        gain = np.asarray(sum(map(LIBRARIES[self.library_].gains, self.booster_)))
         return gain / (gain.sum() or 1.0)
 
     def __sklearn_tags__(self) -> Any:
@@ -238,7 +237,7 @@ _PARAMETERS = """
         library_params: further parameters of the library, by its own names.
 
     Attributes:
-        booster_: the trees.
+        booster_: the trees: one model of the library for each fit of a warm start.
         start_: scores that the trees start from: their link is the mean target.
         n_iter_: rounds.
         n_features_in_: d.
@@ -262,16 +261,17 @@ class BoostedProportionRegressor(RegressorMixin, BoostedModel):  # type: ignore[
                [0.9, 0.1]])
     """
 
-    def _check_targets(self, y: Any, loss: Loss) -> tuple[Any, int]:
-        check_sparse(y, "y")
-        y = y.tocsr() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
+    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
+        y = check_numbers(y)
         if y.ndim == 1 and loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; "
                 "for class labels use BoostedClassifier"
             )
+        y, rounding = exact_proportions(y, loss, X)
+        warn_of_rounding(rounding, stacklevel=5)
         self._is_single = y.ndim == 1
-        y = y[:, None] if y.ndim == 1 else y
+        y = y[:, None] if self._is_single else y
         return y, int(y.shape[1])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -282,8 +282,7 @@ class BoostedProportionRegressor(RegressorMixin, BoostedModel):  # type: ignore[
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R² of the predictions, averaged over the targets."""
-        y = y.toarray() if sparse.issparse(y) else y
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, y.toarray() if sparse.issparse(y) else y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -305,16 +304,13 @@ class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
         array([0, 0])
     """
 
-    def _check_targets(self, y: Any, loss: Loss) -> tuple[Any, int]:
+    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
         if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"BoostedClassifier needs a loss on the simplex, and loss={self.loss!r} has the "
                 f"domain {loss.regularizer.domain!r}; use BoostedProportionRegressor with it"
             )
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_, labels = np.unique(check_labels(y, X), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 "BoostedClassifier needs at least two classes, and y holds one class only: "
@@ -344,23 +340,14 @@ class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score, for each sample."""
         best = np.argmax(self.predict_scores(X), axis=1)
-        chosen: np.ndarray = self.classes_[best]
-        return chosen
+        return np.asarray(self.classes_[best])
 
 
-def _loss_of(loss: str | Loss, tightness: float | None) -> Loss:
-    return get_loss(loss) if tightness is None else get_loss(loss, tightness)
-
-
-def _start(loss: Loss, targets: Any, k: int, training: Derivatives) -> np.ndarray:
+def _start(loss: Loss, targets: Any, k: int, weights: np.ndarray | None) -> np.ndarray:
     """Scores whose link is the mean target, shape (k,)."""
-    weights = training.weights
-    if sparse.issparse(targets) or np.ndim(targets) == 2:
-        column = np.ones((targets.shape[0], 1)) if weights is None else weights
-        mean = np.asarray(targets.T @ column).ravel() / column.sum()
-    else:
-        mean = np.bincount(targets, None if weights is None else weights[:, 0], k)
-        mean = mean / mean.sum()
+    column = np.ones(targets.shape[0]) if weights is None else weights
+    total = np.bincount(targets, column, k) if targets.ndim == 1 else targets.T @ column
+    mean = np.asarray(total) / column.sum()
     domain = loss.regularizer.domain
     if domain.has_labels:
         mean = np.maximum(mean, _MIN_SHARE)
@@ -370,20 +357,3 @@ def _start(loss: Loss, targets: Any, k: int, training: Derivatives) -> np.ndarra
         mean = np.clip(mean, low + _MIN_SHARE, high - _MIN_SHARE)
     start: np.ndarray = np.asarray(loss.regularizer.potential_gradient(mean), dtype=np.float64)
     return start - start.mean() if domain.has_labels else start
-
-
-def _dense_rows(targets: Any, k: int) -> np.ndarray:
-    if sparse.issparse(targets):
-        return np.asarray(targets.toarray())
-    return np.asarray(np.eye(k)[targets] if targets.ndim == 1 else targets)
-
-
-def _check_features(X: Any) -> Any:
-    """A data frame as it is, or a checked array of numbers, dense or CSR; NaN is missing."""
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        return X
-    return check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-
-
-def _take(X: Any, rows: np.ndarray) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -5,7 +5,7 @@ shapes against the fields after that.
 """
 
 import json
-import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +16,66 @@ from ..losses import loss_names
 from ._estimators import BoostedClassifier, BoostedModel, BoostedProportionRegressor
 from ._libraries import LIBRARIES
 
-FORMAT, VERSION = "fitzpatrick-boosted-model", 1
 MAX_BYTES = 1 << 30
 _ESTIMATORS = {cls.__name__: cls for cls in (BoostedClassifier, BoostedProportionRegressor)}
-_FIELDS = {
-    "format", "version", "estimator", "library", "loss", "tightness", "n_features",
-    "feature_names", "classes", "is_single", "start", "trees",
-}  # fmt: skip
+# dtype of classes → what JSON has for them
+_LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
+_LABELS |= {np.dtype(kind).name: int for kind in "bBhHiIlLqQ"}
+_LABELS |= {np.dtype(kind).name: float for kind in "efd"}
+
+
+def _is_list(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(x) is kind for x in value)
+
+
+# field → True if a value may be there
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "format": lambda value: value == "fitzpatrick-boosted-model",
+    "version": lambda value: value == 2,
+    "estimator": lambda value: value in _ESTIMATORS,
+    "library": lambda value: value in LIBRARIES,
+    "loss": lambda value: value in loss_names(),
+    "tightness": lambda value: type(value) in (int, float) and 0 <= value < np.inf,
+    "n_features": lambda value: type(value) is int and value > 0,
+    "feature_names": lambda value: value is None or _is_list(value, str),
+    "classes": lambda value: value is None or isinstance(value, list),
+    "dtype": lambda value: value is None or value in _LABELS,
+    "is_single": lambda value: type(value) is bool,
+    "start": lambda value: _is_list(value, float) and bool(np.isfinite(value).all()),
+    "trees": lambda value: _is_list(value, str),
+}
 
 
 def save_model(model: BoostedModel, file: str | Path) -> None:
-    """Write a fitted model; its loss must be one of the names of :func:`fitzpatrick.loss_names`."""
+    """Write a fitted model of a named loss, whose classes are numbers or texts."""
     check_is_fitted(model, "booster_")
     if not isinstance(model.loss_, str):
         raise ValueError(
             f"the loss {model.loss_!r} is not in the registry; only models of named losses are "
             "saved"
         )
-    classes = getattr(model, "classes_", None)
+    classes: Any = getattr(model, "classes_", None)
+    dtype = None if classes is None else classes.dtype.name
+    dtype = "str" if dtype and dtype.startswith("str") else dtype  # whatever its length
     names = getattr(model, "feature_names_in_", None)
-    description = {
-        "format": FORMAT,
-        "version": VERSION,
+    given = {
+        "format": "fitzpatrick-boosted-model",
+        "version": 2,
         "estimator": type(model).__name__,
-        "library": model.booster_.name,
+        "library": model.library_,
         "loss": model.loss_,
         "tightness": model.tightness_,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
         "classes": None if classes is None else classes.tolist(),
+        "dtype": dtype,
         "is_single": bool(getattr(model, "_is_single", False)),
         "start": model.start_.tolist(),
-        "trees": [model.booster_.to_text(part) for part in model.booster_.parts],
+        "trees": list(map(LIBRARIES[model.library_].to_text, model.booster_)),
     }
+    _check(given)
     part = Path(f"{file}.part")
-    part.write_text(json.dumps(description), encoding="utf-8")
+    part.write_text(json.dumps(given), encoding="utf-8")
     part.replace(file)
 
 
@@ -58,53 +83,49 @@ def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegress
     """Read a model that :func:`save_model` wrote; a ValueError says what is wrong with a file."""
     path = Path(file)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES} bytes")
+        _expect(path.stat().st_size <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
         given = json.loads(path.read_text(encoding="utf-8"))
+        _check(given)
         return _restore(given)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: not a boosted model that fitzpatrick saved ({error})") from error
 
 
-def _restore(given: Any) -> BoostedClassifier | BoostedProportionRegressor:
-    _expect(isinstance(given, dict) and given.keys() == _FIELDS, "its fields are not the expected")
-    _expect(given["format"] == FORMAT and given["version"] == VERSION, "another format or version")
-    _expect(given["estimator"] in _ESTIMATORS, f"unknown estimator {given['estimator']!r:.40}")
-    _expect(given["library"] in LIBRARIES, f"unknown library {given['library']!r:.40}")
-    _expect(given["loss"] in loss_names(), f"unknown loss {given['loss']!r:.40}")
-    start, trees = given["start"], given["trees"]
-    _expect(_is_list(start, float) and all(map(math.isfinite, start)), "start holds no numbers")
-    _expect(_is_list(trees, str), "trees are no texts")
-    d, k = given["n_features"], len(start)
-    _expect(type(d) is int and d > 0, "n_features is no positive integer")
-    names, classes = given["feature_names"], given["classes"]
-    _expect(names is None or (_is_list(names, str) and len(names) == d), "feature_names do not fit")
-    is_classifier = given["estimator"] == "BoostedClassifier"
-    _expect((classes is not None) == is_classifier, "classes do not fit the estimator")
-    _expect(type(given["is_single"]) is bool, "is_single is no boolean")
-    tightness = given["tightness"]
-    _expect(type(tightness) in (int, float) and tightness >= 0, "tightness is no number")
+def _check(given: Any) -> None:
+    """Raise a ValueError unless a description has the right fields, and they fit each other."""
+    _expect(isinstance(given, dict) and given.keys() == _FIELDS.keys(), "it has other fields")
+    for name, is_valid in _FIELDS.items():
+        _expect(is_valid(given[name]), f"its {name} cannot be {given[name]!r:.40}")
+    names, classes, k = given["feature_names"], given["classes"], len(given["start"])
+    _expect(names is None or len(names) == given["n_features"], "feature_names do not fit")
+    _expect(not given["is_single"] or k == 1, "is_single does not fit the start")
+    if given["estimator"] == "BoostedClassifier":
+        _expect(_is_list(classes, _LABELS.get(given["dtype"], type(None))), "classes have no dtype")
+        _expect(len(set(classes)) == len(classes) == k, "classes do not fit the start")
+
+
+def _restore(given: dict[str, Any]) -> BoostedClassifier | BoostedProportionRegressor:
     model = _ESTIMATORS[given["estimator"]](given["loss"], library=given["library"])
-    model.loss_, model.tightness_ = given["loss"], float(tightness)
-    model._fitted_loss()  # which checks the tightness
-    if is_classifier:
-        kinds = {type(label) for label in classes} if isinstance(classes, list) else set()
-        _expect(len(kinds) == 1 and kinds <= {int, float, str, bool}, "classes are of no one kind")
-        _expect(len(classes) == k and len(set(classes)) == k, "classes do not fit the start")
-        model.classes_ = np.asarray(classes)
+    model.loss_, model.tightness_ = given["loss"], float(given["tightness"])
+    model.library_, model.start_ = given["library"], np.asarray(given["start"])
+    model.n_features_in_, model.n_classes_in_ = given["n_features"], len(model.start_)
+    if given["feature_names"] is not None:
+        model.feature_names_in_ = np.asarray(given["feature_names"], dtype=object)
+    if isinstance(model, BoostedClassifier):
+        model.classes_ = np.asarray(given["classes"], given["dtype"])
     else:
         model._is_single = given["is_single"]
-        _expect(not model._is_single or k == 1, "is_single does not fit the start")
-    if names is not None:
-        model.feature_names_in_ = np.asarray(names, dtype=object)
-    model.start_, model.n_features_in_, model.n_classes_in_ = np.asarray(start), d, k
-    model.booster_ = LIBRARIES[given["library"]].from_texts(trees, d, k)
-    model.n_iter_ = sum(map(model.booster_.rounds, model.booster_.parts))
+    library, model.booster_ = LIBRARIES[given["library"]], []
+    for text in given["trees"]:
+        try:
+            part, *shape = library.from_text(text)
+        except Exception as error:  # the libraries raise whatever their parsers met
+            raise ValueError(f"{given['library']} cannot read its trees: {error}") from error
+        expected = [model.n_features_in_, model.n_classes_in_]
+        _expect(shape == expected, f"trees have {shape} features and targets, not {expected}")
+        model.booster_.append(part)
+    model.n_iter_ = sum(map(library.rounds, model.booster_))
     return model
-
-
-def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(x) is kind for x in value)
 
 
 def _expect(condition: bool, problem: str) -> None:

@@ -13,58 +13,76 @@ endless: h is at least ``floor`` times 1/(1 + c), the largest slope of the squar
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from scipy import sparse
 
 from .. import engines
-from .._weights import check_weights
+from .._validation import as_targets
+from ..engines.rows import for_each_block, resolve_threads
+from ..engines.targets import Scratch, wrap_targets
 from ..losses import Loss, get_loss
 
 FLOOR = 0.05
-_FACTORS = {"diagonal": 1.0, "double": 2.0, "majorizer": 1.0}
+_FACTORS: dict[str, Any] = {"diagonal": 1.0, "double": 2.0, "majorizer": None}
+# Rows that are treated at once; their arrays stay in the second-level cache.
+_BLOCK_BYTES = 1 << 17
 
 
-class Derivatives:
-    """A loss at the targets of a set of samples: values, gradients and the numbers h.
+class ObjectiveOptions(TypedDict, total=False):
+    """Options of the objectives."""
 
-    Args:
-        loss: a name or a loss.
-        y: targets (n, k), dense or sparse, or class indices (n,).
-        n_classes: k; needed with class indices, where the highest may be absent.
-        tightness: replaces the loss's own.
-        hessian: ``"diagonal"``, ``"majorizer"``, ``"double"``, or a factor of the diagonal.
-        floor: least h, in units of 1/(1 + c).
-        sample_weight: (n,), or None.
+    n_classes: int | None
+    tightness: float | None
+    hessian: str | float
+    floor: float
+
+
+class Objective:
+    """A loss at the targets of a set of samples, as LightGBM and XGBoost call it.
+
+    Attributes:
+        shape: (n, k), of the targets and of the scores.
     """
 
     def __init__(
         self,
         loss: str | Loss,
         y: Any,
-        *,
         n_classes: int | None = None,
         tightness: float | None = None,
         hessian: str | float = "diagonal",
         floor: float = FLOOR,
-        sample_weight: Any = None,
     ) -> None:
-        self.loss = get_loss(loss, tightness) if tightness is not None else get_loss(loss)
-        y = y if sparse.issparse(y) else np.asarray(y)
-        if y.ndim == 1 and not self.loss.regularizer.domain.has_labels:
-            y = y[:, None]
-        if y.ndim == 1:
-            n_classes = int(y.max()) + 1 if n_classes is None else n_classes
-        self.shape = int(y.shape[0]), int(y.shape[1]) if y.ndim == 2 else int(n_classes or 0)
-        omega, c = self.loss.regularizer, self.loss.tightness
-        self.bound = engines.bind(omega, c, y, self.shape[1])
-        self._by_factor = _check_hessian(hessian)
+        loss = get_loss(loss, tightness)
+        self._omega: Any = loss.regularizer
+        self._tightness = loss.tightness
+        if not self._omega.is_row_wise:
+            raise TypeError(
+                f"the Hessian of {loss!r} has no diagonal form; boost with a loss of a separable "
+                "regularizer"
+            )
         if not floor > 0:
             raise ValueError(f"floor must be positive, got {floor}")
-        self._floor = floor / (1 + c)
-        weights = check_weights(sample_weight, np.empty((self.shape[0], 0)))
-        self.weights = None if weights is None else weights[:, None]
+        self._floor = floor / (1 + loss.tightness)
+        # of the diagonal; None stands for d
+        self._factor = _FACTORS.get(hessian, hessian) if isinstance(hessian, str) else hessian
+        if isinstance(self._factor, str) or not (self._factor is None or 0 < self._factor < np.inf):
+            raise ValueError(
+                f"hessian must be one of {', '.join(map(repr, _FACTORS))} or a positive number, "
+                f"got {hessian!r}"
+            )
+        y = y if sparse.issparse(y) else np.asarray(y)
+        domain = self._omega.domain
+        if y.ndim == 1 and not domain.has_labels:
+            y = y[:, None]
+        k = y.shape[1] if y.ndim == 2 else n_classes or int(y.max(initial=0)) + 1
+        self.shape = int(y.shape[0]), int(k)
+        self._targets = wrap_targets(
+            as_targets(y, self.shape, domain), self.shape, np.dtype(np.float64)
+        )
+        self._bound = engines.bind_trusted(self._omega, loss.tightness, self._targets)
 
     def scores(self, predictions: Any) -> np.ndarray:
         """θ of shape (n, k), from the scores as a library hands them over."""
@@ -79,57 +97,54 @@ class Derivatives:
             )
         return theta
 
-    def __call__(self, predictions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients and numbers h, (n, k) each, with the weights of the samples."""
-        theta = self.scores(predictions)
-        gradient = self.bound.gradient(theta)
-        operator = self.bound.hessian_operator(theta)
-        if operator.d is None:
-            raise TypeError(
-                f"the Hessian of {self.loss!r} has no diagonal form; boost with a loss of a "
-                "separable regularizer"
-            )
-        h = operator.d
-        if self._by_factor is not None:
-            if operator.total is not None:
-                total = np.where(operator.total > 0, operator.total, 1.0)[:, None]
-                h = h * (1 - h / total)
-            h = h * self._by_factor
-        h = np.maximum(h, self._floor)
-        if self.weights is not None:
-            gradient, h = gradient * self.weights, h * self.weights
-        return gradient, h
+    def __call__(self, predictions: Any, data: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients and numbers h of all samples, times the weights of the library's data set.
 
-    def mean_loss(self, predictions: Any, weights: Any = None) -> float:
-        """The loss, averaged over the samples, with weights of a library's data set, or our own."""
-        values = self.bound.value(self.scores(predictions))
-        if weights is None or len(weights) == 0:
-            weights = None if self.weights is None else self.weights[:, 0]
-        return float(np.average(values, weights=weights))
+        They are (n, k), or (n,) for one score per sample, in float32 and by columns: what the
+        libraries store.
+        """
+        p = self._bound.y_star(self.scores(predictions))
+        weights = weights_of(data)
+        gradient, h = (np.empty(self.shape, np.float32, order="F") for _ in range(2))
+
+        def work(rows: slice, scratch: Scratch) -> None:
+            y, at = self._targets.dense(rows, scratch), p[rows]
+            weight = 1.0 if weights is None else weights[rows, None]
+            np.multiply(at - y, weight, out=gradient[rows], casting="same_kind")
+            np.multiply(self._curvature(at, y), weight, out=h[rows], casting="same_kind")
+
+        for_each_block(self.shape, p.itemsize, resolve_threads(None), work, _BLOCK_BYTES)
+        return (gradient[:, 0], h[:, 0]) if self.shape[1] == 1 else (gradient, h)
+
+    def _curvature(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The numbers h, from maximizers p and targets y."""
+        if not self._omega.has_curvature:
+            return np.full_like(p, self._floor)
+        d: np.ndarray = self._omega.slope(p, y, self._tightness)
+        if self._factor is not None:
+            if self._omega.is_coupled:
+                total = d.sum(axis=1, keepdims=True)
+                d = d * (1 - d / np.where(total > 0, total, 1.0))
+            d = d * self._factor
+        return np.asarray(np.maximum(d, self._floor))
+
+    def __deepcopy__(self, memo: Any) -> "Objective":
+        return self  # LightGBM copies its parameters, and need not copy all targets
+
+    def mean_loss(self, predictions: Any, data: Any = None) -> float:
+        """The loss, averaged over the samples with the weights of the library's data set."""
+        values = self._bound.value(self.scores(predictions))
+        return float(np.average(values, weights=weights_of(data)))
 
 
-def _check_hessian(hessian: str | float) -> float | None:
-    """A factor of the diagonal, or None for the majorizer d."""
-    if isinstance(hessian, str):
-        if hessian not in _FACTORS:
-            raise ValueError(
-                f"hessian must be one of {', '.join(map(repr, _FACTORS))} or a number, "
-                f"got {hessian!r}"
-            )
-        return None if hessian == "majorizer" else _FACTORS[hessian]
-    if not (np.isfinite(hessian) and hessian > 0):
-        raise ValueError(f"hessian must be a positive number, got {hessian}")
-    return float(hessian)
+def weights_of(data: Any) -> np.ndarray | None:
+    """Weights of the samples that a library's data set holds, or None."""
+    weights = None if data is None else data.get_weight()
+    return None if weights is None or len(weights) == 0 else np.asarray(weights, dtype=np.float64)
 
 
 def lightgbm_objective(
-    loss: str | Loss,
-    y: Any,
-    *,
-    n_classes: int | None = None,
-    tightness: float | None = None,
-    hessian: str | float = "diagonal",
-    floor: float = FLOOR,
+    loss: str | Loss, y: Any, **options: Unpack[ObjectiveOptions]
 ) -> Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]:
     """An objective for ``lightgbm.train``: ``params={"objective": …, "num_class": k}``.
 
@@ -137,10 +152,10 @@ def lightgbm_objective(
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss.
         y: targets of the training samples, (n, k) or class indices (n,); the label of the
             ``Dataset`` is not looked at. Weights of the ``Dataset`` count.
-        n_classes: k, needed with class indices where the highest may be absent.
-        tightness: replaces the loss's own.
-        hessian: ``"diagonal"``, ``"majorizer"``, ``"double"``, or a factor of the diagonal.
-        floor: least entry of the Hessian, in units of 1/(1 + c).
+        options: ``n_classes``, k, needed with class indices where the highest may be absent;
+            ``tightness``, which replaces the loss's own; ``hessian``, one of ``"diagonal"``, the
+            default, ``"majorizer"``, ``"double"``, or a factor of the diagonal; ``floor``, the
+            least entry of the Hessian in units of 1/(1 + c), by default 0.05.
 
     Example:
         >>> import numpy as np
@@ -148,69 +163,35 @@ def lightgbm_objective(
         >>> gradient, hessian = objective(np.zeros((2, 2)), None)
         >>> gradient
         array([[ 0. ,  0. ],
-               [ 0.5, -0.5]])
+               [ 0.5, -0.5]], dtype=float32)
         >>> hessian
         array([[0.25, 0.25],
-               [0.25, 0.25]])
+               [0.25, 0.25]], dtype=float32)
     """
-    derivatives = Derivatives(
-        loss, y, n_classes=n_classes, tightness=tightness, hessian=hessian, floor=floor
-    )
-
-    def objective(predictions: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-        return flat_if_single(_weighted(derivatives(predictions), data))
-
-    return objective
+    return Objective(loss, y, **options)
 
 
 def xgboost_objective(
-    loss: str | Loss,
-    y: Any,
-    *,
-    n_classes: int | None = None,
-    tightness: float | None = None,
-    hessian: str | float = "diagonal",
-    floor: float = FLOOR,
+    loss: str | Loss, y: Any, **options: Unpack[ObjectiveOptions]
 ) -> Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]:
     """An objective for ``xgboost.train(…, obj=…)`` with ``num_class`` k; else as LightGBM's."""
-    return lightgbm_objective(
-        loss, y, n_classes=n_classes, tightness=tightness, hessian=hessian, floor=floor
-    )
-
-
-def flat_if_single(pair: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (n,) where there is one score per sample, as LightGBM wants them."""
-    return (pair[0].ravel(), pair[1].ravel()) if pair[0].shape[1] == 1 else pair
-
-
-def _weighted(pair: tuple[np.ndarray, np.ndarray], data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient and Hessian, times the weights that a library's data set holds."""
-    weights = data.get_weight() if data is not None else None
-    if weights is None or len(weights) == 0:
-        return pair
-    column = np.asarray(weights, dtype=np.float64)[:, None]
-    return pair[0] * column, pair[1] * column
+    return Objective(loss, y, **options)
 
 
 def lightgbm_metric(
     loss: str | Loss, y: Any, *, n_classes: int | None = None, tightness: float | None = None
 ) -> Callable[[Any, Any], tuple[str, float, bool]]:
     """The mean loss at the targets of a validation set, as ``feval`` of ``lightgbm.train``."""
-    derivatives = Derivatives(loss, y, n_classes=n_classes, tightness=tightness)
-
-    def metric(predictions: Any, data: Any) -> tuple[str, float, bool]:
-        weights = data.get_weight() if data is not None else None
-        return "mean_loss", derivatives.mean_loss(predictions, weights), False
-
-    return metric
+    mean_loss = Objective(loss, y, n_classes, tightness).mean_loss
+    return lambda predictions, data: ("mean_loss", mean_loss(predictions, data), False)
 
 
 def xgboost_metric(
     loss: str | Loss, y: Any, *, n_classes: int | None = None, tightness: float | None = None
 ) -> Callable[[Any, Any], tuple[str, float]]:
     """The mean loss at the targets of a validation set, as ``custom_metric`` of XGBoost."""
-    metric = lightgbm_metric(loss, y, n_classes=n_classes, tightness=tightness)
-    return lambda predictions, data: metric(predictions, data)[:2]
+    mean_loss = Objective(loss, y, n_classes, tightness).mean_loss
+    return lambda predictions, data: ("mean_loss", mean_loss(predictions, data))
 
 
 def catboost_objective(loss: str | Loss, tightness: float | None = None) -> Any:
@@ -223,17 +204,20 @@ def catboost_objective(loss: str | Loss, tightness: float | None = None) -> Any:
         from catboost import MultiTargetCustomObjective
     except ImportError as error:
         raise ImportError("catboost_objective needs the package catboost") from error
-    found = get_loss(loss, tightness) if tightness is not None else get_loss(loss)
+    found = get_loss(loss, tightness)
 
-    class Objective(MultiTargetCustomObjective):  # type: ignore[misc]  # catboost has no types
+    class CatBoostObjective(MultiTargetCustomObjective):  # type: ignore[misc]  # has no types
         """Negative derivatives: CatBoost goes uphill."""
+
+        no_jit = True  # CatBoost would try to compile the method, and warn that it cannot
 
         def calc_ders_multi(self, approxes: Any, targets: Any, weight: float) -> tuple[Any, Any]:
             theta, y = np.asarray(approxes)[None], np.asarray(targets)[None]
-            bound = engines.bind(found.regularizer, found.tightness, y, theta.shape[1])
-            operator, k = bound.hessian_operator(theta), theta.shape[1]
+            k = theta.shape[1]
+            bound = engines.bind(found.regularizer, found.tightness, y, k)
+            operator = bound.hessian_operator(theta)
             hessian = np.vstack([operator(row[None]) for row in np.eye(k)])
             gradient = bound.gradient(theta)[0]
             return (-weight * gradient).tolist(), (-weight * hessian).tolist()
 
-    return Objective()
+    return CatBoostObjective()

@@ -14,6 +14,7 @@ against a reference class.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,16 +42,20 @@ class Summary:
     Attributes:
         coefficients: a data frame, a row for each target and feature: coef, std_err, z, p_value
             and the ends of the confidence interval.
-        marginal_effects: the mean derivative of each prediction in each feature, in the same
-            columns.
         covariance: of the coefficients, in the order of the rows.
         title: what was fitted, to how many samples.
+        compute_effects: makes the table of the marginal effects.
     """
 
     coefficients: Any
-    marginal_effects: Any
     covariance: Array
     title: str
+    compute_effects: Callable[[], Any]
+
+    @cached_property
+    def marginal_effects(self) -> Any:
+        """The mean derivative of each prediction in each feature, in the same columns."""
+        return self.compute_effects()
 
     def __str__(self) -> str:
         parts = [self.title, "", self.coefficients.round(4).to_string()]
@@ -101,9 +106,6 @@ def summarize(
     columns = [*features[kept], *(["(intercept)"] if has_intercept else [])]
     variances = np.diag(covariance_of_rows)
     coefficients = _table(spread @ problem.parameters, variances, rows, columns, level)
-    effects, slopes = problem.effects(len(kept))
-    variances = np.einsum("ep,pq,eq->e", slopes, covariance, slopes)
-    marginal_effects = _table(effects, variances, targets, features[kept], level)
     kind = "clusters" if groups is not None else "sandwich (HC0)"
     title = (
         f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
@@ -113,7 +115,17 @@ def summarize(
         title += f", coefficients against {targets[reference]!r}"
     if len(kept) < len(features):
         title += f", without the constant features {features[constant].tolist()}"
-    return Summary(coefficients, marginal_effects, covariance_of_rows, title)
+    effects = partial(_effect_table, problem, covariance, targets, features[kept], level)
+    return Summary(coefficients, covariance_of_rows, title, effects)
+
+
+def _effect_table(
+    problem: "_Problem", covariance: Array, targets: list[str], features: Array, level: float
+) -> Any:
+    """Average marginal effects, with errors by the delta method."""
+    effects, slopes = problem.effects(len(features))
+    variances = np.einsum("ep,ep->e", slopes @ covariance, slopes)
+    return _table(effects, variances, targets, features, level)
 
 
 def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
@@ -249,28 +261,31 @@ class _Problem:
         return self.basis[others] - self.basis[reference], [names[j] for j in others]
 
     def effects(self, n_features: int) -> tuple[Array, Array]:
-        """Mean derivatives of predictions in features, (k · d,), and their slopes in η."""
+        """Mean derivatives of predictions in features, (k · d,), and their slopes in η.
 
-        def mean_effects(parameters: Array) -> Array:
-            theta = self._scores(parameters)
-            weights = self.basis @ parameters.reshape(-1, self.width)
-            found = np.empty((len(weights), n_features))
-            for j in range(n_features):
-                size = np.abs(weights[:, j]).max() or 1.0
-                shift = _STEP * weights[:, j] / size
-                change = self._predict(theta + shift) - self._predict(theta - shift)
-                found[:, j] = self.weights @ change * (size / (2 * _STEP * self.weights.sum()))
-            return found.ravel()
+        They are G W, with G the mean of the Jacobian of the predictions in the scores and W the
+        coefficients: differences along k scores, and along k scores and m parameters of a feature.
+        """
+        theta = self._scores(self.parameters)
+        k, m = self.basis.shape
+        weights = (self.basis @ self.parameters.reshape(-1, self.width))[:, :n_features]
+        shares = self.weights / self.weights.sum()
+        X = sparse.diags_array(shares) @ self.X
 
-        norm = sparse.linalg.norm if sparse.issparse(self.X) else linalg.norm
-        sizes = norm(self.X, axis=0) / np.sqrt(self.X.shape[0])
-        slopes = []
-        for i in range(self.parameters.size):
-            step = np.zeros_like(self.parameters)
-            step[i] = _STEP / (sizes[i % self.width] or 1.0)  # moves scores by about _STEP
-            difference = mean_effects(self.parameters + step) - mean_effects(self.parameters - step)
-            slopes.append(difference / (2 * step[i]))
-        return mean_effects(self.parameters), np.stack(slopes, axis=1)
+        def along(score: Array, theta: Array) -> Array:
+            rise = self._predict(theta + _STEP * score) - self._predict(theta - _STEP * score)
+            return rise / (2 * _STEP)
+
+        jacobian = np.stack([shares @ along(score, theta) for score in np.eye(k)], axis=1)
+        slopes = np.zeros((k, n_features, m, self.width))
+        places = np.arange(n_features)
+        for a, direction in enumerate(self.basis.T):
+            slopes[:, places, a, places] += (jacobian @ direction)[:, None]
+            step = _STEP * direction
+            for score, weight in zip(np.eye(k), weights, strict=True):
+                bend = (along(score, theta + step) - along(score, theta - step)) / (2 * _STEP)
+                slopes[:, :, a, :] += np.einsum("fo,j->ojf", X.T @ bend, weight)
+        return (jacobian @ weights).ravel(), slopes.reshape(k * n_features, -1)
 
     def _predict(self, theta: Array) -> Array:
         return self.loss.probabilities(theta) if self.is_classifier else self.loss.link(theta)

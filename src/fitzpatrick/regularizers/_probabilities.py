@@ -12,7 +12,7 @@ The chain of the negentropy is reversible. With p the soft argmax,
 
 Two classes are a coin, entry by entry: the odds of heads are those of leaving tails over those of
 leaving heads. Other chains are solved by elimination without a subtraction (Grassmann, Taksar and
-Heyman), which keeps the digits of every entry.
+Heyman), which keeps the digits of every entry, or iterated where very many classes take part.
 """
 
 import math
@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from .._array import Array, class_indices, is_concrete, is_jax, namespace, row_max, row_sum
 from ..special import sigmoid, softplus, wright_omega
+from ._wide_chains import wide_chain_probabilities
 
 if TYPE_CHECKING:
     from ._base import SeparableRegularizer
 
-# More classes than this are never active together in practice; elimination takes their cube.
+# Elimination takes the cube of the active classes; beyond this many a chain is iterated.
 MAX_ACTIVE = 1024
 # Rows are taken together while their chains hold this many numbers at most.
 _MAX_CHAIN_SIZE = 1 << 22
@@ -80,28 +81,27 @@ def chain_probabilities(omega: "SeparableRegularizer", theta: Array, tightness: 
     """The stationary distribution of the chain of a separable regularizer on the simplex, c > 0.
 
     A sparse chain stays among the highest scores. They are taken in order, twice as many each time,
-    until no chain leaves them; while a compiler traces, all classes are taken at once.
+    until no chain leaves them, and beyond ``MAX_ACTIVE`` it is iterated; while a compiler traces,
+    all classes are taken at once.
     """
     xp = namespace(theta)
     k = theta.shape[-1]
     if not is_concrete(theta):
-        return _solve_chains(omega, theta, tightness, k)[0]
+        q = _solve_chains(omega, theta, tightness, k)
+        assert q is not None  # no class is left out
+        return q
     rows = xp.reshape(theta, (-1, k))
     found, at = [], 0
     active = min(k, 16)
     while at < rows.shape[0]:
         active = min(k, active)
         block = rows[at : at + max(1, _MAX_CHAIN_SIZE // active**2)]
-        q, is_closed = _solve_chains(omega, block, tightness, active)
-        if not is_closed:
-            if active >= MAX_ACTIVE:
-                raise ValueError(
-                    f"more than {MAX_ACTIVE} classes take part in the chain whose stationary "
-                    f"distribution are the probabilities of {omega!r}; use loss.link(theta), or "
-                    "the logistic or sparsemax losses, which have closed forms"
-                )
+        q = _solve_chains(omega, block, tightness, active)
+        if q is None and active < MAX_ACTIVE:
             active *= 2
             continue
+        if q is None:
+            q = xp.stack([wide_chain_probabilities(omega, row, tightness) for row in block])
         found.append(q)
         at += block.shape[0]
     if not found:
@@ -111,8 +111,8 @@ def chain_probabilities(omega: "SeparableRegularizer", theta: Array, tightness: 
 
 def _solve_chains(
     omega: "SeparableRegularizer", theta: Array, tightness: float, active: int
-) -> tuple[Array, bool]:
-    """Probabilities from the chains on the ``active`` highest scores, and True if none leaves."""
+) -> Array | None:
+    """Probabilities from the chains on the ``active`` highest scores; None if one leaves these."""
     xp = namespace(theta)
     k = theta.shape[-1]
     order = xp.argsort(theta, axis=-1, descending=True, stable=True)
@@ -122,21 +122,20 @@ def _solve_chains(
     scores = xp.broadcast_to(top[..., None, :], shape)
     labels = xp.broadcast_to(class_indices(top), top.shape)
     solution: Any = omega.solve_labels(labels, scores, tightness)  # a SeparableSolution
-    chain = solution.y_star
-    is_closed = True
     if active < k:
         # p of the highest class that was left out, as seen from each label
         s = solution.s[..., :1] + (ordered[..., active : active + 1] - top[..., :1])[..., None, :]
         zero = xp.zeros_like(s)
-        is_closed = not bool((omega.zero_kernel(zero, tightness).point(s)[0] > 0).any())
+        if bool((omega.zero_kernel(zero, tightness).point(s)[0] > 0).any()):
+            return None
     # a masked class is never entered; leaving it for the first one keeps the elimination finite
     is_masked = (top == -xp.inf)[..., None]
     first = xp.astype(class_indices(top) == 0, theta.dtype)
-    q = stationary_distribution(xp.where(is_masked, first, chain))
+    q = stationary_distribution(xp.where(is_masked, first, solution.y_star))
     q = xp.where(top[..., :1] > -xp.inf, q, xp.full_like(q, xp.nan))  # no class is left
     if active < k:
         q = xp.concat([q, xp.zeros_like(ordered[..., active:])], axis=-1)
-    return xp.take_along_axis(q, xp.argsort(order, axis=-1), axis=-1), is_closed
+    return xp.take_along_axis(q, xp.argsort(order, axis=-1), axis=-1)
 
 
 def stationary_distribution(chain: Array) -> Array:

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from ..engines import find_kernel
-from ..engines.triton.specs import parse_kernel
+from ..engines.triton.specs import MAX_PROPER_TIGHTNESS, parse_kernel
 from ..losses import regularizers_by_name
+from ..regularizers import Regularizer
 from . import _reference as reference
 from ._handles import LossCall, regularizer_of
 from ._targets import Scale, Smoothed, Target, scale_vector
@@ -66,6 +67,19 @@ def _has_kernel(omega: str, has_labels: bool) -> bool:
 def entmax_alpha(omega: str) -> float | None:
     """α if the link of a regularizer is an α-entmax, else None."""
     return regularizer_of(omega).entmax_alpha
+
+
+def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) -> bool:
+    """Whether a Triton kernel computes the class probabilities of these scores."""
+    if not (theta.is_cuda and _HAS_TRITON and 0 < tightness <= MAX_PROPER_TIGHTNESS):
+        return False
+    return find_kernel("triton", omega) == "logistic"
+
+
+def compute_probabilities(theta: Tensor, tightness: float) -> Tensor:
+    """The class probabilities of rows of scores, by the kernel."""
+    q: Tensor = _launcher("probabilities").probabilities(theta, tightness)
+    return q
 
 
 def check_engine(engine: str | None) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
@@ -27,9 +28,12 @@ from ._arguments import (
     class_dim,
     expand_mask,
     expand_over_rows,
+    is_plain,
     output_dtype,
     rows_along,
 )
+from ._autograd import apply
+from ._engines import compute_probabilities, has_probability_kernel
 from ._entmax import EntmaxCall, entmax_rows
 from ._handles import handle_of
 from ._losses import class_loss
@@ -111,11 +115,40 @@ def _along(
 def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int | None) -> Tensor:
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
     check_scores(input)
-    axis = class_dim(input, dim)
-    theta = input.movedim(axis, -1)
-    theta = theta.float() if theta.dtype.itemsize == 2 else theta
-    q: Tensor = omega.solve_probabilities(theta, as_tightness(tightness))
-    return q.to(input.dtype).movedim(-1, axis)
+    axis, c = class_dim(input, dim), as_tightness(tightness)
+    is_eager = not torch.compiler.is_compiling() and is_plain(input)
+    if is_eager and has_probability_kernel(omega, c, input):
+        shape = input.movedim(axis, -1).shape
+        q = apply(_KernelProbabilities, rows_along(input, axis), omega, c)
+        return q.reshape(shape).movedim(-1, axis)
+    return _solve_probabilities(input.movedim(axis, -1), omega, c).movedim(-1, axis)
+
+
+def _solve_probabilities(theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
+    """The core's formulas, with classes in the last axis."""
+    wide = theta.float() if theta.dtype.itemsize == 2 else theta
+    q: Tensor = omega.solve_probabilities(wide, tightness)
+    return q.to(theta.dtype)
+
+
+class _KernelProbabilities(Function):
+    """Probabilities by a kernel; their derivatives are those of the core's formulas."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
+        ctx.save_for_backward(theta)
+        ctx.given = omega, tightness
+        return compute_probabilities(theta, tightness)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+        (theta,) = ctx.saved_tensors
+        is_differentiated = torch.is_grad_enabled()
+        with torch.enable_grad():
+            theta = theta if is_differentiated else theta.detach().requires_grad_()
+            q = _solve_probabilities(theta, *ctx.given)
+            (gradient,) = torch.autograd.grad(q, theta, upstream, create_graph=is_differentiated)
+        return gradient, None, None
 
 
 def budget(

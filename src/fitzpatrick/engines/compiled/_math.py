@@ -41,8 +41,8 @@ def _bitcast(to: Any) -> Any:
     return cast
 
 
-_as_int: Callable[[float], int] = _bitcast(types.int64)
-_as_float: Callable[[int], float] = _bitcast(types.float64)
+as_int: Callable[[float], int] = _bitcast(types.int64)
+as_float: Callable[[int], float] = _bitcast(types.float64)
 
 
 @elementwise
@@ -66,7 +66,7 @@ def exp(x: float) -> float:
     q = q * r + 1 / 6
     q = q * r + 0.5
     q = q * r * r + r + 1
-    scaled = _as_float(_as_int(q) + (_as_int(shifted) << 52))
+    scaled = as_float(as_int(q) + (as_int(shifted) << 52))
     known = scaled if x == x else x  # the bits of a NaN would get into the exponent
     return 0.0 if x < _MIN_EXPONENT else known
 
@@ -74,9 +74,9 @@ def exp(x: float) -> float:
 @elementwise
 def log(x: float) -> float:
     """Logarithm of a positive, normal, finite number."""
-    bits = _as_int(x)
+    bits = as_int(x)
     exponent = (bits - _ROOT_HALF_BITS) >> 52
-    f = _as_float(bits - (exponent << 52)) - 1  # the mantissa, in [√½, √2), less one
+    f = as_float(bits - (exponent << 52)) - 1  # the mantissa, in [√½, √2), less one
     s = f / (2 + f)
     z = s * s
     # log(1 + f) = 2 artanh(s) = f − f²/2 + s (f²/2 + R), |R| < z
@@ -115,22 +115,22 @@ def omega_step(omega: float, residual: float) -> float:
 @elementwise
 def rough_log(x: float) -> float:
     """Logarithm of a positive number within 0.03: its exponent, and its mantissa as it is."""
-    return (_as_int(x) - _ONE_BITS) * _LOG_OF_BITS + 0.03
+    return (as_int(x) - _ONE_BITS) * _LOG_OF_BITS + 0.03
 
 
 @elementwise
 def rough_exp(x: float) -> float:
     """e^x for |x| < 700 within three percent, the inverse of :func:`rough_log`."""
     shifted = (x - 0.03) * (_LOG2_E * 2**20) + _ROUND  # 20 digits after the point will do
-    return _as_float((_as_int(shifted) << 32) + _ONE_BITS)
+    return as_float((as_int(shifted) << 32) + _ONE_BITS)
 
 
 @elementwise
 def near_log(x: float) -> float:
     """Logarithm of a positive number within 7e-5: a polynomial of the mantissa in [√½, √2)."""
-    bits = _as_int(x)
+    bits = as_int(x)
     exponent = (bits - _ROOT_HALF_BITS) >> 52
-    f = _as_float(bits - (exponent << 52))
+    f = as_float(bits - (exponent << 52))
     q = -0.2218417 * f + 1.24595422
     q = q * f - 2.91043656
     q = q * f + 3.96970843

@@ -41,6 +41,10 @@ SPECS = {
 }
 
 
+# The kernel of the logistic probabilities is for tightnesses up to this; c/ω would overflow.
+MAX_PROPER_TIGHTNESS = 64.0
+
+
 def parse_kernel(kernel: str) -> tuple[KernelSpec, float]:
     """The spec of a kernel of the table, and its parameter α, which is 0 where it has none."""
     name, _, alpha = kernel.partition(":")
