@@ -198,9 +198,9 @@ def test_recipe_survives_json():
         (lambda data: data["columns"][0].update(decimal=[]), r"decimal is \[\], expected one of"),
         (lambda data: data["columns"][0].update(marks_missing=1), "expected true or false"),
         (lambda data: data["columns"][0].update(name="b"), "two columns have the same name"),
-        (lambda data: data["columns"][2].update(values=["x", "x"]), "values has a word twice"),
-        (lambda data: data["columns"][2].update(values=["x", None]), "values is None, expected te"),
-        (lambda data: data["columns"][2].update(values=["x"] * 10_001), "at most 10000 words"),
+        (lambda data: data["columns"][2].update(values=["x", "x"]), "expected at most 10000 different words"),
+        (lambda data: data["columns"][2].update(values=["x", None]), "words of at most 1000 cha"),
+        (lambda data: data["columns"][2].update(values=["x"] * 10_001), "expected at most 10000"),
         (
             lambda data: data["columns"][3].update(separator=".*"),
             r"separator is '\.\*', expected o",

@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import zipfile
 
@@ -115,7 +116,16 @@ def test_missing_file_and_folder(tmp_path):
         list(read_lines(tmp_path))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gz", "xz"])
+def zip_compress(content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.svm", content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, lzma.compress, zip_compress], ids=["gz", "xz", "zip"]
+)
 def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
     """With the bounds as they are: refused before a line is handed out."""
     path = write(tmp_path, pack(b"1 1:1\n" * 10_000_000))  # 60 MB
@@ -154,11 +164,6 @@ def test_text_beyond_the_cap(tmp_path, monkeypatch):
     monkeypatch.setattr(_text, "MAX_BYTES", 1000)
     with pytest.raises(DataError, match="of text"):
         list(read_lines(write(tmp_path, b"0 1:1\n" * 1000)))
-
-
-def test_zip_bomb_is_refused_by_what_it_claims(tmp_path):
-    with pytest.raises(DataError, match="claims 30000000 bytes"):
-        list(read_lines(zipped(tmp_path, {"a.svm": b"0" * 30_000_000})))
 
 
 @pytest.mark.parametrize(

@@ -5,33 +5,24 @@ Every format ends in one frame of columns, and one function makes a table of it.
 
 import os
 import re
-import zipfile
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from . import _learn, _tables
-from ._arff import ArffFile
+from . import _learn, _tables, _targets
+from ._arff import ArffFile, expand_targets
 from ._csv import CsvFile, plain_name
 from ._errors import DataError, one_line
-from ._frame import Frame
-from ._mulan import expand_targets
+from ._frame import CellError, Cells, Frame, Texts, as_texts, is_missing
+from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
-from ._targets import Targets, check_names, note_on_leaks
-from ._text import plain_suffix, read_text
-from .columns import (
-    CellError,
-    Cells,
-    Columns,
-    Tally,
-    as_cells,
-    as_texts,
-    join_features,
-)
+from ._text import member_name, plain_suffix, read_text
+from .columns import Columns, Notes, join_features
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
@@ -72,10 +63,8 @@ def format_of(path: FilePath) -> str:
     """
     path = Path(path)
     suffix = plain_suffix(path)
-    if not suffix and path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-        suffix = plain_suffix(PurePosixPath(names[0])) if len(names) == 1 else ""
+    if not suffix and path.suffix.lower() == ".zip" and path.is_file():
+        suffix = plain_suffix(member_name(path))
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     if path.is_dir():
@@ -129,12 +118,13 @@ def read_table(
             problem = "LIBSVM files have no named columns"
             advice = "leave --targets, --ignore, --kinds and --tags out"
             raise DataError(problem, path, None, advice)
+        _check_header(options, kind, path)
         _refuse_words(columns, path)
         table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
     elif kind == "arff":
         table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
     else:
-        file = _open_named(path, kind)
+        file = _open_named(path, kind, options)
         if not names:
             problem = f"which columns are targets? The columns are {listed(file.names)}"
             raise DataError(problem, path, None, "--targets NAMES names them")
@@ -167,7 +157,7 @@ def read_csv(
     Raises:
         DataError: with the line, for whatever cannot be read, or only by a guess.
     """
-    file = CsvFile.open(Path(path))
+    file = CsvFile.open(Path(path), has_header=options.header)
     return _read_named(file, targets or (), columns, ignore, options, plain=plain)
 
 
@@ -195,6 +185,7 @@ def read_arff(
     Raises:
         DataError: with the line, for whatever is not in the format.
     """
+    _check_header(options, "arff", Path(path))
     file = ArffFile(Path(path))
     labels = file.labels(targets)
     known = tuple(file.attributes)
@@ -207,6 +198,8 @@ def read_inputs(
     path: FilePath,
     columns: Columns,
     format: str | None = None,  # noqa: A002  (the option is called --format)
+    *,
+    header: bool = True,
 ) -> Table:
     """The features of a file without targets, such as one to predict; other columns are not read.
 
@@ -214,6 +207,7 @@ def read_inputs(
         path: the file.
         columns: the recipe of the training file, ``Table.columns``.
         format: as in :func:`read_table`.
+        header: as in :class:`ReadOptions`.
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
@@ -227,13 +221,16 @@ def read_inputs(
         return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
     if kind == "arff":
         return read_arff(path, (), columns)
-    return _read_named(_open_named(path, kind), (), columns, (), DEFAULT)
+    options = ReadOptions(header=header)
+    return _read_named(_open_named(path, kind, options), (), columns, (), options)
 
 
 def read_cells(
     path: FilePath,
     names: Sequence[str],
     format: str | None = None,  # noqa: A002  (the option is called --format)
+    *,
+    header: bool = True,
 ) -> dict[str, list[str]]:
     """Columns of a file as they are, in the rows that :func:`read_inputs` reads.
 
@@ -241,6 +238,7 @@ def read_cells(
         path: a file with named columns.
         names: of the columns.
         format: as in :func:`read_table`.
+        header: as in :class:`ReadOptions`.
     """
     path = Path(path)
     kind = format or format_of(path)
@@ -250,13 +248,10 @@ def read_cells(
         arff = ArffFile(path)
         _check_known(names, tuple(arff.attributes), path, "attribute")
         frame = arff.read(names, DEFAULT, any_type=True)
-        found = {}
-        for name in names:
-            texts = as_texts(frame.cells[name])
-            words = [*texts.values, ""]  # the last: missing
-            found[name] = [words[code] for code in texts.codes.tolist()]
-        return found
-    file = _open_named(path, kind)
+        texts = {name: as_texts(frame.column(name)) for name in names}
+        words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
+        return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
+    file = _open_named(path, kind, ReadOptions(header=header))
     names = list(map(plain_name, names))
     _check_known(names, file.names, path, "column", file.header_line)
     return file.cells(names)
@@ -282,8 +277,8 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     blocks = []
     for column in columns.used:
         try:
-            cells = as_cells(frame[column.name], columns.missing_values)
-            blocks.append(column.encode(cells, Tally()))
+            cells = _cells_in_memory(frame[column.name], columns.missing_values)
+            blocks.append(column.encode(cells, Notes()))
         except KeyError:
             known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
             raise ValueError(f"no column is called {column.name!r}; there are {known}") from None
@@ -292,11 +287,29 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     return join_features(blocks, blocks[0].shape[0])
 
 
-def _open_named(path: Path, kind: str) -> CsvFile:
+def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
+    """The cells of a column of a data frame: numbers and booleans, or words."""
+    values = np.asarray(column)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    words = ["" if one is None or one != one else str(one) for one in values.tolist()]
+    return Texts.of(words, MISSING_WORDS.union(missing_values))
+
+
+def _open_named(path: Path, kind: str, options: ReadOptions) -> CsvFile:
     if kind not in _AS_CSV:
         raise DataError(f"format {kind!r} is not one of {', '.join(FORMATS)}", path)
     content, first_line = _AS_CSV[kind]
-    return CsvFile.open(path, None if content is None else content(path), first_line)
+    if kind in ("parquet", "jsonl"):
+        _check_header(options, kind, path)
+    text = None if content is None else content(path)
+    return CsvFile.open(path, text, first_line, has_header=options.header)
+
+
+def _check_header(options: ReadOptions, kind: str, path: Path) -> None:
+    if not options.header:
+        problem = f"{kind} files have no line of names that could be missing"
+        raise DataError(problem, path, None, "leave --no-header out")
 
 
 def _read_named(
@@ -326,7 +339,7 @@ def _read_named(
 
 
 def _feature_names(
-    known: Sequence[str],
+    known: Collection[str],
     targets: Sequence[str],
     columns: Columns | None,
     ignore: Sequence[str],
@@ -336,13 +349,18 @@ def _feature_names(
     line: int | None = None,
 ) -> list[str]:
     """Names of the columns that features are made of; raises for names that no column has."""
-    check_names(targets, ignore, path)
+    if len(set(targets)) != len(targets):
+        twice = Counter(targets).most_common(1)[0][0]
+        raise DataError(f"the target {twice!r} is named twice", path)
+    left_out = {*targets, *ignore}
+    both = [name for name in targets if name in set(ignore)]
+    if both:
+        raise DataError(f"{both[0]!r} is named as a target and as a column to ignore", path)
     if columns is not None:
         names = [column.name for column in columns.used]
         _check_known((*targets, *names), known, path, what, line)
         return names
     _check_known((*targets, *options.named, *ignore), known, path, what, line)
-    left_out = {*targets, *ignore}
     names = [name for name in known if name not in left_out]
     if not names:
         problem = f"every {what} is a target or ignored; there is no feature"
@@ -351,13 +369,13 @@ def _feature_names(
 
 
 def _check_known(
-    names: Sequence[str], known: Sequence[str], path: Path, what: str, line: int | None = None
+    names: Iterable[str], known: Collection[str], path: Path, what: str, line: int | None = None
 ) -> None:
     among = set(known)
-    for name in names:
-        if name not in among:
-            problem = f"no {what} is called {name!r}; the {what}s are {listed(known)}"
-            raise DataError(problem, path, line)
+    unknown = next((name for name in names if name not in among), None)
+    if unknown is not None:
+        problem = f"no {what} is called {unknown!r}; the {what}s are {listed(known)}"
+        raise DataError(problem, path, line)
 
 
 def _table(
@@ -370,81 +388,63 @@ def _table(
 ) -> Table:
     """The table of a frame, by a recipe or by what is learned from it."""
     options, path, lines = frame.options, frame.path, frame.lines
-    of_training = columns is None
-    one_class = len(targets) == 1 and not plain
+    notes, said, doubts = Notes(of_training=columns is None), list(frame.notes), list[str]()
+    has_classes = len(targets) == 1 and not plain
     check_target_cells(lines.size, len(targets), path)
-    readings = {} if one_class else _learn.target_readings(frame, targets)
-    doubts: list[str] = []
-    cells: dict[str, Cells]
+    readings = {} if has_classes else _targets.target_readings(frame, targets)
     if columns is None:
         columns, cells, numbers, doubts = _learn.learn(frame, names, readings)
     else:
         cells, numbers = _learn.follow(frame, columns, readings)
-    if one_class:
-        found = _learn.class_target(frame, targets[0], of_training=of_training)
-    elif targets:
-        found = _learn.number_targets(frame, targets, readings, numbers)
+    if has_classes:
+        found = _targets.class_target(frame, targets[0], of_training=notes.of_training)
     else:
-        found = Targets((), np.zeros((lines.size, 0)))
-    notes = list(frame.notes)
+        found = _targets.number_targets(frame, targets, readings, numbers)
     if options.missing == "drop":
-        can_lack = [one for one in columns.used if of_training and one.can_be_missing]
-        lacking = [_learn.is_missing(cells[one.name]) for one in can_lack if one.name in cells]
-        keep = ~np.any([*lacking, found.is_missing], axis=0)
+        can_lack = [one.name for one in columns.used if one.can_be_missing and notes.of_training]
+        keep = ~np.any([*(is_missing(cells[name]) for name in can_lack), found.is_missing], axis=0)
         if not keep.any():
             raise DataError("every row has a missing value", path)
         if not keep.all():
-            notes.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
+            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
             lines, found = lines[keep], found[keep]
             cells = {name: one[keep] for name, one in cells.items()}
-            frame.numbers = None if frame.numbers is None else frame.numbers[keep]
-            columns = _learn.refit(columns, cells, frame) if of_training else columns
-    _check_width(columns, path)
-    tally = Tally(of_training)
-    X = _features(frame, columns, cells, lines, tally)
+            columns = _learn.refit(columns, cells, frame) if notes.of_training else columns
+    for column in columns.items:
+        column.describe(notes)
+    _check_width(columns, notes, path)
+    X = _features(columns, cells, lines, notes, path)
     Y, kind, target_names, target_notes = found.read(
         lines, path, plain=plain, normalize=options.normalize
     )
-    notes += [*columns.notes(of_training=of_training), *tally.notes, *doubts, *target_notes]
-    if of_training:
-        notes += note_on_leaks(X, Y, columns)
-    noted = tuple(map(one_line, notes))
-    return Table(X, Y, kind, columns.feature_names, target_names, noted, columns, lines)
+    said += [*notes.sentences, *doubts, *target_notes]
+    if notes.of_training:
+        said += _targets.note_on_leaks(X, Y, columns)
+    in_lines = tuple(map(one_line, said))
+    return Table(X, Y, kind, columns.feature_names, target_names, in_lines, columns, lines)
 
 
 def _features(
-    frame: Frame, columns: Columns, cells: dict[str, Cells], lines: np.ndarray, tally: Tally
+    columns: Columns, cells: dict[str, Cells], lines: np.ndarray, notes: Notes, path: Path
 ) -> Matrix:
-    """All features: neighboring columns of plain numbers stay together, and sparse."""
+    """All features; those of a sparse file stay sparse."""
     blocks: list[Matrix] = []
-    run: list[str] = []
-
-    def flush() -> None:
-        if run and frame.numbers is not None:
-            blocks.append(frame.numbers.block(run))
-            run.clear()
-
     for column in columns.used:
-        if column.name not in cells:
-            run.append(column.name)
-            continue
-        flush()
         try:
-            blocks.append(column.encode(cells[column.name], tally))
+            blocks.append(column.encode(cells[column.name], notes))
         except CellError as error:
             line = int(lines[error.row])
-            raise DataError(f"column {column.name!r}: {error}", frame.path, line) from None
-    flush()
-    if len(blocks) == 1 and sparse.issparse(blocks[0]) and frame.numbers is not None:
-        return compact(blocks[0].tocsr())
+            raise DataError(f"column {column.name!r}: {error}", path, line) from None
+    if all(sparse.issparse(one) for one in cells.values()):
+        return compact(sparse.hstack(blocks).tocsr())
     return join_features(blocks, lines.size)
 
 
-def _check_width(columns: Columns, path: Path) -> None:
+def _check_width(columns: Columns, notes: Notes, path: Path) -> None:
     """Raise if there is no feature, or more than can be held."""
     width = columns.n_features
     if width == 0:
-        reasons = [note.removeprefix("left out: ") for note in columns.notes(of_training=True)]
+        reasons = [note.removeprefix("left out: ") for note in notes.sentences]
         left_out = f": {', '.join(reasons[:5])}" if reasons else ""
         raise DataError(f"no column is left to be a feature{left_out}", path)
     if width > MAX_FEATURES:
