@@ -13,8 +13,7 @@ from ._load import (
     where,
 )
 from ._registry import DATASETS, PAPER_LOSSES, DatasetInfo, Statistics
-from ._split import split_table
-from ._table import Table
+from ._table import Table, split_table
 from .columns import Columns
 from .libsvm import read_libsvm
 from .options import ReadOptions

@@ -13,7 +13,7 @@ writes it: ``'Swainson\'s Thrush'``.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from xml.parsers import expat
 
@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Cells, Frame, Texts
+from ._frame import Attribute, Cells, Frame, Texts, as_texts
 from ._numbers import NAN, plain_number
 from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_lines
@@ -48,17 +48,20 @@ class ArffFile:
 
     Attributes:
         path: the file.
-        attributes: declarations, by name, in their order.
+        names: declarations, by name, in their order.
         relation: what stands behind ``@relation``.
         notes: on the file's encoding.
         lines: number and text of the lines that are left to read.
     """
 
+    word = "attribute"
+    header_line = None
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
         self.relation = ""
-        self.attributes: dict[str, Attribute] = {}
+        self.names: dict[str, Attribute] = {}
         stripped = ((number, line.strip()) for number, line in read_lines(path, self.notes))
         self.lines = (one for one in stripped if one[1] and not one[1].startswith("%"))
         for number, text in self.lines:
@@ -77,22 +80,26 @@ class ArffFile:
 
     def _declare(self, attribute: Attribute) -> None:
         problem = ""
-        if attribute.name in self.attributes:
+        if attribute.name in self.names:
             problem = f"attribute {attribute.name!r} is declared twice"
-        elif len(self.attributes) == MAX_FEATURES:
+        elif len(self.names) == MAX_FEATURES:
             problem = f"more than {MAX_FEATURES} attributes"
         if problem:
             raise DataError(problem, self.path, attribute.line)
-        self.attributes[attribute.name] = attribute
+        self.names[attribute.name] = attribute
 
-    def labels(self, targets: Sequence[str] | None) -> list[str]:
+    def known_as(self, names: Iterable[str]) -> list[str]:
+        """Names as they are known here; Mulan's XML files may escape what they need not."""
+        return [one if one in self.names else unescape(one) for one in names]
+
+    def targets(self, targets: Iterable[str] | None) -> list[str]:
         """Names of the labels: as given, by the XML file beside the data, or by MEKA's ``-C``."""
         targets = labels_beside(self.path) if targets is None else targets
-        if targets is not None:  # Mulan's XML files may escape what they need not
-            return [one if one in self.attributes else unescape(one) for one in targets]
+        if targets is not None:
+            return self.known_as(targets)
         found = _MEKA.findall(self.relation.partition(":")[2])
         count = int(found[-1]) if found else 0
-        names = list(self.attributes)
+        names = list(self.names)
         if count == 0 or abs(count) > len(names):
             raise DataError(
                 "which attributes are labels is not known: put Mulan's XML file with the label "
@@ -103,24 +110,25 @@ class ArffFile:
             )
         return names[:count] if count > 0 else names[count:]
 
-    def read(
-        self, names: Collection[str], options: ReadOptions, *, any_type: bool = False
-    ) -> Frame:
-        """The named attributes; dates are refused unless every type will do."""
-        for name in () if any_type else names:
-            attribute = self.attributes[name]
-            if attribute.type not in (NOMINAL, NUMERIC, STRING) and (
-                options.kind_of(name) != "ignored"
-            ):
+    def read(self, names: Collection[str], options: ReadOptions, *_: object) -> Frame:
+        """The named attributes; dates are refused."""
+        for name in names:
+            attribute = self.names[name]
+            if attribute.type not in (NOMINAL, NUMERIC, STRING):
                 is_date = attribute.type == DATE
                 what = "a date" if is_date else f"of the type {attribute.type[:40]!r}"
                 problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, attribute.line, advice)
         rows = _Rows(self, names)
-        return Frame(
-            self.path, options, rows.lines, rows.column, self.notes, attributes=self.attributes
-        )
+        return Frame(self.path, options, rows.lines, rows.column, self.notes, attributes=self.names)
+
+    def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Columns as they are, by name."""
+        rows = _Rows(self, names)
+        texts = {name: as_texts(rows.column(name)) for name in names}
+        words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
+        return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
 
 
 class _Rows:
@@ -130,7 +138,7 @@ class _Rows:
     """
 
     def __init__(self, file: ArffFile, names: Collection[str]) -> None:
-        self._file, width = file, len(file.attributes)
+        self._file, width = file, len(file.names)
         indices, texts, sizes, lines = array("q"), list[str](), array("q"), array("q")
         for line, text in file.lines:
             if text.startswith("{"):
@@ -155,7 +163,7 @@ class _Rows:
         rows = np.repeat(np.arange(self.lines.size), sizes)[order]
         cells = np.array(texts, dtype=object)[order]
         starts = np.searchsorted(columns[order], range(width + 1))
-        position = {name: i for i, name in enumerate(file.attributes)}
+        position = {name: i for i, name in enumerate(file.names)}
         self._words: dict[str, Sequence[str]] = {}
         self._entries: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for name in names:
@@ -167,7 +175,7 @@ class _Rows:
         self._is_sparse = filled_cells < DENSE_FROM * self.lines.size * max(len(names), 1)
 
     def _values(self, name: str, rows: np.ndarray, texts: list[str]) -> np.ndarray:
-        attribute, problem = self._file.attributes[name], "is not a number"
+        attribute, problem = self._file.names[name], "is not a number"
         number: Callable[[str], float] = plain_number
         if attribute.type != NUMERIC:
             self._words[name] = words = attribute.values
@@ -189,7 +197,7 @@ class _Rows:
     def column(self, name: str) -> Cells:
         """The cells of an attribute; numbers without gaps are sparse if most of the file is."""
         (rows, values), n = self._entries[name], self.lines.size
-        kind = self._file.attributes[name].type
+        kind = self._file.names[name].type
         if kind == NUMERIC and self._is_sparse and not np.isnan(values).any():
             return sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
         cells = np.zeros(n)

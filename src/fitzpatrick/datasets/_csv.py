@@ -13,7 +13,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class CsvFile:
         header_line: where the names stand.
     """
 
+    word: ClassVar[str] = "column"
+
     path: Path
     names: dict[str, int]
     separator: str
@@ -99,7 +101,7 @@ class CsvFile:
             names = {name: i for i, name in enumerate(numbered("column_", width, 1))}
             body = lines[first.line - first_line :]
             return CsvFile(path, names, separator, notes, None, body, first.line, width, False)
-        found = [plain_name(name) for name in first.fields]
+        found = list(map(_plain_name, first.fields))
         found[0] = found[0].lstrip("# ") if header < data else found[0]
         has_row_names = False
         if second is not None and len(second.fields) == len(found) + 1:
@@ -121,15 +123,23 @@ class CsvFile:
             lines[first.last + 1 - first_line :], first.last + 1, len(found), has_row_names,
         )  # fmt: skip
 
+    def known_as(self, names: Iterable[str]) -> list[str]:
+        """Names as they are known here: in one line, since spreadsheets break long ones."""
+        return list(map(_plain_name, names))
+
+    def targets(self, targets: Iterable[str] | None) -> list[str]:
+        """Names of the target columns."""
+        return self.known_as(targets or ())
+
     def read(
-        self, names: Sequence[str], words: Collection[str], options: ReadOptions, classes: str = ""
+        self, names: Sequence[str], options: ReadOptions, words: Collection[str], classes: str
     ) -> Frame:
         """The named columns.
 
         Args:
             names: of the columns.
-            words: those that are words, whatever they look like.
             options: more words for missing values.
+            words: columns of words, whatever they look like.
             classes: the column of class names, which may be called ``-`` or ``None``.
         """
         table, lines = self._rows()
@@ -242,7 +252,7 @@ class _Text:
             zeros = np.flatnonzero(text == ord("0"))
             zeros = zeros[text[zeros + 1] - ord("0") < 10]  # bytes below that of 0 wrap around
             before = np.frombuffer(f'\n" {self.separator}'.encode(), np.uint8)
-            has_codes = np.isin(text[zeros - 1], before).any()
+            has_codes = bool(np.isin(text[zeros - 1], before).any())
         numbers = {}
         for i in chosen:
             kind = frame[i].dtype.kind
@@ -408,6 +418,5 @@ def _unique(names: list[str], notes: list[str]) -> list[str]:
     return result
 
 
-def plain_name(name: str) -> str:
-    """A column's name in one line: spreadsheets break long ones."""
+def _plain_name(name: str) -> str:
     return " ".join(name.split())

@@ -6,7 +6,7 @@ Every format ends in one frame of columns, and one function makes a table of it.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from scipy import sparse
 
 from . import _learn, _tables, _targets
 from ._arff import ArffFile, expand_targets
-from ._csv import CsvFile, plain_name
+from ._csv import CsvFile
 from ._errors import DataError, one_line
-from ._frame import CellError, Cells, Frame, Texts, as_texts, is_missing
+from ._frame import CellError, Cells, Frame, Texts, is_missing
 from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
 from ._text import member_name, plain_suffix, read_text
@@ -28,14 +28,14 @@ from .options import DEFAULT, ReadOptions
 
 FilePath = str | os.PathLike[str]
 
-# formats with named columns that become CSV: content, and the number of the line of names
-_AS_CSV: dict[str, tuple[Callable[[Path], bytes] | None, int]] = {
-    "csv": (None, 1),
+NamedFile = CsvFile | ArffFile
+FORMATS = ("libsvm", "csv", "arff", "parquet", "xlsx", "jsonl")
+# formats that become CSV, and the number of the line of names
+_AS_CSV: dict[str, tuple[Callable[[Path], bytes], int]] = {
     "parquet": (_tables.parquet_as_csv, 1),
     "xlsx": (_tables.workbook_as_csv, 1),
     "jsonl": (_tables.json_lines_as_csv, 0),
 }
-FORMATS = ("csv", "libsvm", "arff", "parquet", "xlsx", "jsonl")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -109,26 +109,25 @@ def read_table(
         options: what is made of missing values, words and ambiguous numbers.
     """
     path = Path(path)
-    columns = None if like is None else _columns_of(like)
+    if like is not None and like.columns is None:
+        raise ValueError("the table was not read from a file: it has no recipe of columns")
+    columns = None if like is None else like.columns
     ignore = ignore if like is None else ()
     kind = format or format_of(path)
     names = expand_targets(targets, path)
     if kind == "libsvm":
-        if names or ignore or options.named:
+        if names or ignore or options.named or not options.header:
             problem = "LIBSVM files have no named columns"
-            advice = "leave --targets, --ignore, --kinds and --tags out"
+            advice = "leave --targets, --ignore, --kinds, --tags and --no-header out"
             raise DataError(problem, path, None, advice)
-        _check_header(options, kind, path)
         _refuse_words(columns, path)
         table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
-    elif kind == "arff":
-        table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
     else:
-        file = _open_named(path, kind, options)
-        if not names:
+        file = _open(path, kind, options)
+        if kind != "arff" and not names:
             problem = f"which columns are targets? The columns are {listed(file.names)}"
             raise DataError(problem, path, None, "--targets NAMES names them")
-        table = _read_named(file, names, columns, ignore, options, plain=plain)
+        table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
 
@@ -157,8 +156,7 @@ def read_csv(
     Raises:
         DataError: with the line, for whatever cannot be read, or only by a guess.
     """
-    file = CsvFile.open(Path(path), has_header=options.header)
-    return _read_named(file, targets or (), columns, ignore, options, plain=plain)
+    return _read(_open(Path(path), "csv", options), targets, columns, ignore, options, plain=plain)
 
 
 def read_arff(
@@ -185,13 +183,7 @@ def read_arff(
     Raises:
         DataError: with the line, for whatever is not in the format.
     """
-    _check_header(options, "arff", Path(path))
-    file = ArffFile(Path(path))
-    labels = file.labels(targets)
-    known = tuple(file.attributes)
-    names = _feature_names(known, labels, columns, ignore, options, file.path, "attribute")
-    wanted = (*labels, *(name for name in names if options.kind_of(name) != "ignored"))
-    return _table(file.read(wanted, options), names, labels, columns, plain=plain)
+    return _read(_open(Path(path), "arff", options), targets, columns, ignore, options, plain=plain)
 
 
 def read_inputs(
@@ -212,17 +204,14 @@ def read_inputs(
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
     """
-    path = Path(path)
+    path, options = Path(path), ReadOptions(header=header)
     kind = format or format_of(path)
-    if kind == "libsvm":
-        _refuse_words(columns, path)
-        table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
-        Y = np.zeros((table.X.shape[0], 0))
-        return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
-    if kind == "arff":
-        return read_arff(path, (), columns)
-    options = ReadOptions(header=header)
-    return _read_named(_open_named(path, kind, options), (), columns, (), options)
+    if kind != "libsvm":
+        return _read(_open(path, kind, options), (), columns, (), options)
+    _refuse_words(columns, path)
+    table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+    Y = np.zeros((table.X.shape[0], 0))
+    return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
 
 
 def read_cells(
@@ -244,16 +233,9 @@ def read_cells(
     kind = format or format_of(path)
     if kind == "libsvm":
         raise DataError("LIBSVM files have no named columns to keep", path)
-    if kind == "arff":
-        arff = ArffFile(path)
-        _check_known(names, tuple(arff.attributes), path, "attribute")
-        frame = arff.read(names, DEFAULT, any_type=True)
-        texts = {name: as_texts(frame.column(name)) for name in names}
-        words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
-        return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
-    file = _open_named(path, kind, ReadOptions(header=header))
-    names = list(map(plain_name, names))
-    _check_known(names, file.names, path, "column", file.header_line)
+    file = _open(path, kind, ReadOptions(header=header))
+    names = file.known_as(names)
+    _check_known(names, file)
     return file.cells(names)
 
 
@@ -296,86 +278,64 @@ def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
     return Texts.of(words, MISSING_WORDS.union(missing_values))
 
 
-def _open_named(path: Path, kind: str, options: ReadOptions) -> CsvFile:
-    if kind not in _AS_CSV:
+def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
+    if kind not in FORMATS[1:]:
         raise DataError(f"format {kind!r} is not one of {', '.join(FORMATS)}", path)
-    content, first_line = _AS_CSV[kind]
-    if kind in ("parquet", "jsonl"):
-        _check_header(options, kind, path)
-    text = None if content is None else content(path)
-    return CsvFile.open(path, text, first_line, has_header=options.header)
-
-
-def _check_header(options: ReadOptions, kind: str, path: Path) -> None:
-    if not options.header:
+    if not options.header and kind not in ("csv", "xlsx"):
         problem = f"{kind} files have no line of names that could be missing"
         raise DataError(problem, path, None, "leave --no-header out")
+    if kind == "arff":
+        return ArffFile(path)
+    if kind == "csv":
+        return CsvFile.open(path, has_header=options.header)
+    content, first_line = _AS_CSV[kind]
+    return CsvFile.open(path, content(path), first_line, has_header=options.header)
 
 
-def _read_named(
-    file: CsvFile,
-    targets: Sequence[str],
+def _read(
+    file: NamedFile,
+    targets: Sequence[str] | None,
     columns: Columns | None,
     ignore: Sequence[str],
     options: ReadOptions,
     *,
     plain: bool = False,
 ) -> Table:
-    """A file whose columns have names and no declarations."""
-    targets, ignore = list(map(plain_name, targets)), list(map(plain_name, ignore))
-    names = _feature_names(
-        file.names, targets, columns, ignore, options, file.path, "column", file.header_line
-    )
+    """A file of named columns."""
+    targets, ignore = file.targets(targets), file.known_as(ignore)
+    if len(set(targets)) != len(targets):
+        twice = Counter(targets).most_common(1)[0][0]
+        raise DataError(f"the target {twice!r} is named twice", file.path)
+    both = next((name for name in targets if name in ignore), None)
+    if both is not None:
+        raise DataError(f"{both!r} is named as a target and as a column to ignore", file.path)
+    if columns is None:
+        left_out = {*targets, *ignore}
+        _check_known((*targets, *options.named, *ignore), file)
+        names = [name for name in file.names if name not in left_out]
+        if not names:
+            problem = f"every {file.word} is a target or ignored; there is no feature"
+            raise DataError(problem, file.path, file.header_line)
+    else:
+        names = [column.name for column in columns.used]
+        _check_known((*targets, *names), file)
+        missing = (*options.missing_values, *columns.missing_values)
+        options = replace(options, missing_values=missing)
     wanted = [name for name in names if options.kind_of(name) != "ignored"]
+    classes = targets[0] if len(targets) == 1 and not plain else ""
     if columns is None:
         words = {name for name in wanted if options.kind_of(name) not in (None, "number")}
     else:
         words = {column.name for column in columns.used if not column.is_number}
-        missing = (*options.missing_values, *columns.missing_values)
-        options = replace(options, missing_values=missing)
-    classes = targets[0] if len(targets) == 1 and not plain else ""
-    frame = file.read([*targets, *wanted], words | {classes}, options, classes)
+    frame = file.read([*targets, *wanted], options, {classes, *words}, classes)
     return _table(frame, names, targets, columns, plain=plain)
 
 
-def _feature_names(
-    known: Collection[str],
-    targets: Sequence[str],
-    columns: Columns | None,
-    ignore: Sequence[str],
-    options: ReadOptions,
-    path: Path,
-    what: str,
-    line: int | None = None,
-) -> list[str]:
-    """Names of the columns that features are made of; raises for names that no column has."""
-    if len(set(targets)) != len(targets):
-        twice = Counter(targets).most_common(1)[0][0]
-        raise DataError(f"the target {twice!r} is named twice", path)
-    left_out = {*targets, *ignore}
-    both = [name for name in targets if name in set(ignore)]
-    if both:
-        raise DataError(f"{both[0]!r} is named as a target and as a column to ignore", path)
-    if columns is not None:
-        names = [column.name for column in columns.used]
-        _check_known((*targets, *names), known, path, what, line)
-        return names
-    _check_known((*targets, *options.named, *ignore), known, path, what, line)
-    names = [name for name in known if name not in left_out]
-    if not names:
-        problem = f"every {what} is a target or ignored; there is no feature"
-        raise DataError(problem, path, line)
-    return names
-
-
-def _check_known(
-    names: Iterable[str], known: Collection[str], path: Path, what: str, line: int | None = None
-) -> None:
-    among = set(known)
-    unknown = next((name for name in names if name not in among), None)
+def _check_known(names: Iterable[str], file: NamedFile) -> None:
+    unknown = next((name for name in names if name not in file.names), None)
     if unknown is not None:
-        problem = f"no {what} is called {unknown!r}; the {what}s are {listed(known)}"
-        raise DataError(problem, path, line)
+        problem = f"no {file.word} is called {unknown!r}; the {file.word}s are {listed(file.names)}"
+        raise DataError(problem, file.path, file.header_line)
 
 
 def _table(
@@ -449,12 +409,6 @@ def _check_width(columns: Columns, notes: Notes, path: Path) -> None:
         raise DataError(f"no column is left to be a feature{left_out}", path)
     if width > MAX_FEATURES:
         raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
-
-
-def _columns_of(table: Table) -> Columns:
-    if table.columns is None:
-        raise ValueError("the table was not read from a file: it has no recipe of columns")
-    return table.columns
 
 
 def _refuse_words(columns: Columns | None, path: Path) -> None:
