@@ -105,7 +105,7 @@ TABLES = {
         {"options": ReadOptions(missing="drop")},
     ),
     "spaces": (
-        "@relation r\n@attribute a numeric\n@attribute b { red , blue }\n@data\n 1 , red \n2,blue\n",
+        "@relation r\n@attribute a real\n@attribute b { red , blue }\n@data\n 1 , red \n2,blue\n",
         ["b"], {"target_names": ("blue", "red"), "X": [[1], [2]], "Y": [[0, 1], [1, 0]]}, {},
     ),
     "dates, ignored": (
@@ -140,7 +140,7 @@ FAULTS = [
     (DENSE.replace(ROW, "{a 1}"), 10, "not of the form index value"),
     (DENSE.replace("5,blue", "5,'blue"), 10, "a quote is not closed"),
     (DENSE.replace("width numeric", "width relational"), 3, "'width' is of the type 'relational'"),
-    (DENSE.replace("width numeric", "width date"), 3, "'width' is a date.*--ignore width leaves it"),
+    (DENSE.replace("width numeric", "width date"), 3, "'width' is a date.*--ignore width leaves"),
     (DENSE.replace("width numeric", "'width numeric"), 3, "no closing quote"),
     (DENSE.replace("@RELATION demo", "hello"), 2, "expected @relation, .* or @data, got 'hello'"),
     (DENSE.replace("@ATTRIBUTE sad", "@ATTRIBUTE happy"), 7, "'happy' is declared twice"),
@@ -329,7 +329,7 @@ def test_values_that_the_training_file_has_not(tmp_path, train):
     ("name", "text", "line", "problem"),
     [
         ("a.csv", "zone,ok,colour\n3,no,red\n3,maybe,red\n", 3, "'ok': 'maybe' is neither no nor"),
-        ("a.svm", "0 1:1 2:1 3:1\n", None, "LIBSVM files hold numbers; 'colour' has categories in"),
+        ("a.svm", "0 1:1 2:1 3:1\n", None, "LIBSVM files hold plain numbers; 'colour' is a cate"),
         ("a.arff", "@relation r\n@attribute colour real\n@attribute ok {yes,no}\n@attribute zone "
          "{3,4}\n@data\n0,no,3\n", 2, "'colour' is numeric; .* are red, green, blue$"),
         ("a.arff", "@relation r\n@attribute colour {red}\n@attribute ok {yes,no,maybe}\n@attribute "

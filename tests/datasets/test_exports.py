@@ -2,6 +2,7 @@
 
 import io
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -239,6 +240,22 @@ def test_tables_of_other_programs(tmp_path, name):
         path.write_bytes(path.read_bytes()[:-200])
         with pytest.raises(DataError, match=r"not an? (Parquet file|Excel workbook) that can be"):
             read_table(path, TARGETS)
+
+
+def test_formulas_without_results_are_refused(tmp_path):
+    """As pandas and other programs write them; a spreadsheet program stores what they come to."""
+    data = pd.DataFrame({"x": [1, "=A2+1"], "z": [None, "=x"], "y": ["u", "v"]})
+    data.to_excel(tmp_path / "a.xlsx", index=False)
+    with pytest.raises(DataError, match=r"line 3: the formula '=A2\+1' has no stored result; open"):
+        read_table(tmp_path / "a.xlsx", ["y"])
+
+
+def test_archives_of_several_files_are_called_that(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, "x,y\n1,u\n")
+    with pytest.raises(DataError, match=r"must hold one file, it holds 2 \(a\.csv, b\.csv\)"):
+        read_table(tmp_path / "a.zip", ["y"])
 
 
 def test_text_files_of_other_formats(tmp_path):

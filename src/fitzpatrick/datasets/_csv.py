@@ -50,20 +50,12 @@ class Record(NamedTuple):
 
 @dataclass(eq=False)
 class CsvFile:
-    """A CSV file whose line of names has been read.
-
-    Attributes:
-        path: the file.
-        names: of the columns that have one, no two the same, and their positions.
-        separator: between fields.
-        notes: what was left out.
-        header_line: where the names stand.
-    """
+    """A CSV file whose line of names has been read."""
 
     word: ClassVar[str] = "column"
 
     path: Path
-    names: dict[str, int]
+    names: dict[str, int]  # position of the columns that have a name, no two the same
     separator: str
     notes: list[str]
     header_line: int | None

@@ -138,44 +138,26 @@ def as_texts(cells: Cells) -> Texts:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What an ARFF file declares of a column.
-
-    Attributes:
-        name: what it is called.
-        type: ``"nominal"``, ``"numeric"``, ``"string"``, ``"date"``, or what is declared.
-        values: of a nominal attribute, in the order of the declaration.
-        line: of the declaration.
-    """
+    """What an ARFF file declares of a column."""
 
     name: str
-    type: str
-    values: tuple[str, ...]
+    type: str  # "nominal", "numeric", "string", "date", or what is declared
+    values: tuple[str, ...]  # of a nominal attribute, in the order of the declaration
     line: int
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The columns of a file that were asked for.
-
-    Attributes:
-        path: the file.
-        options: what the reader was told.
-        lines: line of each row.
-        column: the cells of a column, by its name.
-        notes: what was left out.
-        marks: decimal mark of the columns that are numbers already; empty for whole numbers.
-        semicolons: whether fields are separated by semicolons.
-        attributes: declarations, by column, of ARFF files.
-    """
+    """The columns of a file that were asked for."""
 
     path: Path
     options: "ReadOptions"
-    lines: np.ndarray
-    column: Callable[[str], Cells]
+    lines: np.ndarray  # of each row
+    column: Callable[[str], Cells]  # by name
     notes: Sequence[str] = ()
-    marks: Mapping[str, str] = field(default_factory=dict)
-    semicolons: bool = False
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)  # of columns that are numbers already
+    semicolons: bool = False  # True if they separate the fields
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)  # of ARFF files
 
     def first_line(self, texts: Texts, value: str) -> int:
         """The line where a value first occurs."""
@@ -192,29 +174,17 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A column taken for numbers.
-
-    Attributes:
-        cells: the column.
-        formats: those that all numbers have.
-        has_marks: whether a number has a decimal mark, or groups.
-        n_numbers: number of cells that are numbers.
-        bare: its different values without their unit.
-        unit: the sign beside the numbers.
-        words: values that are no numbers.
-        n_words: number of cells that are neither missing nor a number.
-        is_code: whether there are whole numbers with leading zeros, and no others with marks.
-    """
+    """A column taken for numbers."""
 
     cells: np.ndarray | Texts
-    formats: Sequence[NumberFormat]
-    has_marks: bool
+    formats: Sequence[NumberFormat]  # those that all numbers have
+    has_marks: bool  # True if a number has a decimal mark, or groups
     n_numbers: int
-    bare: Sequence[str] = ()
+    bare: Sequence[str] = ()  # the different values without their unit
     unit: str = ""
-    words: Sequence[str] = ()
-    n_words: int = 0
-    is_code: bool = False
+    words: Sequence[str] = ()  # values that are no numbers
+    n_words: int = 0  # cells that are neither missing nor a number
+    is_code: bool = False  # True if whole numbers have leading zeros, and no number has marks
 
     @staticmethod
     def of(cells: Cells, mark: str = "", unit: str | None = None) -> "Reading":

@@ -122,7 +122,7 @@ def follow(
             if problem:
                 raise DataError(f"attribute {name!r} {problem}", frame.path, attribute.line)
         used[name] = cells = frame.column(name)
-        if sparse.issparse(cells) and column.is_number and not column.not_plain:
+        if sparse.issparse(cells) and column.is_number and column.is_plain:
             continue
         if isinstance(column, Number) and not frame.declares_words(name):
             readings[name] = Reading.of(cells, frame.marks.get(name, ""), column.unit)

@@ -11,7 +11,7 @@ from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, one_line, option
 from ._frame import Frame, Reading, Texts, as_texts, dense, is_missing
 from ._learn import can_be_held, check_missing, check_words, find_separator
-from ._numbers import no_and_yes, own_numbers, plain_number
+from ._numbers import PLAIN, no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, indicator, listed
 from .columns import MAX_TEXT, Columns, split_tags, tag_entries
 
@@ -23,21 +23,12 @@ _EXACT_BELOW = 2.0**53  # whole numbers from here on are not all told apart
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The cells of the target columns.
-
-    Attributes:
-        names: of the columns.
-        cells: numbers, (n, k), NaN where missing; or the words of a single column.
-        separator: between the tags of that column; None: each cell is a class.
-        are_classes: whether it is known that each cell is a class, even where it is a number: the
-            file declares so, or the training file has been read so.
-        notes: on how the cells were read.
-    """
+    """The cells of the target columns."""
 
     names: tuple[str, ...]
-    cells: np.ndarray | Texts
-    separator: str | None = None
-    are_classes: bool = False
+    cells: np.ndarray | Texts  # numbers, (n, k), NaN where missing; or words of a single column
+    separator: str | None = None  # between the tags of that column; None: each cell is a class
+    are_classes: bool = False  # True if numbers are known to be classes, not counts
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, rows: np.ndarray) -> "Targets":
@@ -221,7 +212,7 @@ def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) 
 def _read_classes(texts: Texts, column: str, path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     """One column of class names: the 0/1 matrix, and the names in their order."""
     names = sorted(texts.present)
-    if len(names) > _MANY_NUMBERS and all(map(_is_number, names)):
+    if len(names) > _MANY_NUMBERS and all(map(PLAIN.matches, names)):
         raise DataError(
             f"the target column {column!r} has {len(names)} different values; one target column "
             "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
@@ -247,14 +238,6 @@ def _read_tags(
     rows, columns, _ = tag_entries(texts, separator, names)
     Y[rows, columns] = 1
     return Y, tuple(names)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        plain_number(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Notes --------------------------------------------------------------------------------------------

@@ -151,13 +151,13 @@ class Column(ABC):
         """Note what is made of the column, whatever its cells are."""
 
     @property
-    def not_plain(self) -> str:
-        """What the column has besides a number in each cell; empty if it has nothing else."""
-        return "categories"
-
-    @property
     def is_number(self) -> bool:
         """Whether its cells are numbers and nothing else, in some format."""
+        return False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its one feature is the number in each cell."""
         return False
 
     def refit(self, cells: Cells) -> "Column":
@@ -224,8 +224,8 @@ class _Filled(Column):
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
 
     @property
-    def not_plain(self) -> str:
-        return "missing values or units" if self.marks_missing else ""
+    def is_plain(self) -> bool:
+        return not self.marks_missing
 
     @abstractmethod
     def numbers(self, cells: Cells) -> Any:
@@ -280,8 +280,8 @@ class Number(_Filled):
         return not self.unit
 
     @property
-    def not_plain(self) -> str:
-        return "missing values or units" if self.marks_missing or self.unit else ""
+    def is_plain(self) -> bool:
+        return not (self.marks_missing or self.unit)
 
     @property
     def format(self) -> NumberFormat:
@@ -435,8 +435,8 @@ class Ordinal(_Filled):
     values: tuple[str, ...] = _texts()
 
     @property
-    def not_plain(self) -> str:
-        return "categories"
+    def is_plain(self) -> bool:
+        return False
 
     def misfit(self, values: Sequence[str] | None) -> str | None:
         return _numeric_misfit(self.values) if values is None else None

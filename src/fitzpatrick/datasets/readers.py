@@ -149,9 +149,9 @@ def read_csv(
             ``None``: every column is a feature, and Y has no columns.
         columns: the recipe of the training file, whose columns are read, and no others; by default
             a recipe is learned from all columns that are not targets or ignored.
-        ignore: names of columns that are not read.
-        plain: whether targets are numbers as they are, such as counts.
-        options: what is made of missing values, words and ambiguous numbers.
+        ignore: as in :func:`read_table`.
+        plain: as in :func:`read_table`.
+        options: as in :func:`read_table`.
 
     Raises:
         DataError: with the line, for whatever cannot be read, or only by a guess.
@@ -174,11 +174,10 @@ def read_arff(
         path: the file, plain or compressed.
         targets: names of the label attributes; without them, the XML file of the same stem or the
             ``-C`` option in the relation's name. An empty list: there are no labels.
-        columns: the recipe of the training file, whose columns are read, and no others; by default
-            a recipe is learned from all attributes that are not labels or ignored.
-        ignore: names of attributes that are not read, whatever their type.
-        plain: whether labels are numbers as they are, such as counts.
-        options: what is made of missing values, nominal attributes and strings.
+        columns: as in :func:`read_csv`.
+        ignore: as in :func:`read_table`.
+        plain: as in :func:`read_table`.
+        options: as in :func:`read_table`.
 
     Raises:
         DataError: with the line, for whatever is not in the format.
@@ -413,12 +412,11 @@ def _check_width(columns: Columns, notes: Notes, path: Path) -> None:
 
 def _refuse_words(columns: Columns | None, path: Path) -> None:
     """LIBSVM files hold the numbers of each feature, and no words."""
-    if columns is None or columns.n_numbered:
-        return
-    for column in columns.used:
-        if column.not_plain:
-            problem = f"LIBSVM files hold numbers; {column.name!r} has {column.not_plain} in the"
-            raise DataError(f"{problem} training file", path)
+    used = () if columns is None or columns.n_numbered else columns.used
+    for column in used:
+        if not column.is_plain:
+            problem = f"LIBSVM files hold plain numbers; {column.name!r} is a {column.kind} column"
+            raise DataError(f"{problem} of the training file, or has units or gaps there", path)
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:
