@@ -14,8 +14,6 @@ from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer, OneH
 
 from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, read_table
 from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
-from fitzpatrick.linear_model import ProportionRegressor
-from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
 
 from . import files
@@ -86,20 +84,6 @@ def tag_matrix(column):
     known = ("folk", "jazz", "rock")
     cells = [[tag for tag in text.split(";") if tag in known] for text in column]
     return MultiLabelBinarizer(classes=list(known)).fit_transform(cells)
-
-
-def test_predictions_of_a_stored_recipe(tmp_path):
-    """Files with missing values and new words are predicted as by the pipeline in memory."""
-    train, test = survey(200, 0), survey(80, 1, colours=("red", "blue", "pink"))
-    path = write(tmp_path, test, "test.csv")
-    table = read_table(write(tmp_path, train, "train.csv"), ["kind"])
-    model = ProportionRegressor("fitzpatrick_logistic", 1.0, standardize=True)
-    model.fit(table.X, label_proportions(table.Y))
-    stored = Columns.from_json(json.loads(json.dumps(table.columns.to_json())))
-    transformer = pipeline().fit(train.fillna({"colour": "~missing"}))
-    X = transformer.transform(test.fillna({"colour": "~missing"}))
-    in_memory = model.predict(np.hstack([X, tag_matrix(test["genres"])]))
-    np.testing.assert_array_equal(model.predict(read_inputs(path, stored).X), in_memory)
 
 
 def test_many_categories_are_sparse(tmp_path, monkeypatch):

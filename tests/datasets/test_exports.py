@@ -28,6 +28,8 @@ def to_csv(table, **options):
 
 ROW_NAMES = "left out: the first column, which has no name, as row names have none"
 COMMAS = "decimal commas: x"
+SHEET = "x,a,b\r\n1.5,1,0\r\n2.25,0,1\r\n-3,1,1\r\n"
+GERMAN = "x;a;b\r\n1,5;1;0\r\n2,25;0;1\r\n-3;1;1\r\n"
 # name → content, encoding, notes: all hold ROWS
 PLAIN_EXPORTS = {
     "pandas": (to_csv(frame(), index=False), "utf-8", ()),
@@ -46,33 +48,25 @@ PLAIN_EXPORTS = {
     "pandas, quoted": (to_csv(frame(), index=False, quoting=1), "utf-8", ()),
     "pandas, tabs": (to_csv(frame(), index=False, sep="\t"), "utf-8", ()),
     "pandas, bars": (to_csv(frame(), index=False, sep="|"), "utf-8", ()),
-    "pandas, booleans": (
-        to_csv(frame().astype({"a": bool, "b": bool}), index=False),
-        "utf-8",
-        (),
-    ),
-    "Excel US": ("x,a,b\r\n1.5,1,0\r\n2.25,0,1\r\n-3,1,1\r\n", "utf-8-sig", ()),
-    "Excel US, old": ("x,a,b\r\n1.5,1,0\r\n2.25,0,1\r\n-3,1,1\r\n", "cp1252", ()),
-    "Excel DE": ("x;a;b\r\n1,5;1;0\r\n2,25;0;1\r\n-3;1;1\r\n", "cp1252", (COMMAS,)),
+    "pandas, booleans": (to_csv(frame().astype({"a": bool, "b": bool}), index=False), "utf-8", ()),
+    "Excel US": (SHEET, "utf-8-sig", ()),
+    "Excel US, old": (SHEET, "cp1252", ()),
+    "Excel DE": (GERMAN, "cp1252", (COMMAS,)),
     "Excel DE, booleans": (
         "x;a;b\r\n1,5;YES;NO\r\n2,25;NO;YES\r\n-3;YES;YES\r\n",
         "utf-8-sig",
         (COMMAS,),
     ),
-    "Excel with sep=": ("sep=;\r\nx;a;b\r\n1,5;1;0\r\n2,25;0;1\r\n-3;1;1\r\n", "cp1252", (COMMAS,)),
-    "Excel, Unicode text": ("x\ta\tb\r\n1.5\t1\t0\r\n2.25\t0\t1\r\n-3\t1\t1\r\n", "utf-16", ()),
-    "Excel for old Macs": ("x,a,b\r1.5,1,0\r2.25,0,1\r-3,1,1\r", "utf-8", ()),
+    "Excel with sep=": ("sep=;\r\n" + GERMAN, "cp1252", (COMMAS,)),
+    "Excel, Unicode text": (SHEET.replace(",", "\t"), "utf-16", ()),
+    "Excel for old Macs": (SHEET.replace("\n", ""), "utf-8", ()),
     "Excel, empty columns and rows": (
         "x,a,b,,\r\n1.5,1,0,,\r\n2.25,0,1,,\r\n-3,1,1,,\r\n,,,,\r\n,,,,\r\n",
         "utf-8",
         ("left out: 2 lines without any value (lines 5, 6)",),
     ),
-    "LibreOffice, quoted text cells": (
-        '"x","a","b"\n1.5,1,0\n2.25,0,1\n-3,1,1\n',
-        "utf-8",
-        (),
-    ),
-    "Google Sheets": ("x,a,b\r\n1.5,1,0\r\n2.25,0,1\r\n-3,1,1", "utf-8", ()),
+    "LibreOffice, quoted text cells": ('"x","a","b"\n1.5,1,0\n2.25,0,1\n-3,1,1\n', "utf-8", ()),
+    "Google Sheets": (SHEET.strip(), "utf-8", ()),
     "R write.csv": (
         '"","x","a","b"\n"1",1.5,1,0\n"2",2.25,0,1\n"3",-3,1,1\n',
         "utf-8",

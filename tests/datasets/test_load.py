@@ -35,14 +35,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "data"
     path.mkdir()
     monkeypatch.setenv("FITZPATRICK_DATA", str(path))
-    info = DatasetInfo(
-        name="demo",
-        title="Demo",
-        source="a project",
-        licence="none",
-        format="libsvm",
-        published=Statistics(2, 1, 1, 3, 2),
-    )
+    info = DatasetInfo("demo", "Demo", "a project", "none", "libsvm", Statistics(2, 1, 1, 3, 2))
     monkeypatch.setitem(DATASETS, "demo", info)
     return path
 
@@ -126,10 +119,7 @@ def test_one_file_is_divided_with_a_seed(folder):
     (folder / "SHA256SUMS").unlink()
     (folder / "demo_train.svm").write_text(TRAIN)
     (folder / "demo_test.svm").write_text(TEST)
-    assert load_dataset("demo", split=0).train.X.shape == (
-        4,
-        3,
-    )  # the official split, if it is there
+    assert load_dataset("demo", split=0).train.X.shape == (4, 3)  # the official split
 
 
 def test_one_file_of_a_set_that_has_an_official_split_elsewhere(folder):
