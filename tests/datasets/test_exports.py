@@ -53,9 +53,7 @@ PLAIN_EXPORTS = {
     "Excel US, old": (SHEET, "cp1252", ()),
     "Excel DE": (GERMAN, "cp1252", (COMMAS,)),
     "Excel DE, booleans": (
-        "x;a;b\r\n1,5;YES;NO\r\n2,25;NO;YES\r\n-3;YES;YES\r\n",
-        "utf-8-sig",
-        (COMMAS,),
+        "x;a;b\r\n1,5;YES;NO\r\n2,25;NO;YES\r\n-3;YES;YES\r\n", "utf-8-sig", (COMMAS,),
     ),
     "Excel with sep=": ("sep=;\r\n" + GERMAN, "cp1252", (COMMAS,)),
     "Excel, Unicode text": (SHEET.replace(",", "\t"), "utf-16", ()),
@@ -68,14 +66,10 @@ PLAIN_EXPORTS = {
     "LibreOffice, quoted text cells": ('"x","a","b"\n1.5,1,0\n2.25,0,1\n-3,1,1\n', "utf-8", ()),
     "Google Sheets": (SHEET.strip(), "utf-8", ()),
     "R write.csv": (
-        '"","x","a","b"\n"1",1.5,1,0\n"2",2.25,0,1\n"3",-3,1,1\n',
-        "utf-8",
-        (ROW_NAMES,),
+        '"","x","a","b"\n"1",1.5,1,0\n"2",2.25,0,1\n"3",-3,1,1\n', "utf-8", (ROW_NAMES,),
     ),
     "R write.csv2": (
-        '"";"x";"a";"b"\n"1";1,5;1;0\n"2";2,25;0;1\n"3";-3;1;1\n',
-        "utf-8",
-        (ROW_NAMES, COMMAS),
+        '"";"x";"a";"b"\n"1";1,5;1;0\n"2";2,25;0;1\n"3";-3;1;1\n', "utf-8", (ROW_NAMES, COMMAS),
     ),
     "R write.csv, read and written again": (
         '"X","x","a","b"\n1,1.5,1,0\n2,2.25,0,1\n3,-3,1,1\n',
@@ -83,14 +77,10 @@ PLAIN_EXPORTS = {
         ("left out: X (it numbers the rows)",),
     ),
     "R write.table": (
-        '"x" "a" "b"\n"1" 1.5 1 0\n"2" 2.25 0 1\n"3" -3 1 1\n',
-        "utf-8",
-        (ROW_NAMES,),
+        '"x" "a" "b"\n"1" 1.5 1 0\n"2" 2.25 0 1\n"3" -3 1 1\n', "utf-8", (ROW_NAMES,),
     ),
     "R write.table, tabs": (
-        '"x"\t"a"\t"b"\n"1"\t1.5\t1\t0\n"2"\t2.25\t0\t1\n"3"\t-3\t1\t1\n',
-        "utf-8",
-        (ROW_NAMES,),
+        '"x"\t"a"\t"b"\n"1"\t1.5\t1\t0\n"2"\t2.25\t0\t1\n"3"\t-3\t1\t1\n', "utf-8", (ROW_NAMES,),
     ),
     "R write.table without row names": ('"x" "a" "b"\n1.5 1 0\n2.25 0 1\n-3 1 1\n', "utf-8", ()),
     "NumPy savetxt": ("# x,a,b\n1.5,1,0\n2.25,0,1\n-3.0,1,1\n", "utf-8", ()),
@@ -101,7 +91,7 @@ PLAIN_EXPORTS = {
         ("left out: 1 line of comments (line 3)",),
     ),
     "a separator at the end of each row": ("x,a,b\n1.5,1,0,\n2.25,0,1,\n-3,1,1,\n", "utf-8", ()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PLAIN_EXPORTS)
