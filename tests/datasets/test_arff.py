@@ -329,7 +329,7 @@ def test_values_that_the_training_file_has_not(tmp_path, train):
     ("name", "text", "line", "problem"),
     [
         ("a.csv", "zone,ok,colour\n3,no,red\n3,maybe,red\n", 3, "'ok': 'maybe' is neither no nor"),
-        ("a.svm", "0 1:1 2:1 3:1\n", None, "LIBSVM files hold plain numbers; 'colour' is a cate"),
+        ("a.svm", "0 1:1 2:1 3:1\n", None, "LIBSVM files hold plain numbers; 'colour' has words"),
         ("a.arff", "@relation r\n@attribute colour real\n@attribute ok {yes,no}\n@attribute zone "
          "{3,4}\n@data\n0,no,3\n", 2, "'colour' is numeric; .* are red, green, blue$"),
         ("a.arff", "@relation r\n@attribute colour {red}\n@attribute ok {yes,no,maybe}\n@attribute "

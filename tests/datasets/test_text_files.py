@@ -71,7 +71,7 @@ def test_unreadable_content(tmp_path, content, line, problem):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"\xe4\n\x81\n", "byte 0x81 is not UTF-8, and the line is not Windows-1252; save the"),
+        (b"\xe4\n\x81\n", "the line is neither UTF-8 nor Windows-1252; save the file as UTF"),
         (b"\xe4\n\xc3\xa4\n", "this line is UTF-8 and a line above is not; save the file as"),
     ],
 )

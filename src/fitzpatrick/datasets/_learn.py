@@ -39,6 +39,7 @@ from .columns import (
     Ordinal,
     Tags,
     split_tags,
+    tags_among,
 )
 
 MAX_VALUES = 1_000_000  # different words of a column that a recipe is applied to
@@ -292,11 +293,11 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         raise frame.error(name, problem, line, f"{advice}leaves it out")
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):
-        tags = sorted({tag for value in values for tag in split_tags(value, separator)})
+        tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
             what = f"more than {MAX_CATEGORIES} different tags"
             raise _free_text(frame, name, texts, values[0], what)
-        return Tags(name, tuple(tags), separator)
+        return Tags(name, tags, separator)
     if kind is None and len(values) == n_present and n_present >= MIN_IDS:
         return Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):

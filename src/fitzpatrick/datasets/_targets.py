@@ -12,8 +12,8 @@ from ._errors import DataError, one_line, option
 from ._frame import Frame, Reading, Texts, as_texts, dense, is_missing
 from ._learn import can_be_held, check_missing, check_words, find_separator
 from ._numbers import PLAIN, no_and_yes, own_numbers
-from ._table import MAX_CLASSES, Matrix, check_target_cells, indicator, listed
-from .columns import MAX_TEXT, Columns, split_tags, tag_entries
+from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
+from .columns import MAX_TEXT, Category, Columns, Notes, Tags, tags_among
 
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
@@ -59,13 +59,12 @@ class Targets:
             )
             return Y, kind, self.names, (*self.notes, *notes)
         (column,) = self.names
-        if self.separator is None:
-            Y, names = _read_classes(self.cells, column, path)
-            note = "" if self.are_classes else _note_on_counts(names, column)
-            return Y, "labels", names, (note,) if note else ()
-        Y, names = _read_tags(self.cells, self.separator, column, path)
-        note = f"labels, split at {self.separator!r}: {column} ({len(names)} labels)"
-        return Y, "indicators", names, (note,)
+        Y, names = _read_words(self.cells, column, self.separator, path)
+        if self.separator is not None:
+            note = f"labels, split at {self.separator!r}: {column} ({len(names)} labels)"
+            return Y, "indicators", names, (note,)
+        note = "" if self.are_classes else _note_on_counts(names, column)
+        return Y, "labels", names, (note,) if note else ()
 
 
 # From the frame -----------------------------------------------------------------------------------
@@ -209,10 +208,17 @@ def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) 
     return f"the targets sum to {row.sum():g}; expected {expected}"
 
 
-def _read_classes(texts: Texts, column: str, path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """One column of class names: the 0/1 matrix, and the names in their order."""
-    names = sorted(texts.present)
-    if len(names) > _MANY_NUMBERS and all(map(PLAIN.matches, names)):
+def _read_words(
+    texts: Texts, column: str, separator: str | None, path: Path
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """One column of class names, or of several labels a cell: the 0/1 matrix, and the names."""
+    recipe: Category | Tags
+    if separator is None:
+        recipe = Category(column, tuple(sorted(texts.present)))
+    else:
+        recipe = Tags(column, tags_among(texts.present, separator), separator)
+    names = recipe.values
+    if separator is None and len(names) > _MANY_NUMBERS and all(map(PLAIN.matches, names)):
         raise DataError(
             f"the target column {column!r} has {len(names)} different values; one target column "
             "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
@@ -220,24 +226,11 @@ def _read_classes(texts: Texts, column: str, path: Path) -> tuple[np.ndarray, tu
             None,
             "to predict a number: fitzpatrick fit --loss squared",
         )
-    position = {name: i for i, name in enumerate(names)}
-    labels = np.asarray([position.get(value, -1) for value in texts.values])[texts.codes]
-    return indicator(labels, range(labels.size + 1), len(names), path), tuple(names)
-
-
-def _read_tags(
-    texts: Texts, separator: str, column: str, path: Path
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """One column of several labels a cell: the 0/1 matrix, and the labels in their order."""
-    names = sorted({tag for value in texts.present for tag in split_tags(value, separator)})
-    if not names or len(names) > MAX_CLASSES:
+    if not 0 < len(names) <= MAX_CLASSES:
         problem = f"the target column {column!r} has {len(names)} different labels"
         raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
     check_target_cells(texts.codes.size, len(names), path)
-    Y = np.zeros((texts.codes.size, len(names)), dtype=np.uint8)
-    rows, columns, _ = tag_entries(texts, separator, names)
-    Y[rows, columns] = 1
-    return Y, tuple(names)
+    return recipe.encode(texts, Notes()).toarray().astype(np.uint8), names
 
 
 # Notes --------------------------------------------------------------------------------------------

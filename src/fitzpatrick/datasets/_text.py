@@ -129,25 +129,25 @@ def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) 
     if notes is None:
         raise DataError(f"{problem}; save the file as UTF-8", path, first + 1)
     for number, line in enumerate(lines[first:], first + 1):
-        if line.isascii():
-            continue
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            try:
-                line.decode(_WINDOWS)
-            except UnicodeDecodeError:
-                problem = f"byte 0x{line[error.start]:02x} is not UTF-8, and the line is not "
-                advice = "Windows-1252; save the file as UTF-8"
-                raise DataError(f"{problem}{advice}", path, number) from None
-        else:
+        if not line.isascii() and _decodes(line, "utf-8"):
             problem = "this line is UTF-8 and a line above is not; save the file as UTF-8"
+            raise DataError(problem, path, number)
+        if not _decodes(line, _WINDOWS):
+            problem = "the line is neither UTF-8 nor Windows-1252; save the file as UTF-8"
             raise DataError(problem, path, number)
     notes.append(
         f"byte 0x{content[at]:02x} in line {first + 1} is not UTF-8: the file is read as "
         "Windows-1252; if names come out wrong, save it as UTF-8"
     )
     return content.decode(_WINDOWS).encode()
+
+
+def _decodes(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _measure(path: Path) -> None:

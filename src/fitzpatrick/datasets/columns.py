@@ -27,7 +27,7 @@ import math
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, final
@@ -407,11 +407,16 @@ class Tags(Column):
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         texts = as_texts(cells)
-        rows, columns, unseen = tag_entries(texts, self.separator, self.values)
-        has_unseen = [i for i, one in enumerate(unseen) if one]
-        words = list(dict.fromkeys(tag for one in unseen for tag in one))
-        _note_unseen(notes, self.name, texts.counts[has_unseen].sum(), words)
-        return _ones(rows, columns, self, texts.codes.size)
+        position = {tag: i for i, tag in enumerate(self.values)}
+        tags = [split_tags(value, self.separator) for value in texts.values]
+        words = {tag: None for one in tags for tag in one if tag not in position}
+        is_unseen = [not words.keys().isdisjoint(one) for one in tags]
+        _note_unseen(notes, self.name, texts.counts @ np.asarray(is_unseen, int), list(words))
+        known = [[position[tag] for tag in one if tag in position] for one in tags]
+        sizes = np.asarray([*map(len, known), 0])[texts.codes]  # the last: of missing cells
+        columns = (i for code in texts.codes.tolist() if code >= 0 for i in known[code])
+        flat = np.fromiter(columns, np.int64, int(sizes.sum()))
+        return _ones(np.repeat(np.arange(sizes.size), sizes), flat, self, sizes.size)
 
     def describe(self, notes: Notes) -> None:
         tags = counted(len(self.values), "tag")
@@ -564,18 +569,9 @@ def split_tags(text: str, separator: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
-def tag_entries(
-    texts: Texts, separator: str, known: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """Row and position of each tag that is known, and the unknown tags of each value."""
-    position = {tag: i for i, tag in enumerate(known)}
-    tags = [split_tags(value, separator) for value in texts.values]
-    found = [[position[tag] for tag in one if tag in position] for one in tags]
-    sizes = np.asarray([*map(len, found), 0])[texts.codes]  # the last: of missing cells
-    columns = (i for code in texts.codes.tolist() if code >= 0 for i in found[code])
-    flat = np.fromiter(columns, np.int64, int(sizes.sum()))
-    unknown = [[tag for tag in one if tag not in position] for one in tags]
-    return np.repeat(np.arange(sizes.size), sizes), flat, unknown
+def tags_among(values: Iterable[str], separator: str) -> tuple[str, ...]:
+    """The different words of all cells, in their order."""
+    return tuple(sorted({tag for value in values for tag in split_tags(value, separator)}))
 
 
 def join_features(blocks: Sequence[Matrix], n: int) -> Matrix:

@@ -415,8 +415,10 @@ def _refuse_words(columns: Columns | None, path: Path) -> None:
     used = () if columns is None or columns.n_numbered else columns.used
     for column in used:
         if not column.is_plain:
-            problem = f"LIBSVM files hold plain numbers; {column.name!r} is a {column.kind} column"
-            raise DataError(f"{problem} of the training file, or has units or gaps there", path)
+            problem = (
+                f"LIBSVM files hold plain numbers; {column.name!r} has words, units or missing"
+            )
+            raise DataError(f"{problem} values in the training file", path)
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:
