@@ -394,7 +394,7 @@ def _features(
         except CellError as error:
             line = int(lines[error.row])
             raise DataError(f"column {column.name!r}: {error}", path, line) from None
-    if all(sparse.issparse(one) for one in cells.values()):
+    if all(one.is_number and sparse.issparse(cells[one.name]) for one in columns.used):
         return compact(sparse.hstack(blocks).tocsr())
     return join_features(blocks, lines.size)
 
