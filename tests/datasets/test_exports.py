@@ -84,7 +84,7 @@ PLAIN_EXPORTS = {
     ),
     "R write.table without row names": ('"x" "a" "b"\n1.5 1 0\n2.25 0 1\n-3 1 1\n', "utf-8", ()),
     "NumPy savetxt": ("# x,a,b\n1.5,1,0\n2.25,0,1\n-3.0,1,1\n", "utf-8", ()),
-    "comments above": ("# made by a tool\n#\nx,a,b\n1.5,1,0\n2.25,0,1\n-3,1,1\n", "utf-8", ()),
+    "comments above": ("# made by a tool\n#\n\nx,a,b\n1.5,1,0\n2.25,0,1\n-3,1,1\n", "utf-8", ()),
     "comments between": (
         "x,a,b\n1.5,1,0\n# checked by hand\n2.25,0,1\n-3,1,1\n",
         "utf-8",

@@ -84,7 +84,7 @@ class CsvFile:
             header = data
         separator = separator or _find_separator(head[header:], path)
         with closing(_records(head[header:], separator, path, is_sample=True)) as records:
-            first = next(records, None)
+            first = next((one for one in records if one.fields), None)
             if first is None:
                 raise DataError("no line of names" if has_header else "no row", path)
             second = next((one for one in records if not one.is_blank), None)
