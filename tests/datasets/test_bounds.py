@@ -7,38 +7,24 @@ import pytest
 from fitzpatrick.datasets import DataError, read_table
 from fitzpatrick.experiments import model_files, models
 
+from .files import write
 
-def write(tmp_path, text, name):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
-def test_feature_index(tmp_path):
-    rows = "".join(f"{i % 2} {i % 5 + 1}:1\n" for i in range(50))
-    path = write(tmp_path, rows + "0 9999999:1\n", "wide.svm")
-    with pytest.raises(DataError, match="index 9999999 is out of range, expected 1 to 1000000"):
-        read_table(path)
+MANY = r"\d+ samples × \d+ classes are more than 100000000"
+LABELS = "".join(f"@attribute a{i} {{0,1}}\n" for i in range(5002))
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "problem"),
     [
-        ("a.svm", "99999 1:1\n" + "0 1:1\n" * 9000),
-        ("a.csv", "x,c\n" + "".join(f"1,c{i}\n" for i in range(10_001))),
-        (
-            "a.arff",
-            "@relation 'r: -C 5001'\n"
-            + "".join(f"@attribute a{i} {{0,1}}\n" for i in range(5002))
-            + "@data\n"
-            + "{}\n" * 20_000,
-        ),
+        ("a.svm", "0 1:1\n1 9999999:1\n", "index 9999999 is out of range, expected 1 to 1000000"),
+        ("a.svm", "99999 1:1\n" + "0 1:1\n" * 9000, MANY),
+        ("a.csv", "x,c\n" + "".join(f"1,c{i}\n" for i in range(10_001)), MANY),
+        ("a.arff", f"@relation 'r: -C 5001'\n{LABELS}@data\n" + "{}\n" * 20_000, MANY),
     ],
 )
-def test_target_cells(tmp_path, name, text):
-    path = write(tmp_path, text, name)
-    with pytest.raises(DataError, match=r"\d+ samples × \d+ classes are more than 100000000"):
-        read_table(path, ["c"] if name == "a.csv" else None)
+def test_files_that_would_fill_the_memory(tmp_path, name, text, problem):
+    with pytest.raises(DataError, match=problem):
+        read_table(write(tmp_path, text, name), ["c"] if name == "a.csv" else None)
 
 
 def test_classes_of_the_training_file(tmp_path):

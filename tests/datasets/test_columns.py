@@ -14,9 +14,9 @@ from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer, OneH
 
 from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, read_table
 from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
-from fitzpatrick.linear_model import ProportionRegressor
-from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
+
+from . import files
 
 
 def survey(n, seed, *, colours=("red", "green", "blue"), tags=("rock", "jazz", "folk")):
@@ -84,20 +84,6 @@ def tag_matrix(column):
     known = ("folk", "jazz", "rock")
     cells = [[tag for tag in text.split(";") if tag in known] for text in column]
     return MultiLabelBinarizer(classes=list(known)).fit_transform(cells)
-
-
-def test_predictions_of_a_stored_recipe(tmp_path):
-    """Files with missing values and new words are predicted as by the pipeline in memory."""
-    train, test = survey(200, 0), survey(80, 1, colours=("red", "blue", "pink"))
-    path = write(tmp_path, test, "test.csv")
-    table = read_table(write(tmp_path, train, "train.csv"), ["kind"])
-    model = ProportionRegressor("fitzpatrick_logistic", 1.0, standardize=True)
-    model.fit(table.X, label_proportions(table.Y))
-    stored = Columns.from_json(json.loads(json.dumps(table.columns.to_json())))
-    transformer = pipeline().fit(train.fillna({"colour": "~missing"}))
-    X = transformer.transform(test.fillna({"colour": "~missing"}))
-    in_memory = model.predict(np.hstack([X, tag_matrix(test["genres"])]))
-    np.testing.assert_array_equal(model.predict(read_inputs(path, stored).X), in_memory)
 
 
 def test_many_categories_are_sparse(tmp_path, monkeypatch):
@@ -169,47 +155,46 @@ def test_recipe_survives_json():
         assert columns.n_features == len(columns.feature_names)
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda data: data.pop("columns"), "is not a recipe of columns with columns, missing_val"),
-        (lambda data: data.update(extra=1), "is not a recipe of columns"),
-        (lambda data: data.update(n_numbered=True), "n_numbered is True, expected 0 to"),
-        (lambda data: data.update(n_numbered=3), "not empty beside n_numbered"),
-        (lambda data: data.update(n_numbered=-1), "n_numbered is -1"),
-        (lambda data: data.update(missing_values="ab"), "missing_values is 'ab', expected at most"),
-        (lambda data: data.update(columns={}), "columns is no list"),
-        (lambda data: data.update(columns=[]), "0 features, expected 1 to"),
-        (lambda data: data["columns"][0].update(kind="__import__"), "is not a column of a kind am"),
-        (
-            lambda data: data["columns"][0].update(kind=["number"]),
-            "is not a column of a kind among",
-        ),
-        (lambda data: data["columns"].append(3), "3 is not a column of a kind among number"),
-        (lambda data: data["columns"][0].update(extra=1), "is not a number column with decimal"),
-        (lambda data: data["columns"][0].pop("unit"), "is not a number column"),
-        (lambda data: data["columns"][0].update(name=3), "name is 3, expected text"),
-        (lambda data: data["columns"][0].update(name="n" * 1001), "expected text"),
-        (lambda data: data["columns"][0].update(fill="1"), "fill is '1', expected a finite number"),
-        (lambda data: data["columns"][0].update(fill=float("nan")), "fill is nan, expected a fini"),
-        (lambda data: data["columns"][0].update(fill=True), "fill is True, expected a finite"),
-        (lambda data: data["columns"][0].update(fill=1), "fill is 1, expected a finite"),
-        (lambda data: data["columns"][0].update(decimal=";"), "decimal is ';', expected one of"),
-        (lambda data: data["columns"][0].update(decimal=[]), r"decimal is \[\], expected one of"),
-        (lambda data: data["columns"][0].update(marks_missing=1), "expected true or false"),
-        (lambda data: data["columns"][0].update(name="b"), "two columns have the same name"),
-        (lambda data: data["columns"][2].update(values=["x", "x"]), "values has a word twice"),
-        (lambda data: data["columns"][2].update(values=["x", None]), "values is None, expected te"),
-        (lambda data: data["columns"][2].update(values=["x"] * 10_001), "at most 10000 words"),
-        (
-            lambda data: data["columns"][3].update(separator=".*"),
-            r"separator is '\.\*', expected o",
-        ),
-    ],
-)
-def test_recipes_that_nobody_wrote(change, problem):
+# the column, or None for the recipe itself; a field; its new value, or how it is removed
+GONE = object()
+WRONG = [
+    (None, "columns", GONE, "is not a recipe of columns with columns, missing_values, n_numbered"),
+    (None, "extra", 1, "is not a recipe of columns"),
+    (None, "n_numbered", True, "n_numbered is True, expected 0 to"),
+    (None, "n_numbered", 3, "not empty beside n_numbered"),
+    (None, "n_numbered", -1, "n_numbered is -1"),
+    (None, "missing_values", "ab", "missing_values is 'ab', expected at most 10000 different"),
+    (None, "columns", {}, "columns is no list"),
+    (None, "columns", [], "0 features, expected 1 to"),
+    (None, "columns", [3], "3 is not a column of a kind among number"),
+    (0, "kind", "__import__", "is not a column of a kind among"),
+    (0, "kind", ["number"], "is not a column of a kind among"),
+    (0, "extra", 1, "is not a number column with decimal"),
+    (0, "unit", GONE, "is not a number column"),
+    (0, "name", 3, "name is 3, expected text of at most 1000 characters"),
+    (0, "name", "n" * 1001, "expected text of at most 1000 characters"),
+    (0, "name", "b", "two columns have the same name"),
+    (0, "fill", "1", "fill is '1', expected a finite number or null"),
+    (0, "fill", float("nan"), "fill is nan, expected a finite number"),
+    (0, "fill", True, "fill is True, expected a finite number"),
+    (0, "fill", 1, "fill is 1, expected a finite number"),
+    (0, "decimal", ";", "decimal is ';', expected one of"),
+    (0, "decimal", [], r"decimal is \[\], expected one of"),
+    (0, "marks_missing", 1, "expected true or false"),
+    (2, "values", ["x", "x"], "expected at most 10000 different words"),
+    (2, "values", ["x", None], "words of at most 1000 characters"),
+    (2, "values", list(map(str, range(10_001))), "expected at most 10000 different words"),
+    (3, "separator", ".*", r"separator is '\.\*', expected one of"),
+]
+
+
+@pytest.mark.parametrize(("column", "name", "value", "problem"), WRONG)
+def test_recipes_that_no_reader_wrote(column, name, value, problem):
     data = copy.deepcopy(RECIPE.to_json())
-    change(data)
+    changed = data if column is None else data["columns"][column]
+    changed[name] = value
+    if value is GONE:
+        del changed[name]
     with pytest.raises(ValueError, match=problem):
         Columns.from_json(data)
 
@@ -220,26 +205,17 @@ def test_no_recipes(data):
         Columns.from_json(data)
 
 
-def test_units_must_be_those_of_the_training_file(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("x,y\n10%,u\n20%,v\n")
+def test_a_new_file_must_fit_the_recipe(tmp_path):
+    path = files.write(tmp_path, "x,z,y\n10%,red,u\n20%,blue,v\n")
     columns = read_table(path, ["y"]).columns
-    path.write_text("x\n30\n")
-    with pytest.raises(
-        DataError, match=r"line 2: column 'x': '30' has no %, as other numbers have"
+    for text, line, problem in (
+        ("x,z\n30,red\n", 2, "column 'x': '30' has no %, as other numbers have"),
+        ("x\n30%\n", 1, "no column is called 'z'; the columns are x$"),
     ):
-        read_inputs(path, columns)
-    path.write_text("x\n30 %\n")
-    assert read_inputs(path, columns).X.tolist() == [[0.3]]
-
-
-def test_columns_that_a_new_file_lacks(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("x,z,y\n1,red,u\n2,blue,v\n")
-    columns = read_table(path, ["y"]).columns
-    path.write_text("x\n30\n")
-    with pytest.raises(DataError, match=r"line 1: no column is called 'z'; the columns are x$"):
-        read_inputs(path, columns)
+        path.write_text(text)
+        files.check_refusal(lambda: read_inputs(path, columns), path, line, problem)
+    path.write_text("x,z\n30 %,red\n")
+    assert read_inputs(path, columns).X.tolist() == [[0.3, 0, 1]]
 
 
 def test_libsvm_recipes(tmp_path):

@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 import time
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -25,6 +26,7 @@ from fitzpatrick.datasets._registry import DatasetInfo, Remote, Statistics
 CONTENT = bytes(range(256)) * 2000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 FAST = Transfer(timeout=2.0, attempts=3, wait=0.01)
+ONCE = replace(FAST, attempts=1)
 
 
 class Server(ThreadingHTTPServer):
@@ -122,48 +124,56 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
     assert names(tmp_path) == ["checksums.json"]
 
 
-def test_wrong_checksum_leaves_nothing(server, tmp_path):
-    with pytest.raises(UnavailableError, match="hash of downloaded file"):
-        fetch(Remote(server.url, "0" * 64), "a.bin", tmp_path, FAST)
-    assert names(tmp_path) == []
-    assert len(server.requests) == 1
-
-
-def test_truncated_body_is_resumed_within_one_call(server, tmp_path):
-    server.faults = ["truncated", "truncated"]
-    path = fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST)
-    assert path.read_bytes() == CONTENT
-    first, second = (int(wanted[len("bytes=") : -1]) for wanted in server.requests[1:])
-    assert 0 < first <= len(CONTENT) // 2  # whole pieces of what had arrived
-    assert first < second < len(CONTENT)
+@pytest.mark.parametrize(
+    ("faults", "tag", "n_requests", "last_is_resumed"),
+    [
+        (["truncated", "truncated"], '"one"', 3, True),
+        (["truncated", "other part"], '"one"', 3, False),
+        (["truncated"], "", 2, False),  # without a validator it begins anew
+        (["truncated"], 'W/"one"', 2, False),
+        (["503", "500"], '"one"', 3, False),
+    ],
+)
+def test_faults_that_pass(server, tmp_path, faults, tag, n_requests, last_is_resumed):
+    server.faults, server.tag = faults, tag
+    assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
+    assert len(server.requests) == n_requests
+    starts = [int(one[len("bytes=") : -1]) for one in server.requests if one]
+    assert starts == sorted(set(starts))  # each goes on where the one before broke off
+    assert all(0 < start < len(CONTENT) for start in starts)
+    assert (server.requests[-1] is not None) == last_is_resumed
     assert names(tmp_path) == ["a.bin"]
 
 
-def test_interrupted_download_is_resumed_by_the_next_call(server, tmp_path):
+@pytest.mark.parametrize(
+    ("faults", "digest", "transfer", "n_requests", "problem"),
+    [
+        ([], "0" * 64, {}, 1, "hash of downloaded file"),
+        (["404"] * 5, None, {}, 1, r"data\.bin cannot be .* the server answered 404"),
+        (["silence"] * 5, None, {"timeout": 0.1, "attempts": 2}, 2, "[Tt]ime"),
+        ([], None, {"max_bytes": 1000}, 1, "more than the cap of 1000"),
+        (["no length"], None, {"max_bytes": 1000}, 1, "more than the cap of 1000"),
+    ],
+)
+def test_faults_that_stay(server, tmp_path, faults, digest, transfer, n_requests, problem):
+    server.faults = faults
+    with pytest.raises(UnavailableError, match=problem):
+        fetch(Remote(server.url, digest), "a.bin", tmp_path, replace(FAST, **transfer))
+    assert len(server.requests) == n_requests
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_the_next_call_goes_on_unless_the_file_is_another(server, tmp_path, is_new):
     server.faults = ["truncated"]
-    once = Transfer(timeout=2.0, attempts=1)
     with pytest.raises(UnavailableError, match="cannot be downloaded"):
-        fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, once)
+        fetch(Remote(server.url), "a.bin", tmp_path, ONCE)
     assert not (tmp_path / "a.bin").exists()
-    assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, once).read_bytes() == CONTENT
+    if is_new:
+        server.content, server.tag = CONTENT[::-1], '"two"'
+    assert fetch(Remote(server.url), "a.bin", tmp_path, ONCE).read_bytes() == server.content
     assert server.requests[0] is None
     assert 0 < int(server.requests[1][len("bytes=") : -1]) <= len(CONTENT) // 2
-
-
-def test_two_versions_are_never_joined(server, tmp_path):
-    server.faults = ["truncated"]
-    once = Transfer(timeout=2.0, attempts=1)
-    with pytest.raises(UnavailableError):
-        fetch(Remote(server.url), "a.bin", tmp_path, once)
-    server.content, server.tag = CONTENT[::-1], '"two"'
-    assert fetch(Remote(server.url), "a.bin", tmp_path, once).read_bytes() == CONTENT[::-1]
-
-
-def test_another_part_than_was_asked_for(server, tmp_path):
-    server.faults = ["truncated", "other part"]
-    assert fetch(Remote(server.url), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
-    assert server.requests[2] is None  # it began anew
-    assert names(tmp_path) == ["a.bin"]
 
 
 def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
@@ -182,10 +192,33 @@ def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_cache_that_cannot_be_used(server, tmp_path):
+def test_a_body_that_ends_early_without_an_error(server, tmp_path, monkeypatch):
+    """Which an HTTP library may not notice: urllib3 did not before version 2."""
+
+    def ends_early(response, size):
+        yield response.raw.read(size)[:1000]
+
+    monkeypatch.setattr(requests.Response, "iter_content", ends_early)
+    with pytest.raises(UnavailableError, match=r"1000 of \d+ bytes arrived"):
+        fetch(Remote(server.url), "a.bin", tmp_path, ONCE)
+    assert not (tmp_path / "a.bin").exists()
+
+
+def test_caches_that_cannot_be_used(server, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnavailableError, match=r"the cache \S+file cannot be used: (File|Not a)"):
-        fetch(Remote(server.url), "a.bin", tmp_path / "file", FAST)
+    (tmp_path / "checksums.json").write_text("[1")
+    for folder, problem in (
+        (tmp_path / "file", r"the cache \S+file cannot be used: (File|Not a)"),
+        (tmp_path, "not a list of checksums"),
+    ):
+        with pytest.raises(UnavailableError, match=problem):
+            fetch(Remote(server.url), "a.bin", folder, FAST)
+
+
+def test_no_server(tmp_path):
+    with pytest.raises(UnavailableError, match="cannot be downloaded") as caught:
+        fetch(Remote("http://127.0.0.1:9/a"), "a.bin", tmp_path, FAST)
+    assert "\n" not in str(caught.value)
 
 
 def test_without_pooch(monkeypatch, tmp_path):
@@ -198,82 +231,12 @@ def test_without_pooch(monkeypatch, tmp_path):
         assert _load.where()["yeast"] == "embedded"
 
 
-def test_a_body_that_ends_early_without_an_error(server, tmp_path, monkeypatch):
-    """Which an HTTP library may not notice: urllib3 did not before version 2."""
-
-    def ends_early(response, size):
-        yield response.raw.read(size)[:1000]
-
-    monkeypatch.setattr(requests.Response, "iter_content", ends_early)
-    with pytest.raises(UnavailableError, match=r"1000 of \d+ bytes arrived"):
-        fetch(Remote(server.url), "a.bin", tmp_path, Transfer(timeout=2.0, attempts=1, wait=0.01))
-    assert not (tmp_path / "a.bin").exists()
-
-
-def test_without_a_validator_it_begins_anew(server, tmp_path):
-    server.faults, server.tag = ["truncated"], ""
-    assert fetch(Remote(server.url, DIGEST), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
-    assert server.requests == [None, None]
-
-
-def test_not_found_is_not_asked_again(server, tmp_path):
-    server.faults = ["404"] * 5
-    with pytest.raises(UnavailableError, match=r"data\.bin cannot be .* the server answered 404"):
-        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
-    assert len(server.requests) == 1
-    assert names(tmp_path) == []
-
-
-def test_server_errors_are_retried(server, tmp_path):
-    server.faults = ["503", "500"]
-    assert fetch(Remote(server.url), "a.bin", tmp_path, FAST).read_bytes() == CONTENT
-    assert len(server.requests) == 3
-
-
-def test_time_out(server, tmp_path):
-    server.faults = ["silence"] * 5
-    with pytest.raises(UnavailableError, match=r"[Tt]ime"):
-        fetch(Remote(server.url), "a.bin", tmp_path, Transfer(timeout=0.1, attempts=2, wait=0.01))
-    assert len(server.requests) == 2
-    assert not (tmp_path / "a.bin").exists()
-
-
-@pytest.mark.parametrize("fault", ["", "no length"])
-def test_size_cap(server, tmp_path, fault):
-    server.faults = [fault]
-    small = Transfer(timeout=2.0, attempts=3, wait=0.01, max_bytes=1000)
-    with pytest.raises(UnavailableError, match="more than the cap of 1000"):
-        fetch(Remote(server.url), "a.bin", tmp_path, small)
-    assert names(tmp_path) == []
-    assert len(server.requests) == 1
-
-
-def test_no_server(tmp_path):
-    with pytest.raises(UnavailableError, match="cannot be downloaded") as caught:
-        fetch(Remote("http://127.0.0.1:9/a"), "a.bin", tmp_path, FAST)
-    assert "\n" not in str(caught.value)
-
-
-def test_damaged_list_of_checksums(server, tmp_path):
-    (tmp_path / "checksums.json").write_text("[1")
-    with pytest.raises(UnavailableError, match="not a list of checksums"):
-        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
-
-
 @pytest.fixture
 def demo(server, tmp_path, monkeypatch):
     """A data set of the server, and an empty cache."""
     server.content = b"0,1 1:1 2:2\n 1:3\n1 2:1\n"
-    info = DatasetInfo(
-        name="demo",
-        title="Demo",
-        source="a server",
-        licence="none",
-        format="libsvm",
-        published=Statistics(1, 1, 2, 2, 2),
-        train=Remote(server.url),
-        test=Remote(server.url),
-    )
+    known = ("demo", "Demo", "a server", "none", "libsvm", Statistics(1, 1, 2, 2, 2))
+    info = DatasetInfo(*known, train=Remote(server.url), test=Remote(server.url))
     monkeypatch.setitem(DATASETS, "demo", info)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path))
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)

@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import zipfile
 
@@ -13,33 +14,27 @@ from fitzpatrick.datasets import DataError, _text, read_libsvm
 from fitzpatrick.datasets._text import plain_suffix, read_lines
 from tests.helpers import seeded
 
+from .files import check_refusal, write
+
 TEXT = "erste Zeile äöü\nzweite\r\ndritte".encode()
 LINES = [(1, "erste Zeile äöü"), (2, "zweite"), (3, "dritte")]
 
 
-def write(tmp_path, content, name="file"):
-    path = tmp_path / name
-    path.write_bytes(content)
-    return path
-
-
-def zipped(tmp_path, members, name="file.zip"):
-    path = tmp_path / name
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, content in members.items():
             archive.writestr(member, content)
-    return path
+    return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    "pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"]
-)
+def zip_compress(content):
+    return zipped({"a.svm": content})
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zip_compress])
 def test_lines_of_every_compression(tmp_path, pack):
-    assert list(read_lines(write(tmp_path, pack(TEXT)))) == LINES
-
-
-def test_lines_of_a_zip_archive_and_a_byte_order_mark(tmp_path):
-    assert list(read_lines(zipped(tmp_path, {"a.svm": b"\xef\xbb\xbf" + TEXT}))) == LINES
+    assert list(read_lines(write(tmp_path, pack(b"\xef\xbb\xbf" + TEXT)))) == LINES
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
@@ -55,19 +50,6 @@ def test_encodings_and_line_ends(tmp_path, encoding, end):
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        (b"\xe4\n\x81\n", 2, "byte 0x81 is not UTF-8, and the line is not Windows-1252; save the"),
-        (b"\xe4\n\xc3\xa4\n", 2, "this line is UTF-8 and a line above is not; save the file as"),
-    ],
-)
-def test_encodings_that_nobody_can_guess(tmp_path, content, line, problem):
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_lines(write(tmp_path, content), []))
-    assert caught.value.line == line
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "problem"),
-    [
         (b"", None, "the file is empty"),
         (b"0 1:1\n\x00\x01\x02\xff", 2, "not a text file"),
         (b"0 1:1\n0 \xe4:1\n", 2, "byte 0xe4 is not UTF-8"),
@@ -77,18 +59,25 @@ def test_encodings_that_nobody_can_guess(tmp_path, content, line, problem):
         (b"7z\xbc\xaf\x27\x1c junk", None, "a 7z archive; unpack it"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "an Excel workbook; save the sheet as CSV"),
         (b"PAR1 junk", None, "a Parquet file; call it .parquet"),
-        (gzip.compress(TEXT * 50, mtime=0)[:-20], None, "damaged or cut short"),
-        (bz2.compress(TEXT * 50)[:-20], None, "damaged or cut short"),
         (b"PK\x03\x04 broken", None, "the ZIP archive cannot be read"),
         (b"Rar!\x1a\x07\x00junk", None, "a RAR archive; unpack it"),
     ],
 )
 def test_unreadable_content(tmp_path, content, line, problem):
     path = write(tmp_path, content)
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_lines(path))
-    assert str(caught.value).startswith(str(path))
-    assert line is None or caught.value.line == line
+    check_refusal(lambda: read_lines(path), path, line, problem)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\xe4\n\x81\n", "the line is neither UTF-8 nor Windows-1252; save the file as UTF"),
+        (b"\xe4\n\xc3\xa4\n", "this line is UTF-8 and a line above is not; save the file as"),
+    ],
+)
+def test_encodings_that_cannot_be_guessed(tmp_path, content, problem):
+    path = write(tmp_path, content)
+    check_refusal(lambda: read_lines(path, []), path, 2, problem)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
@@ -115,7 +104,9 @@ def test_missing_file_and_folder(tmp_path):
         list(read_lines(tmp_path))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gz", "xz"])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, lzma.compress, zip_compress], ids=["gz", "xz", "zip"]
+)
 def test_bombs_are_left_alone(tmp_path, pack, monkeypatch):
     """With the bounds as they are: refused before a line is handed out."""
     path = write(tmp_path, pack(b"1 1:1\n" * 10_000_000))  # 60 MB
@@ -156,11 +147,6 @@ def test_text_beyond_the_cap(tmp_path, monkeypatch):
         list(read_lines(write(tmp_path, b"0 1:1\n" * 1000)))
 
 
-def test_zip_bomb_is_refused_by_what_it_claims(tmp_path):
-    with pytest.raises(DataError, match="claims 30000000 bytes"):
-        list(read_lines(zipped(tmp_path, {"a.svm": b"0" * 30_000_000})))
-
-
 @pytest.mark.parametrize(
     ("members", "problem"),
     [
@@ -174,7 +160,7 @@ def test_zip_bomb_is_refused_by_what_it_claims(tmp_path):
 )
 def test_archive_members_are_checked(tmp_path, members, problem):
     with pytest.raises(DataError, match=problem):
-        list(read_lines(zipped(tmp_path, members)))
+        read_lines(write(tmp_path, zipped(members)))
 
 
 def test_plain_suffix_looks_below_the_compression(tmp_path):
@@ -186,9 +172,9 @@ def test_plain_suffix_looks_below_the_compression(tmp_path):
 def test_damaged_archives_are_one_sentence(tmp_path, seed):
     """Whatever the fields of an archive lead to: OSError, UnicodeDecodeError, IndexError …"""
     generator = seeded(seed)
-    content = bytearray(zipped(tmp_path, {"ä.csv": b"x,y\n1,u\n2,v\n" * 20}).read_bytes())
+    content = bytearray(zipped({"ä.csv": b"x,y\n1,u\n2,v\n" * 20}))
     directory = content.rindex(b"PK\x01\x02")
     for at in generator.integers(directory, len(content), 1 + seed % 3):
         content[at] = generator.integers(256)
     with contextlib.suppress(DataError):
-        list(read_lines(write(tmp_path, content, "a.csv")))
+        read_lines(write(tmp_path, bytes(content)))

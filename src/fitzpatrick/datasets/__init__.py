@@ -1,5 +1,6 @@
 """Multi-label data: the paper's sets by name, and readers for your own files."""
 
+from ._arff import read_label_names
 from ._download import Transfer
 from ._errors import DataError, UnavailableError
 from ._load import (
@@ -11,10 +12,8 @@ from ._load import (
     load_dataset,
     where,
 )
-from ._mulan import read_label_names
 from ._registry import DATASETS, PAPER_LOSSES, DatasetInfo, Statistics
-from ._split import split_table
-from ._table import Table
+from ._table import Table, split_table
 from .columns import Columns
 from .libsvm import read_libsvm
 from .options import ReadOptions

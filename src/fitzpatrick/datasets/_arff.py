@@ -1,7 +1,8 @@
 r"""ARFF as Mulan and MEKA use it for multi-label data: dense or sparse rows, labels as attributes.
 
-Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data,
-or by MEKA's ``-C`` in the relation's name. A single label attribute holds class names.
+Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data
+(``<labels><label name="…"/></labels>``), or by MEKA's ``-C`` in the relation's name. A single label
+attribute holds class names.
 
 Nominal attributes are categories, a 0/1 feature for each declared value, for that is what the
 declaration says: words, or codes, without an order. Those of no and yes, or of 0 and 1, are one 0/1
@@ -12,29 +13,22 @@ writes it: ``'Swainson\'s Thrush'``.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Frame, SparseNumbers
-from ._mulan import labels_beside
+from ._frame import Attribute, Cells, Frame, Texts, as_texts
 from ._numbers import NAN, plain_number
-from ._table import DENSE_FROM, MAX_FEATURES
-from ._text import read_lines
-from .columns import Cells, Texts
+from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
+from ._text import COMPRESSED_SUFFIXES, read_lines
 from .options import ReadOptions
 
 NOMINAL, NUMERIC, STRING, DATE = "nominal", "numeric", "string", "date"
-_TYPES = {
-    "numeric": NUMERIC,
-    "real": NUMERIC,
-    "integer": NUMERIC,
-    "string": STRING,
-    "date": DATE,
-}
+_TYPES = {"numeric": NUMERIC, "real": NUMERIC, "integer": NUMERIC, "string": STRING, "date": DATE}
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _TOKEN = re.compile(rf"\s*+({_QUOTED}|[^\s'\"{{][^\s{{]*+)")
 _FIELD = re.compile(rf"\s*+(?:({_QUOTED})|((?:[^,'\"\s][^,]*+)?))\s*+(,|\Z)")
@@ -43,6 +37,10 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _MEKA = re.compile(r"-C\s++(-?\d{1,9})(?!\d)")
 _MISSING = "?"
+_GAPS = ("", _MISSING)  # of strings
+MAX_XML_BYTES = 16 << 20
+MAX_DEPTH = 100
+_PART = re.compile(r"(?:[-_](?:train|test)(?:[-_]?sparse)?|[-_]sparse)$", re.IGNORECASE)
 
 
 class ArffFile:
@@ -50,18 +48,23 @@ class ArffFile:
 
     Attributes:
         path: the file.
-        attributes: declarations, by name, in their order.
+        names: declarations, by name, in their order.
         relation: what stands behind ``@relation``.
         notes: on the file's encoding.
+        lines: number and text of the lines that are left to read.
     """
+
+    word = "attribute"
+    header_line = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
         self.relation = ""
-        self.attributes: dict[str, Attribute] = {}
-        self._lines = self._meaningful(read_lines(path, self.notes))
-        for number, text in self._lines:
+        self.names: dict[str, Attribute] = {}
+        stripped = ((number, line.strip()) for number, line in read_lines(path, self.notes))
+        self.lines = (one for one in stripped if one[1] and not one[1].startswith("%"))
+        for number, text in self.lines:
             keyword, rest = (*text.split(maxsplit=1), "")[:2]
             match keyword.lower():
                 case "@relation":
@@ -75,30 +78,28 @@ class ArffFile:
                     raise DataError(problem, path, number)
         raise DataError("no sample in the file", path)
 
-    @staticmethod
-    def _meaningful(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        for number, line in lines:
-            text = line.strip()
-            if text and not text.startswith("%"):
-                yield number, text
-
     def _declare(self, attribute: Attribute) -> None:
-        if attribute.name in self.attributes:
+        problem = ""
+        if attribute.name in self.names:
             problem = f"attribute {attribute.name!r} is declared twice"
-            raise DataError(problem, self.path, attribute.line)
-        self.attributes[attribute.name] = attribute
-        if len(self.attributes) > MAX_FEATURES:
+        elif len(self.names) == MAX_FEATURES:
             problem = f"more than {MAX_FEATURES} attributes"
+        if problem:
             raise DataError(problem, self.path, attribute.line)
+        self.names[attribute.name] = attribute
 
-    def labels(self, targets: Sequence[str] | None) -> list[str]:
+    def known_as(self, names: Iterable[str]) -> list[str]:
+        """Names as they are known here; Mulan's XML files may escape what they need not."""
+        return [one if one in self.names else unescape(one) for one in names]
+
+    def targets(self, targets: Iterable[str] | None) -> list[str]:
         """Names of the labels: as given, by the XML file beside the data, or by MEKA's ``-C``."""
         targets = labels_beside(self.path) if targets is None else targets
-        if targets is not None:  # Mulan's XML files may escape what they need not
-            return [one if one in self.attributes else unescape(one) for one in targets]
+        if targets is not None:
+            return self.known_as(targets)
         found = _MEKA.findall(self.relation.partition(":")[2])
         count = int(found[-1]) if found else 0
-        names = list(self.attributes)
+        names = list(self.names)
         if count == 0 or abs(count) > len(names):
             raise DataError(
                 "which attributes are labels is not known: put Mulan's XML file with the label "
@@ -109,147 +110,102 @@ class ArffFile:
             )
         return names[:count] if count > 0 else names[count:]
 
-    def read(self, names: Sequence[str], options: ReadOptions, *, any_type: bool = False) -> Frame:
-        """The named attributes; dates are refused unless every type will do."""
-        wanted = frozenset(() if any_type else names)
-        for name, attribute in self.attributes.items():
-            is_read = name in wanted and options.kind_of(name) != "ignored"
-            if is_read and attribute.type not in (NOMINAL, NUMERIC, STRING):
-                date = (
-                    "a date" if attribute.type == DATE else f"of the type {attribute.type[:40]!r}"
-                )
-                problem = f"attribute {name!r} is {date}, expected a number, a nominal one or a"
+    def read(self, names: Collection[str], options: ReadOptions, *_: object) -> Frame:
+        """The named attributes; dates are refused."""
+        for name in names:
+            attribute = self.names[name]
+            if attribute.type not in (NOMINAL, NUMERIC, STRING):
+                is_date = attribute.type == DATE
+                what = "a date" if is_date else f"of the type {attribute.type[:40]!r}"
+                problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, attribute.line, advice)
-        rows = _Rows(self.attributes, names, self.path)
-        for number, text in self._lines:
-            rows.add(text, number)
-        if not rows.lines:
-            raise DataError("no sample in the file", self.path)
-        lines = np.array(rows.lines, dtype=np.int64)
-        cells = _Cells(rows)
-        numbers = cells.sparse_numbers()
-        return Frame(
-            self.path,
-            options,
-            lines,
-            cells,
-            self.notes,
-            attributes=self.attributes,
-            numbers=numbers,
-        )
+        rows = _Rows(self, names)
+        return Frame(self.path, options, rows.lines, rows.column, self.notes, attributes=self.names)
+
+    def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Columns as they are, by name."""
+        rows = _Rows(self, names)
+        texts = {name: as_texts(rows.column(name)) for name in names}
+        words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
+        return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
 
 
 class _Rows:
     """Entries of the rows that are not zero: numbers, positions of nominal values from 0, and of
-    strings from 1; so that what a sparse row leaves out is 0, or the first declared value. A
-    missing value is NaN.
+    strings from 1; so that what a sparse row leaves out is 0, the first declared value, or a
+    missing string. A missing value is NaN.
     """
 
-    def __init__(
-        self, attributes: Mapping[str, Attribute], names: Collection[str], path: Path
-    ) -> None:
-        self.attributes = list(attributes.values())
-        self._path = path
-        wanted = frozenset(names)
-        self.used = frozenset(i for i, one in enumerate(self.attributes) if one.name in wanted)
-        self._positions = {
-            i: {value: float(j) for j, value in enumerate(self.attributes[i].values)}
-            for i in self.used
-            if self.attributes[i].type == NOMINAL
-        }
-        self.strings: dict[int, dict[str, float]] = {
-            i: {} for i in self.used if self.attributes[i].type not in (NOMINAL, NUMERIC)
-        }
-        self.indices, self.values, self.starts = array("q"), array("d"), array("q", [0])
-        self.lines = array("q")
+    def __init__(self, file: ArffFile, names: Collection[str]) -> None:
+        self._file, width = file, len(file.names)
+        indices, texts, sizes, lines = array("q"), list[str](), array("q"), array("q")
+        for line, text in file.lines:
+            if text.startswith("{"):
+                pairs = split_pairs(text, width, file.path, line)
+                indices.extend(index for index, _ in pairs)
+                texts.extend(field for _, field in pairs)
+                sizes.append(len(pairs))
+            else:
+                fields = split_fields(text, file.path, line)
+                if len(fields) != width:
+                    problem = f"{len(fields)} values, expected {width}"
+                    raise DataError(problem, file.path, line)
+                indices.extend(range(width))
+                texts.extend(fields)
+                sizes.append(width)
+            lines.append(line)
+        if not lines:
+            raise DataError("no sample in the file", file.path)
+        self.lines = np.array(lines, dtype=np.int64)
+        columns = np.array(indices, dtype=np.int64)
+        order = np.argsort(columns, kind="stable")
+        rows = np.repeat(np.arange(self.lines.size), sizes)[order]
+        cells = np.array(texts, dtype=object)[order]
+        starts = np.searchsorted(columns[order], range(width + 1))
+        position = {name: i for i, name in enumerate(file.names)}
+        self._words: dict[str, Sequence[str]] = {}
+        self._entries: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for name in names:
+            chosen = slice(starts[position[name]], starts[position[name] + 1])
+            values = self._values(name, rows[chosen], cells[chosen].tolist())
+            filled = values != 0.0
+            self._entries[name] = rows[chosen][filled], values[filled]
+        filled_cells = sum(values.size for _, values in self._entries.values())
+        self._is_sparse = filled_cells < DENSE_FROM * self.lines.size * max(len(names), 1)
 
-    def add(self, text: str, line: int) -> None:
-        width = len(self.attributes)
-        if text.startswith("{"):
-            if not text.endswith("}"):
-                raise DataError("a sparse row has no closing brace", self._path, line)
-            pairs = split_pairs(text[1:-1], width, self._path, line)
-        else:
-            fields = split_fields(text, self._path, line)
-            if len(fields) != width:
-                problem = f"{len(fields)} values, expected {width}"
-                raise DataError(problem, self._path, line)
-            pairs = list(enumerate(fields))
-        for index, field in pairs:
-            if index in self.used:
-                value = self._number(index, field, line)
-                if value != 0.0:
-                    self.indices.append(index)
-                    self.values.append(value)
-        self.starts.append(len(self.indices))
-        self.lines.append(line)
+    def _values(self, name: str, rows: np.ndarray, texts: list[str]) -> np.ndarray:
+        attribute, problem = self._file.names[name], "is not a number"
+        number: Callable[[str], float] = plain_number
+        if attribute.type != NUMERIC:
+            self._words[name] = words = attribute.values
+            start, problem = 0.0, "was not declared"
+            if attribute.type != NOMINAL:
+                self._words[name] = words = tuple(dict.fromkeys(t for t in texts if t not in _GAPS))
+                start = 1.0
+            number = {word: start + i for i, word in enumerate(words)}.__getitem__
+        gaps = _GAPS if attribute.type not in (NOMINAL, NUMERIC) else (_MISSING,)
+        values = array("d")
+        for row, text in zip(rows, texts, strict=True):
+            try:
+                values.append(NAN if text in gaps else number(text))
+            except (KeyError, ValueError):
+                what = f"the value of attribute {name!r} is {text[:40]!r}, which {problem}"
+                raise DataError(what, self._file.path, int(self.lines[row])) from None
+        return np.array(values, dtype=np.float64)
 
-    def _number(self, index: int, field: str, line: int) -> float:
-        if field == _MISSING and index not in self.strings:
-            return NAN
-        try:
-            if index in self._positions:
-                return self._positions[index][field]
-            if index not in self.strings:
-                return plain_number(field)
-        except (KeyError, ValueError):
-            kind = "was not declared" if index in self._positions else "is not a number"
-            problem = f"the value of attribute {self.attributes[index].name!r} is {field[:40]!r}"
-            raise DataError(f"{problem}, which {kind}", self._path, line) from None
-        if field in ("", _MISSING):
-            return NAN
-        words = self.strings[index]
-        return words.setdefault(field, 1.0 + len(words))
-
-
-class _Cells(Mapping[str, Cells]):
-    """The columns of the rows, each made when it is asked for."""
-
-    def __init__(self, rows: _Rows) -> None:
-        self._rows = rows
-        self._position = {rows.attributes[i].name: i for i in sorted(rows.used)}
-        self._entries = sparse.csr_array(
-            (
-                np.array(rows.values, dtype=np.float64),
-                np.array(rows.indices, dtype=np.int64),
-                np.array(rows.starts, dtype=np.int64),
-            ),
-            (len(rows.lines), len(rows.attributes)),
-        ).tocsc()
-
-    def __getitem__(self, name: str) -> Cells:
-        i = self._position[name]
-        column = self._entries[:, [i]].toarray()[:, 0]
-        if self._rows.attributes[i].type == NUMERIC:
-            return np.asarray(column)
-        if i in self._rows.strings:
-            codes = np.nan_to_num(column, nan=0.0) - 1
-            return Texts(codes.astype(np.int64), list(self._rows.strings[i]))
-        codes = np.nan_to_num(column, nan=-1.0)
-        return Texts(codes.astype(np.int64), self._rows.attributes[i].values)
-
-    def sparse_numbers(self) -> SparseNumbers | None:
-        """The numeric attributes without gaps, if most entries of the file are zero."""
-        entries = self._entries
-        if entries.nnz >= DENSE_FROM * entries.shape[0] * max(len(self), 1):
-            return None
-        gaps = np.flatnonzero(np.isnan(entries.data))
-        with_gaps = set((np.searchsorted(entries.indptr, gaps, side="right") - 1).tolist())
-        return SparseNumbers(
-            entries,
-            {
-                name: i
-                for name, i in self._position.items()
-                if self._rows.attributes[i].type == NUMERIC and i not in with_gaps
-            },
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._position)
-
-    def __len__(self) -> int:
-        return len(self._position)
+    def column(self, name: str) -> Cells:
+        """The cells of an attribute; numbers without gaps are sparse if most of the file is."""
+        (rows, values), n = self._entries[name], self.lines.size
+        kind = self._file.names[name].type
+        if kind == NUMERIC and self._is_sparse and not np.isnan(values).any():
+            return sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
+        cells = np.zeros(n)
+        cells[rows] = values
+        if kind == NUMERIC:
+            return cells
+        codes = np.nan_to_num(cells, nan=-1.0) if kind == NOMINAL else np.nan_to_num(cells) - 1.0
+        return Texts(codes.astype(np.int64), self._words[name])
 
 
 def unescape(text: str) -> str:
@@ -259,8 +215,6 @@ def unescape(text: str) -> str:
         >>> unescape(r"Swainson\'s \"Thrush\"")
         'Swainson\'s "Thrush"'
     """
-    if "\\" not in text:
-        return text
 
     def replaced(match: re.Match[str]) -> str:
         code = match[1]
@@ -269,39 +223,28 @@ def unescape(text: str) -> str:
         number = int(code[1:], 16)
         return "\ufffd" if 0xD800 <= number < 0xE000 else chr(number)  # half a character
 
-    return _ESCAPE.sub(replaced, text)
-
-
-def unquote(text: str) -> str:
-    """A name or a value without its quotes."""
-    text = text.strip()
-    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
-        return unescape(text[1:-1])
-    return text
+    return _ESCAPE.sub(replaced, text) if "\\" in text else text
 
 
 def read_attribute(text: str, path: Path, line: int) -> Attribute:
     """What follows ``@attribute``: a name and a type."""
     match = _TOKEN.match(text)
     if match is None:
-        problem = (
-            "the attribute's name has no closing quote"
-            if text[:1] in ("'", '"')
-            else ("an attribute without a name")
-        )
-        raise DataError(problem, path, line)
-    name, declared = unquote(match[1]), text[match.end() :].strip()
-    if declared.startswith("{"):
-        if not declared.endswith("}"):
-            raise DataError("the list of values has no closing brace", path, line)
-        values = tuple(split_fields(declared[1:-1], path, line))
-        if len(set(values)) != len(values):
-            twice = Counter(values).most_common(1)[0][0]
-            problem = f"attribute {name!r} declares the value {twice[:40]!r} twice"
-            raise DataError(problem, path, line)
-        return Attribute(name, NOMINAL, values, line)
-    word = (declared.lower().split(maxsplit=1) or [""])[0]
-    return Attribute(name, _TYPES.get(word, declared.lower()), (), line)
+        is_open = text[:1] in ("'", '"')
+        problem = "the attribute's name has no closing quote" if is_open else "an attribute without"
+        raise DataError(problem if is_open else f"{problem} a name", path, line)
+    name, declared = match[1], text[match.end() :].strip()
+    name = unescape(name[1:-1]) if name[0] in "'\"" else name
+    if not declared.startswith("{"):
+        word = (declared.lower().split(maxsplit=1) or [""])[0]
+        return Attribute(name, _TYPES.get(word, declared.lower()), (), line)
+    if not declared.endswith("}"):
+        raise DataError("the list of values has no closing brace", path, line)
+    values = tuple(split_fields(declared[1:-1], path, line))
+    twice, count = Counter(values).most_common(1)[0]
+    if count > 1:
+        raise DataError(f"attribute {name!r} declares the value {twice[:40]!r} twice", path, line)
+    return Attribute(name, NOMINAL, values, line)
 
 
 def split_fields(text: str, path: Path, line: int) -> list[str]:
@@ -321,21 +264,115 @@ def split_fields(text: str, path: Path, line: int) -> list[str]:
 
 
 def split_pairs(text: str, width: int, path: Path, line: int) -> list[tuple[int, str]]:
-    """Indices and values of a sparse row, what stands between its braces."""
+    """Indices and values of a sparse row."""
+    if not text.endswith("}"):
+        raise DataError("a sparse row has no closing brace", path, line)
     pairs: list[tuple[int, str]] = []
-    previous, start = -1, 0
+    text, previous, start = text[1:-1], -1, 0
     while start < len(text) and (start or text.strip()):
         match = _PAIR.match(text, start)
         if match is None:
             shown = text[start : start + 40].strip()
             raise DataError(f"{shown!r} is not of the form index value", path, line)
-        index = match[1]
-        if len(index) > 12 or int(index) >= width:
-            problem = f"attribute index {index[:20]} is out of range, expected 0 to {width - 1}"
+        digits = match[1]
+        index = int(digits) if len(digits) <= 12 else width
+        if index >= width:
+            problem = f"attribute index {digits[:20]} is out of range, expected 0 to {width - 1}"
             raise DataError(problem, path, line)
-        if int(index) <= previous:
+        if index <= previous:
             raise DataError(f"attribute index {index} is not in rising order", path, line)
-        previous = int(index)
-        pairs.append((previous, unescape(match[2][1:-1]) if match[2] else match[3].strip()))
-        start = match.end()
+        pairs.append((index, unescape(match[2][1:-1]) if match[2] else match[3].strip()))
+        previous, start = index, match.end()
     return pairs
+
+
+# Mulan's XML files --------------------------------------------------------------------------------
+
+
+def read_label_names(xml: Path) -> list[str]:
+    """The labels that Mulan's XML file names, in its order, nested ones included.
+
+    The parser sees elements and attributes alone: a document type, which is where entities come
+    from, ends it, in whatever encoding it is written.
+    """
+    try:
+        if xml.is_dir():
+            raise DataError("is a folder; expected an XML file", xml)
+        if xml.stat().st_size > MAX_XML_BYTES:
+            raise DataError(f"larger than {MAX_XML_BYTES >> 20} MiB", xml)
+        content = xml.read_bytes()
+    except FileNotFoundError:
+        raise DataError("no such file", xml) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", xml) from None
+    found: list[str] = []
+    depth = 0
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise DataError("declares entities, which no list of labels needs", xml)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH or len(found) > MAX_CLASSES:
+            what = f"{MAX_DEPTH} levels" if depth > MAX_DEPTH else f"{MAX_CLASSES} labels"
+            raise DataError(f"more than {what}", xml, parser.CurrentLineNumber)
+        if tag.rpartition(":")[2] == "label" and "name" in attributes:
+            found.append(attributes["name"])
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise DataError(f"not well-formed XML ({error})", xml, error.lineno) from None
+    except DataError:
+        raise
+    except (LookupError, ValueError) as error:  # of its encoding
+        raise DataError(f"not XML that can be read ({error})", xml) from None
+    if not found:
+        raise DataError("names no label", xml)
+    return found
+
+
+def labels_beside(path: Path) -> list[str] | None:
+    """Labels of the XML file beside a data file: ``Corel5k.xml`` for ``Corel5k-train-sparse.arff``.
+
+    None if there is no such file.
+    """
+    stem = path.name
+    for suffix in COMPRESSED_SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    stem = re.sub(r"\.arff$", "", stem, flags=re.IGNORECASE)
+    for candidate in (stem, _PART.sub("", stem), *(stem.rpartition(mark)[0] for mark in "-_")):
+        xml = path.parent / f"{candidate}.xml"
+        if candidate and xml.is_file():
+            return read_label_names(xml)
+    return None
+
+
+def expand_targets(
+    targets: Sequence[str | Path] | str | Path | None, path: Path
+) -> tuple[str, ...] | None:
+    """Names of targets, where an XML file stands for the labels that it names.
+
+    Args:
+        targets: names, and XML files: as given, or beside the data file.
+        path: the data file.
+    """
+    if targets is None:
+        return None
+    names: list[str] = []
+    for target in [targets] if isinstance(targets, str | Path) else targets:
+        if isinstance(target, Path) or target.lower().endswith(".xml"):
+            beside = path.parent / target
+            names += read_label_names(beside if beside.is_file() else Path(target))
+        else:
+            names.append(target)
+    return tuple(names)

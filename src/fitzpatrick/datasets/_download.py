@@ -61,29 +61,20 @@ def fetch(
     Raises:
         UnavailableError: with the address and the reason.
     """
+    pooch = find_pooch()
+    path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder):
-            return _fetch(remote, name, folder, transfer, progress)
+            expected = remote.sha256 or _recorded(folder).get(name)
+            if not path.is_file():
+                _retrieve(remote.url, path, expected, transfer, progress)
+            elif expected and (found := pooch.file_hash(str(path))) != expected:
+                problem = f"{path} has the SHA-256 {found}, expected {expected}; delete the file to"
+                raise UnavailableError(f"{problem} have it downloaded again")
     except OSError as error:
         reason = error.strerror or str(error)
         raise UnavailableError(f"the cache {folder} cannot be used: {reason}") from None
-
-
-def _fetch(
-    remote: Remote, name: str, folder: Path, transfer: Transfer, progress: Progress | None
-) -> Path:
-    pooch = find_pooch()
-
-    expected = remote.sha256 or _recorded(folder).get(name)
-    path = folder / name
-    if not path.is_file():
-        _retrieve(remote.url, name, folder, expected, transfer, progress)
-    elif expected and (found := pooch.file_hash(str(path))) != expected:
-        raise UnavailableError(
-            f"{path} has the SHA-256 {found}, expected {expected}; delete the file to have it "
-            "downloaded again"
-        )
     return path
 
 
@@ -134,17 +125,12 @@ def _recorded(folder: Path) -> dict[str, str]:
 
 
 def _retrieve(
-    url: str,
-    name: str,
-    folder: Path,
-    expected: str | None,
-    transfer: Transfer,
-    progress: Progress | None,
+    url: str, path: Path, expected: str | None, transfer: Transfer, progress: Progress | None
 ) -> None:
     import requests
 
     pooch = find_pooch()
-    part = folder / f"{name}.part"
+    part = path.with_name(f"{path.name}.part")
     pooch.get_logger().setLevel("ERROR")  # progress and errors are told here
 
     def download(url: str, output: str, _: Any) -> None:
@@ -159,8 +145,8 @@ def _retrieve(
             pooch.retrieve(
                 url,
                 known_hash=f"sha256:{expected}" if expected else None,
-                fname=name,
-                path=str(folder),
+                fname=path.name,
+                path=str(path.parent),
                 downloader=download,
             )
         except requests.HTTPError as error:
@@ -213,16 +199,14 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
             raise requests.ConnectionError("the server sent another part than was asked for")
         length = response.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
-        if total is not None and total > transfer.max_bytes:
-            raise _TooLargeError(_too_large(total, transfer))
+        _check_size(total or 0, transfer)
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
         # a weak ETag does not promise the same bytes
         note.write_text("" if tag.startswith("W/") else tag)
         with part.open("ab" if have else "wb") as file:
             for chunk in response.iter_content(_CHUNK):
                 have += len(chunk)
-                if have > transfer.max_bytes:
-                    raise _TooLargeError(_too_large(have, transfer))
+                _check_size(have, transfer)
                 file.write(chunk)
                 if progress:
                     progress(have, total)
@@ -233,8 +217,9 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
         raise requests.ConnectionError(f"{have} of {total} bytes arrived")
 
 
-def _too_large(size: int, transfer: Transfer) -> str:
-    return f"{size} bytes are more than the cap of {transfer.max_bytes}"
+def _check_size(size: int, transfer: Transfer) -> None:
+    if size > transfer.max_bytes:
+        raise _TooLargeError(f"{size} bytes are more than the cap of {transfer.max_bytes}")
 
 
 def _forget(part: Path) -> None:

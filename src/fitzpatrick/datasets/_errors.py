@@ -11,9 +11,10 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(" ", text)
 
 
-def option(name: str) -> str:
-    """A column's name as one word of a command line."""
-    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+def option(*names: str) -> str:
+    """Names of columns as one word of a command line; one with a comma is in quotes."""
+    text = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return text if re.fullmatch(r"[\w.,-]+", text) else f"'{text}'"
 
 
 class DataError(ValueError):

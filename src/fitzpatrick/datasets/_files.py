@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ModuleNotFoundError:  # on Windows, where nobody can remove a file that is open
+except ModuleNotFoundError:  # on Windows, where a file that is open cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.part")
@@ -35,7 +35,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(target.parent, target.name)
+        _remove_leftovers(target)
         temporary, lock = _new_file(target)
         yield temporary
         with temporary.open("rb") as file:
@@ -44,7 +44,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         if fcntl is None:
             lock.close()  # an open file cannot be renamed there
         temporary.replace(target)
-        sync_folder(target.parent)
+        _sync_folder(target.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
@@ -54,17 +54,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
             lock.close()
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove temporary files of processes that were killed while they wrote.
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of processes that were killed while they wrote the target.
 
     Those of a process that still runs are locked, and stay.
-
-    Args:
-        folder: where they are; without a name, or below it.
-        name: of the file that was written; by default every one.
     """
-    found = folder.glob(f".{glob.escape(name)}.*.part") if name else folder.rglob(".*.part")
-    for file in found:
+    for file in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         if not _TEMPORARY.fullmatch(file.name) or file.is_symlink() or not file.is_file():
             continue
         try:
@@ -119,7 +114,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Make a rename in ``folder`` survive a power cut, where folders can be synced."""
     if os.name != "posix":
         return

@@ -1,22 +1,34 @@
 """A file's columns before anything is learned from them, and how their numbers are written.
 
-Readers of every format end here: a column is an array of numbers where the file leaves no doubt,
-else its different words and their positions, as pandas factorizes them.
+Readers of every format end in a :class:`Frame`. A column is an array of numbers if the file leaves
+no doubt, a sparse one if most numbers of the file are zero, else its different words and their
+positions, as pandas factorizes them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._numbers import FORMATS, MINUS, PLAIN, Evidence, NumberFormat, Unit, choose_format
-from .columns import Cells, Texts
-from .options import ReadOptions
+from ._numbers import (
+    FORMATS,
+    MINUS,
+    NAN,
+    PLAIN,
+    UNIT_DIVISORS,
+    NumberFormat,
+    strip_unit,
+    unit_of,
+)
+
+if TYPE_CHECKING:
+    from .options import ReadOptions
 
 _UNIT_CELLS = 20
 
@@ -30,133 +42,152 @@ def find_pandas() -> Any:
         raise ModuleNotFoundError(message) from None
 
 
+class CellError(Exception):
+    """A cell that a recipe refuses: its row among those that are read, and what is wrong."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(problem)
+        self.row = row
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Cells of words: ``values[codes[i]]`` is that of row i, or missing where the code is -1."""
+
+    codes: np.ndarray
+    values: Sequence[str]
+
+    @staticmethod
+    def of(words: Any, missing: Collection[str]) -> "Texts":
+        """Words without spaces around them; those that stand for a missing value have code -1."""
+        codes, found = find_pandas().factorize(np.asarray(words, dtype=object))
+        index: dict[str, int] = {}
+        position = [
+            -1 if word in missing else index.setdefault(word, len(index))
+            for word in map(str.strip, found.tolist())
+        ]
+        return Texts(np.asarray([*position, -1], dtype=np.int64)[codes], list(index))
+
+    def __getitem__(self, rows: np.ndarray) -> "Texts":
+        return Texts(self.codes[rows], self.values)
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each value occurs."""
+        return np.asarray(np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)))
+
+    @cached_property
+    def first_rows(self) -> np.ndarray:
+        """The first row of each value; the number of rows for one that does not occur."""
+        n = self.codes.size
+        first = np.full(len(self.values) + 1, n)  # the last: of missing cells
+        first[self.codes[::-1]] = np.arange(n)[::-1]
+        return first[:-1]
+
+    @property
+    def present(self) -> list[str]:
+        """The values that occur, in the order of the rows."""
+        order = np.argsort(self.first_rows, kind="stable")
+        return [self.values[i] for i in order.tolist() if self.counts[i]]
+
+    def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
+        """The number of each row's value, NaN where it is missing; a :class:`CellError` at the
+        first row whose value has none.
+        """
+        found = [number(value) for value in self.values]
+        wrong = np.isin(self.codes, [code for code, one in enumerate(found) if one is None])
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise CellError(row, f"{self.values[self.codes[row]][:40]!r} {problem}")
+        return np.asarray(np.asarray([*found, NAN], dtype=np.float64)[self.codes])
+
+
+Cells = Any  # numbers, NaN where missing; a sparse column (n, 1) without gaps; or Texts
+
+
+def dense(cells: Cells) -> Any:
+    """Cells without sparse storage."""
+    return cells.toarray()[:, 0] if sparse.issparse(cells) else cells
+
+
+def is_missing(cells: Cells) -> np.ndarray:
+    """Where cells are missing."""
+    if sparse.issparse(cells):
+        return np.zeros(cells.shape[0], dtype=bool)
+    return np.asarray(cells.codes < 0 if isinstance(cells, Texts) else np.isnan(cells))
+
+
+def median(cells: Cells) -> float:
+    """The median of numbers without gaps."""
+    if sparse.issparse(cells) and 2 * cells.nnz < cells.shape[0]:
+        return 0.0
+    return float(np.median(dense(cells)))
+
+
+def as_texts(cells: Cells) -> Texts:
+    """Numbers as words, in their shortest form; words as they are."""
+    cells = dense(cells)
+    if isinstance(cells, Texts):
+        return cells
+    present = ~np.isnan(cells)
+    values, found = np.unique(cells[present], return_inverse=True)
+    codes = np.full(cells.shape, -1, dtype=np.int64)
+    codes[present] = found
+    return Texts(codes, [repr(value).removesuffix(".0") for value in values.tolist()])
+
+
 @dataclass(frozen=True)
 class Attribute:
-    """What an ARFF file declares of a column.
-
-    Attributes:
-        name: what it is called.
-        type: ``"nominal"``, ``"numeric"``, ``"string"``, ``"date"``, or what is declared.
-        values: of a nominal attribute, in the order of the declaration.
-        line: of the declaration.
-    """
+    """What an ARFF file declares of a column."""
 
     name: str
-    type: str
-    values: tuple[str, ...]
+    type: str  # "nominal", "numeric", "string", "date", or what is declared
+    values: tuple[str, ...]  # of a nominal attribute, in the order of the declaration
     line: int
 
 
 @dataclass(frozen=True, eq=False)
-class SparseNumbers:
-    """Columns of numbers without gaps, most of them zero, that stay together.
-
-    Attributes:
-        entries: all columns of a file, CSC.
-        position: of those that are such numbers, by name.
-    """
-
-    entries: sparse.csc_array
-    position: Mapping[str, int]
-
-    def __getitem__(self, rows: np.ndarray) -> "SparseNumbers":
-        return SparseNumbers(self.entries.tocsr()[np.flatnonzero(rows)].tocsc(), self.position)
-
-    def block(self, names: Sequence[str]) -> sparse.csc_array:
-        """Some columns side by side."""
-        return self.entries[:, [self.position[name] for name in names]]
-
-    def median(self, name: str) -> float:
-        """The median of a column; zeros count."""
-        i, n = self.position[name], self.entries.shape[0]
-        entries = self.entries.data[self.entries.indptr[i] : self.entries.indptr[i + 1]]
-        if 2 * max((entries < 0).sum(), (entries > 0).sum()) < n:
-            return 0.0
-        return float(np.median(np.concatenate([entries, np.zeros(n - entries.size)])))
-
-
-@dataclass(eq=False)
 class Frame:
-    """The columns of a file that were asked for.
-
-    Attributes:
-        path: the file.
-        options: what its reader was told.
-        lines: line of each row.
-        cells: of each column.
-        notes: what was left out.
-        marks: decimal mark of the columns that are numbers already; empty for whole numbers.
-        semicolons: whether fields are separated by semicolons.
-        attributes: declarations, by column, of ARFF files.
-        numbers: columns that are plain numbers and mostly zero, if there are such.
-    """
+    """The columns of a file that were asked for."""
 
     path: Path
-    options: ReadOptions
-    lines: np.ndarray
-    cells: Mapping[str, Cells]
-    notes: list[str] = field(default_factory=list)
-    marks: Mapping[str, str] = field(default_factory=dict)
-    semicolons: bool = False
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    numbers: SparseNumbers | None = None
-
-    def is_sparse(self, name: str) -> bool:
-        """Whether a column is among :attr:`numbers`."""
-        return self.numbers is not None and name in self.numbers.position
-
-    def median(self, name: str) -> float:
-        """The median of a column of :attr:`numbers`."""
-        assert self.numbers is not None
-        return self.numbers.median(name)
-
-    def line(self, row: int) -> int:
-        return int(self.lines[row])
+    options: "ReadOptions"
+    lines: np.ndarray  # of each row
+    column: Callable[[str], Cells]  # by name
+    notes: Sequence[str] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)  # of columns that are numbers already
+    semicolons: bool = False  # True if they separate the fields
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)  # of ARFF files
 
     def first_line(self, texts: Texts, value: str) -> int:
         """The line where a value first occurs."""
-        return self.line(texts.first_rows[texts.values.index(value)])
+        return int(self.lines[texts.first_rows[texts.values.index(value)]])
 
+    def declares_words(self, name: str) -> bool:
+        """Whether an ARFF file declares what the words of a column are: a list, or strings."""
+        return name in self.attributes and self.attributes[name].type != "numeric"
 
-def as_texts_of(values: Sequence[Any] | np.ndarray, missing: Collection[str]) -> Texts:
-    """Words without spaces around them; those that stand for a missing value have the code -1."""
-    codes, found = find_pandas().factorize(np.asarray(values, dtype=object))
-    index: dict[str, int] = {}
-    position = [
-        -1 if word in missing else index.setdefault(word, len(index))
-        for word in map(str.strip, found.tolist())
-    ]
-    return Texts(np.asarray([*position, -1], dtype=np.int64)[codes], list(index))
+    def error(self, name: str, problem: str, line: int | None = None, *ways: str) -> DataError:
+        """An error about a column, and options that help."""
+        return DataError(f"column {name!r}: {problem}", self.path, line, ", ".join(ways) or None)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A column taken for numbers.
+    """A column taken for numbers."""
 
-    Attributes:
-        cells: the column.
-        bare: its different values without their unit.
-        formats: those that all numbers have.
-        unit: the sign beside the numbers.
-        has_marks: whether a number has a decimal mark, or groups.
-        words: values that are no numbers.
-        n_numbers: number of cells that are numbers.
-        n_words: number of cells that are neither missing nor a number.
-        is_code: whether there are whole numbers with leading zeros, and no others with marks.
-    """
-
-    cells: Cells
-    formats: tuple[NumberFormat, ...]
-    has_marks: bool
+    cells: np.ndarray | Texts
+    formats: Sequence[NumberFormat]  # those that all numbers have
+    has_marks: bool  # True if a number has a decimal mark, or groups
     n_numbers: int
-    bare: Sequence[str] = ()
-    unit: Unit = field(default_factory=Unit)
-    words: Sequence[str] = ()
-    n_words: int = 0
-    is_code: bool = False
+    bare: Sequence[str] = ()  # the different values without their unit
+    unit: str = ""
+    words: Sequence[str] = ()  # values that are no numbers
+    n_words: int = 0  # cells that are neither missing nor a number
+    is_code: bool = False  # True if whole numbers have leading zeros, and no number has marks
 
     @staticmethod
-    def of(cells: Cells, mark: str = "", unit: Unit | None = None) -> "Reading":
+    def of(cells: Cells, mark: str = "", unit: str | None = None) -> "Reading":
         """What the cells are as numbers.
 
         Args:
@@ -164,38 +195,35 @@ class Reading:
             mark: its decimal mark, of an array.
             unit: the sign that numbers have; by default what the first cells show.
         """
+        cells = dense(cells)
         if not isinstance(cells, Texts):
-            formats = tuple(one for one in FORMATS if one.decimal == (mark or "."))
+            formats = [one for one in FORMATS if one.decimal == (mark or ".")]
             return Reading(cells, formats, bool(mark), int((~np.isnan(cells)).sum()))
-        values, counts = list(cells.values), cells.counts
+        values, counts = cells.values, cells.counts
         if unit is None:
-            shown = (Unit.of(value) for value in values[:_UNIT_CELLS])
-            unit = next((one for one in shown if one.sign), Unit())
-        bare = [unit.strip(value).replace(MINUS, "-") for value in values]
-        formats = tuple(one for one in FORMATS if all(map(one.matches, bare)))
+            unit = next(filter(None, map(unit_of, values[:_UNIT_CELLS])), "")
+        bare = [strip_unit(value, unit).replace(MINUS, "-") for value in values]
+        formats = [one for one in FORMATS if all(map(one.matches, bare))]
         if not formats:
-            matching = [
-                sum(n for value, n in zip(bare, counts.tolist(), strict=True) if one.matches(value))
-                for one in FORMATS
+            fits = [np.asarray([bool(one.matches(value)) for value in bare]) for one in FORMATS]
+            most = max(counts[fit].sum() for fit in fits)
+            formats = [
+                one for one, fit in zip(FORMATS, fits, strict=True) if counts[fit].sum() == most
             ]
-            formats = tuple(
-                one for one, n in zip(FORMATS, matching, strict=True) if n == max(matching)
-            )
         chosen = formats[0]
-        is_number = [
-            bool(chosen.matches(value)) and abs(chosen.parse(value)) < float("inf")
-            for value in bare
-        ]
+        is_word = np.asarray(
+            [not (chosen.matches(one) and abs(chosen.parse(one)) < np.inf) for one in bare], bool
+        )
         has_marks = any("." in value or "," in value for value in bare)
         return Reading(
             cells,
             formats,
             has_marks,
-            int(counts[is_number].sum()),
+            int(counts[~is_word].sum()),
             bare,
             unit,
-            [value for value, one in zip(values, is_number, strict=True) if not one],
-            int(counts[np.logical_not(is_number)].sum()),
+            [values[i] for i in np.flatnonzero(is_word).tolist()],
+            int(counts[is_word].sum()),
             not has_marks and any(one[:1] == "0" and one[1:] and one.isdigit() for one in bare),
         )
 
@@ -208,8 +236,9 @@ class Reading:
         """The numbers in a format; NaN where they are missing."""
         if not isinstance(self.cells, Texts):
             return self.cells
-        parsed = [chosen.parse(value) if chosen.matches(value) else np.nan for value in self.bare]
-        return np.asarray(np.asarray([*parsed, np.nan])[self.cells.codes] / self.unit.divisor)
+        parsed = [chosen.parse(one) if chosen.matches(one) else NAN for one in self.bare]
+        numbers = np.asarray([*parsed, NAN])[self.cells.codes]
+        return np.asarray(numbers / UNIT_DIVISORS.get(self.unit, 1.0))
 
 
 def choose_formats(
@@ -222,31 +251,36 @@ def choose_formats(
         readings: its columns of numbers.
         usual: formats of the training file, for want of evidence.
     """
-    evidence = Evidence.of(
-        (one.formats for one in readings.values() if one.has_marks), semicolons=frame.semicolons
-    )
-    found = {}
-    for name, reading in readings.items():
-        chosen = _format(frame, name, reading, evidence, usual.get(name))
-        found[name] = reading.numbers(chosen), chosen
-    return found
+    marks = [{one.decimal for one in each.formats} for each in readings.values() if each.has_marks]
+    certain = {mark for found in marks if len(found) == 1 for mark in found}
+    chosen = {
+        name: _choose_format(frame, name, reading, certain, usual.get(name))
+        for name, reading in readings.items()
+    }
+    return {name: (readings[name].numbers(one), one) for name, one in chosen.items()}
 
 
-def _format(
-    frame: Frame, name: str, reading: Reading, evidence: Evidence, usual: NumberFormat | None
+def _choose_format(
+    frame: Frame, name: str, reading: Reading, certain: set[str], usual: NumberFormat | None
 ) -> NumberFormat:
     formats, told = reading.formats, frame.options.decimal
     if not reading.has_marks:
         return formats[0]
     if told is not None:
-        formats = tuple(one for one in formats if one.decimal == told)
+        formats = [one for one in formats if one.decimal == told]
         if not formats:
-            problem = f"column {name!r}: the decimal mark is not {told!r}"
-            raise DataError(problem, frame.path)
-    chosen = choose_format(formats, evidence, usual)
-    if chosen is None:
-        mark = "." if PLAIN in formats else ","
-        problem = f"column {name!r}: the {mark!r} in its numbers may be a decimal mark or stand"
-        problem += " between thousands, and no other column tells"
-        raise DataError(problem, frame.path, None, "--decimal . or --decimal , tells")
-    return chosen
+            raise frame.error(name, f"the decimal mark is not {told!r}")
+    if len({one.decimal for one in formats}) == 1:
+        return formats[0]
+    if len(certain) == 1:
+        return next(one for one in formats if one.decimal in certain)
+    if not certain and usual is not None and usual in formats:
+        return usual
+    # 1.234 is the usual way to write a number with a fraction, unless the file comes from a
+    # country of decimal commas, where fields are separated by semicolons
+    if not certain and PLAIN in formats and not frame.semicolons:
+        return PLAIN
+    mark = "." if PLAIN in formats else ","
+    problem = f"the {mark!r} in its numbers may be a decimal mark or stand between thousands, and"
+    problem += " no other column tells"
+    raise frame.error(name, problem, None, "--decimal . or --decimal , tells")

@@ -22,8 +22,7 @@ from ._download import (
 from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
-from ._split import split_table
-from ._table import Matrix, Table
+from ._table import Matrix, Table, split_table
 from ._text import read_lines
 from .embedded import yeast
 from .libsvm import read_libsvm
@@ -148,46 +147,17 @@ def load_dataset(
     whole = _whole_in_folder(info)
     has_official_split = info.format == "embedded" or info.train is not None
     if whole is not None and (split is not None or not has_official_split):
-        return _checked(_divided(info, whole, split))
-    found = _in_folder(info)
-    if found is None and info.format == "embedded":
-        return _checked(_embedded(info))
-    if found is None:
-        paths = _downloaded(info, transfer, progress)
-        source = f"downloaded from {info.source}"
+        data = _divided(info, whole, split)
+    elif (paths := _in_folder(info)) is not None:
+        parts = _read_parts(info, paths)
+        data = _dataset(info, *parts, f"{FOLDER_VARIABLE}: {info.source}", paths)
+    elif info.format == "embedded":
+        data = _embedded(info)
     else:
-        paths, source = found, f"{FOLDER_VARIABLE}: {info.source}"
-    try:
-        train = _read(paths[0], info)
-        test = _read(paths[1], info, train)
-    except DataError as error:
-        if found is not None:
-            raise
-        discard(paths)
-        advice = f"; if it is there, delete it and {paths[0].with_name(CHECKSUMS)}"
-        problem = f"{error.problem}: the download cannot be used, and the next one starts anew"
-        raise DataError(problem + advice, error.path, error.line) from None
-    mismatches = _mismatches(info, train, test)
-    if found is None and not _row_mismatches(info, train, test):
-        record(paths)
-    if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
-        raise DataError(
-            f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, "
-            f"where {paths[0].name} has {train.X.shape[1]} and {train.Y.shape[1]}",
-            paths[1],
-        )
-    return _checked(
-        Dataset(
-            info=info,
-            train=Split(train.X, train.Y),
-            test=Split(test.X, test.Y),
-            feature_names=train.feature_names,
-            label_names=train.target_names,
-            source=source,
-            checksums={path.name: sha256(path) for path in paths},
-            mismatches=mismatches,
-        )
-    )
+        data = _downloaded(info, transfer, progress)
+    for mismatch in data.mismatches:
+        warnings.warn(f"{name}: {mismatch}", DatasetMismatchWarning, stacklevel=2)
+    return data
 
 
 def where() -> dict[str, str]:
@@ -214,26 +184,32 @@ def _place(info: DatasetInfo) -> str:
     return "cache" if all(file.is_file() for file in _cached(info)) else "download"
 
 
-def _checked(data: Dataset) -> Dataset:
-    for mismatch in data.mismatches:
-        warnings.warn(f"{data.info.name}: {mismatch}", DatasetMismatchWarning, stacklevel=3)
-    return data
+def _dataset(
+    info: DatasetInfo,
+    train: Table,
+    test: Table,
+    source: str,
+    files: Sequence[Path],
+    mismatches: tuple[str, ...] = (),
+) -> Dataset:
+    return Dataset(
+        info=info,
+        train=Split(train.X, train.Y),
+        test=Split(test.X, test.Y),
+        feature_names=train.feature_names,
+        label_names=train.target_names,
+        source=source,
+        checksums={path.name: sha256(path) for path in files},
+        mismatches=(*mismatches, *_mismatches(info, train, test)),
+    )
 
 
 def _embedded(info: DatasetInfo) -> Dataset:
     X, Y, feature_names, label_names = yeast.load()
-    test = Split(X[: yeast.TEST_ROWS], Y[: yeast.TEST_ROWS])
-    train = Split(X[yeast.TEST_ROWS :], Y[yeast.TEST_ROWS :])
-    return Dataset(
-        info=info,
-        train=train,
-        test=test,
-        feature_names=feature_names,
-        label_names=label_names,
-        source=info.source,
-        checksums={yeast.FILE: sha256(Path(yeast.__file__).with_name(yeast.FILE))},
-        mismatches=_mismatches(info, train, test),
-    )
+    table = Table(X, Y, "indicators", feature_names, label_names)
+    test, train = (table.rows(rows) for rows in np.split(np.arange(len(Y)), [yeast.TEST_ROWS]))
+    file = Path(yeast.__file__).with_name(yeast.FILE)
+    return _dataset(info, train, test, info.source, [file])
 
 
 def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
@@ -255,10 +231,7 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
             f"{format_of(test)}, where {train.name} is {format_of(train)}; expected one format"
         )
         raise DataError(problem, test)
-    sums = _read_sums(folder / "SHA256SUMS")
-    for path in (train, test):
-        if path.name in sums:
-            _check_sum(path, sums)
+    _verify(train, test)
     return train, test
 
 
@@ -286,31 +259,22 @@ def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
     if seed is None:
         problem = f"{path} is one file without an official split"
         raise UnavailableError(f"{problem}; --split SEED (in Python, split=) divides it at random")
-    sums = _read_sums(path.with_name("SHA256SUMS"))
-    if path.name in sums:
-        _check_sum(path, sums)
+    _verify(path)
     table = _read(path, info).labelled(path)
     n_test = min(info.published.test, table.X.shape[0] // 2)
     n_train = min(info.published.train + info.published.dev, table.X.shape[0] - n_test)
     train, test = split_table(table, (n_train, n_test), seed)
-    return Dataset(
-        info=info,
-        train=Split(train.X, train.Y),
-        test=Split(test.X, test.Y),
-        feature_names=table.feature_names,
-        label_names=table.target_names,
-        source=f"{FOLDER_VARIABLE}: {info.source}; divided at random, seed {seed}",
-        checksums={path.name: sha256(path)},
-        mismatches=(
-            f"no official split, divided at random with the seed {seed}",
-            *_mismatches(info, train, test),
-        ),
-    )
+    source = f"{FOLDER_VARIABLE}: {info.source}; divided at random, seed {seed}"
+    mismatch = f"no official split, divided at random with the seed {seed}"
+    return _dataset(info, train, test, source, [path], (mismatch,))
 
 
-def _check_sum(path: Path, sums: dict[str, str]) -> None:
-    if sha256(path) != sums[path.name]:
-        raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
+def _verify(*paths: Path) -> None:
+    """Compare files with the checksums beside them, if they are listed there."""
+    sums = _read_sums(paths[0].with_name("SHA256SUMS"))
+    for path in paths:
+        if path.name in sums and sha256(path) != sums[path.name]:
+            raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
 
 
 def _read_sums(path: Path) -> dict[str, str]:
@@ -331,9 +295,7 @@ def _read_sums(path: Path) -> dict[str, str]:
     return sums
 
 
-def _downloaded(
-    info: DatasetInfo, transfer: Transfer, progress: Progress | None
-) -> tuple[Path, Path]:
+def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None) -> Dataset:
     if info.train is None or info.test is None:
         folder = os.environ.get(FOLDER_VARIABLE)
         missing = f"{info.name} is not in {folder}" if folder else f"{FOLDER_VARIABLE} is not set"
@@ -343,17 +305,33 @@ def _downloaded(
             f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, plain or "
             f"compressed) into {place} (docs/data.md)"
         )
-    remotes = (info.train, info.test)
-    train, test = (
+    paths = _cached(info)
+    for remote, path in zip((info.train, info.test), paths, strict=True):
         fetch(remote, path.name, path.parent, transfer, progress)
-        for remote, path in zip(remotes, _cached(info), strict=True)
-    )
-    return train, test
+    try:
+        train, test = _read_parts(info, paths)
+    except DataError as error:
+        discard(paths)
+        problem = f"{error.problem}: the download cannot be used, and the next one starts anew"
+        problem += f"; if it is there, delete it and {paths[0].with_name(CHECKSUMS)}"
+        raise DataError(problem, error.path, error.line) from None
+    if not _mismatches(info, train, test, of_widths=False):
+        record(paths)
+    return _dataset(info, train, test, f"downloaded from {info.source}", paths)
 
 
 def _cached(info: DatasetInfo) -> tuple[Path, ...]:
     """Where the downloads of a data set are kept."""
     return tuple(cache_folder() / f"{info.name}_{part}.svm.bz2" for part in ("train", "test"))
+
+
+def _read_parts(info: DatasetInfo, paths: Sequence[Path]) -> tuple[Table, Table]:
+    train = _read(paths[0], info)
+    test = _read(paths[1], info, train)
+    if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
+        problem = f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, where {paths[0].name}"
+        raise DataError(f"{problem} has {train.X.shape[1]} and {train.Y.shape[1]}", paths[1])
+    return train, test
 
 
 def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
@@ -362,34 +340,21 @@ def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
     return read_libsvm(path, n_features=info.features, n_classes=info.classes)
 
 
-def _mismatches(info: DatasetInfo, train: Table | Split, test: Table | Split) -> tuple[str, ...]:
-    said = info.published
-    widths = (
-        ("features", train.X.shape[1], said.features),
-        ("classes", train.Y.shape[1], said.classes),
-    )
-    return (*_row_mismatches(info, train, test), *_differences(widths))
-
-
-def _row_mismatches(
-    info: DatasetInfo, train: Table | Split, test: Table | Split
+def _mismatches(
+    info: DatasetInfo, train: Table, test: Table, *, of_widths: bool = True
 ) -> tuple[str, ...]:
+    """Where the parts differ from the paper's statistics."""
     said = info.published
-    return _differences(
-        (
-            ("training samples with a label", _count(train), said.train + said.dev),
-            ("test samples with a label", _count(test), said.test),
-        )
-    )
-
-
-def _count(part: Table | Split) -> int:
-    return int(part.Y.any(axis=1).sum())
-
-
-def _differences(pairs: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
+    n_train, n_test = (int(part.Y.any(axis=1).sum()) for part in (train, test))
+    found = [
+        ("training samples with a label", n_train, said.train + said.dev),
+        ("test samples with a label", n_test, said.test),
+    ]
+    if of_widths:
+        found.append(("features", train.X.shape[1], said.features))
+        found.append(("classes", train.Y.shape[1], said.classes))
     return tuple(
-        f"{found} {what}, where the paper has {expected}"
-        for what, found, expected in pairs
-        if found != expected
+        f"{count} {what}, where the paper has {expected}"
+        for what, count, expected in found
+        if count != expected
     )

@@ -41,6 +41,22 @@ def parquet_as_csv(path: Path) -> bytes:
 
 def workbook_as_csv(path: Path) -> bytes:
     """The first sheet of an Excel workbook, by openpyxl; formulas are what they last came to."""
+    rows = _sheet(path, data_only=True)
+    if any(None in row for row in rows):  # an empty cell, or a formula that was never computed
+        for line, (row, formulas) in enumerate(zip(rows, _sheet(path), strict=True), 1):
+            for cell, formula in zip(row, formulas, strict=True):
+                if cell is None and isinstance(formula, str) and formula.startswith("="):
+                    problem = f"the formula {formula[:40]!r} has no stored result; open the "
+                    problem += "workbook in a spreadsheet program and save it"
+                    raise DataError(problem, path, line)
+    width = max(
+        (i + 1 for row in rows for i, cell in enumerate(row) if cell is not None), default=0
+    )
+    return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows)
+
+
+def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
+    """The cells of the first sheet: formulas, or what they last came to."""
     try:
         openpyxl = import_module("openpyxl")
     except ModuleNotFoundError:
@@ -51,10 +67,10 @@ def workbook_as_csv(path: Path) -> bytes:
             size = sum(member.file_size for member in archive.infolist())
         if size > max(RATIO_FROM, MAX_RATIO * path.stat().st_size):
             raise DataError(f"unpacks to {size} bytes; it is not read", path)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
         sheet = book.worksheets[0]
         _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
-        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+        rows = list(sheet.iter_rows(values_only=True))
         book.close()
     except DataError:
         raise
@@ -62,10 +78,7 @@ def workbook_as_csv(path: Path) -> bytes:
         raise DataError("no such file", path) from None
     except Exception as error:  # a damaged file raises whatever its fields lead to
         raise DataError(f"not an Excel workbook that can be read ({error})", path) from None
-    width = max(
-        (i + 1 for row in rows for i, cell in enumerate(row) if cell is not None), default=0
-    )
-    return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows)
+    return rows
 
 
 def json_lines_as_csv(path: Path) -> bytes:

@@ -1,7 +1,6 @@
 """What the target columns of a file mean: indicators, proportions, class names or plain numbers."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,34 +9,26 @@ from scipy import sparse
 
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, one_line, option
-from ._numbers import own_numbers, plain_number
-from ._table import MAX_CLASSES, Matrix, check_target_cells, indicator, listed
-from .columns import Columns, Texts, split_tags
+from ._frame import Frame, Reading, Texts, as_texts, dense, is_missing
+from ._learn import can_be_held, check_missing, check_words, find_separator
+from ._numbers import PLAIN, no_and_yes, own_numbers
+from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
+from .columns import MAX_TEXT, Category, Columns, Notes, Tags, tags_among
 
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
 _LEAK_SAMPLE = 1000
-
-Lines = Sequence[int] | np.ndarray
+_EXACT_BELOW = 2.0**53  # whole numbers from here on are not all told apart
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The cells of the target columns.
-
-    Attributes:
-        names: of the columns.
-        cells: numbers, (n, k), NaN where missing; or the words of a single column.
-        separator: between the tags of that column; None: each cell is a class.
-        are_classes: whether it is known that each cell is a class, even where it is a number: the
-            file declares so, or the training file has been read so.
-        notes: on how the cells were read.
-    """
+    """The cells of the target columns."""
 
     names: tuple[str, ...]
-    cells: np.ndarray | Texts
-    separator: str | None = None
-    are_classes: bool = False
+    cells: np.ndarray | Texts  # numbers, (n, k), NaN where missing; or words of a single column
+    separator: str | None = None  # between the tags of that column; None: each cell is a class
+    are_classes: bool = False  # True if numbers are known to be classes, not counts
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, rows: np.ndarray) -> "Targets":
@@ -45,62 +36,120 @@ class Targets:
 
     @property
     def is_missing(self) -> np.ndarray:
-        """Where a row has no target; no tags are none that is missing."""
-        if isinstance(self.cells, Texts):
-            missing = self.cells.is_missing
-            return missing if self.separator is None else np.zeros_like(missing)
-        return np.asarray(np.isnan(self.cells).any(axis=1))
+        """Where a row has no target; a cell without tags is not missing."""
+        missing = is_missing(self.cells)
+        if self.separator is not None:
+            return np.zeros_like(missing)
+        return missing if isinstance(self.cells, Texts) else np.asarray(missing.any(axis=1))
 
     def read(
-        self, lines: Lines, path: Path, *, plain: bool, normalize: bool
+        self, lines: np.ndarray, path: Path, *, plain: bool, normalize: bool
     ) -> tuple[np.ndarray, str, tuple[str, ...], tuple[str, ...]]:
-        """Targets, their kind, their names and notes on them."""
-        if isinstance(self.cells, Texts):
-            (column,) = self.names
-            if self.separator is None:
-                texts = [self.cells.values[code] for code in self.cells.codes.tolist()]
-                Y, classes = read_classes(texts, column, path)
-                notes = () if self.are_classes else _note_on_counts(classes, column)
-                return Y, "labels", tuple(classes), (*self.notes, *notes)
-            Y, tags = read_tags(self.cells, self.separator, column, path)
-            note = f"labels, split at {self.separator!r}: {column} ({len(tags)} labels)"
-            return Y, "indicators", tuple(tags), (*self.notes, note)
-        Y, kind, notes = read_targets(
-            self.cells, lines, path, plain=plain, names=self.names, normalize=normalize
-        )
-        return Y, kind, self.names, (*self.notes, *notes)
+        """Targets, their kind, their names and notes on them.
+
+        Args:
+            lines: the line of each row.
+            path: the file.
+            plain: whether they are numbers as they are.
+            normalize: whether rows of numbers are divided by their sums.
+        """
+        if not isinstance(self.cells, Texts):
+            Y, kind, notes = _read_numbers(
+                self.cells, self.names, lines, path, plain=plain, normalize=normalize
+            )
+            return Y, kind, self.names, (*self.notes, *notes)
+        (column,) = self.names
+        Y, names = _read_words(self.cells, column, self.separator, path)
+        if self.separator is not None:
+            note = f"labels, split at {self.separator!r}: {column} ({len(names)} labels)"
+            return Y, "indicators", names, (note,)
+        note = "" if self.are_classes else _note_on_counts(names, column)
+        return Y, "labels", names, (note,) if note else ()
 
 
-def check_names(targets: Sequence[str], ignore: Sequence[str], path: Path) -> None:
-    """Raise if a target is named twice, or is to be ignored."""
-    if len(set(targets)) != len(targets):
-        twice = Counter(targets).most_common(1)[0][0]
-        raise DataError(f"the target {twice!r} is named twice", path)
-    both = [name for name in targets if name in set(ignore)]
-    if both:
-        raise DataError(f"{both[0]!r} is named as a target and as a column to ignore", path)
+# From the frame -----------------------------------------------------------------------------------
 
 
-def read_targets(
+def target_readings(frame: Frame, names: Sequence[str]) -> dict[str, Reading]:
+    """The target columns that are numbers, as they are read."""
+    columns = [name for name in names if not frame.declares_words(name)]
+    found = {name: Reading.of(frame.column(name), frame.marks.get(name, "")) for name in columns}
+    return {name: one for name, one in found.items() if one.n_words <= one.n_numbers}
+
+
+def class_target(frame: Frame, name: str, *, of_training: bool) -> Targets:
+    """The one target column whose cells are classes, or several labels each."""
+    cells, kind = dense(frame.column(name)), frame.options.kind_of(name)
+    if not isinstance(cells, Texts) and (np.abs(cells) >= _EXACT_BELOW).any():
+        row = int((np.abs(cells) >= _EXACT_BELOW).argmax())
+        problem = f"class {cells[row]:.17g} of {name!r} is too large a number; declare the values"
+        raise DataError(f"{problem} in braces", frame.path, int(frame.lines[row]))
+    texts = as_texts(cells)
+    if not can_be_held(texts, MAX_CLASSES):
+        long = next((value for value in texts.present if len(value) > MAX_TEXT), None)
+        if long is None:
+            problem = f"the target column {name!r} has more than {MAX_CLASSES} different values"
+            raise DataError(problem, frame.path)
+        problem = f"the target column {name!r} has {len(long)} characters, which is no name of a"
+        raise DataError(f"{problem} class", frame.path, frame.first_line(texts, long))
+    separator = None
+    if kind != "category":
+        separator = find_separator(texts.present, certain=kind == "tags")
+    if separator is None:
+        check_missing(frame, name, texts, is_target=True)
+    is_nominal = name in frame.attributes and frame.attributes[name].type == "nominal"
+    return Targets((name,), texts, separator, are_classes=is_nominal or not of_training)
+
+
+def number_targets(
+    frame: Frame,
+    names: Sequence[str],
+    readings: Mapping[str, Reading],
+    found: Mapping[str, np.ndarray],
+) -> Targets:
+    """Target columns of numbers; no is 0 and yes is 1."""
+    for name, reading in readings.items():
+        check_words(frame, name, reading, is_target=True)
+    columns = [found[name] if name in found else _answers(frame, name) for name in names]
+    cells = np.column_stack(columns) if columns else np.zeros((frame.lines.size, 0))
+    gaps = np.isnan(cells)
+    if gaps.any():
+        column = int(gaps[int(gaps.any(axis=1).argmax())].argmax())
+        check_missing(frame, names[column], cells[:, column], is_target=True)
+    percent = [name for name, one in readings.items() if one.unit == "%"]
+    notes = (f"the sign % is left out and the numbers divided by 100: {listed(percent)}",)
+    return Targets(tuple(names), cells, notes=notes if percent else ())
+
+
+def _answers(frame: Frame, name: str) -> np.ndarray:
+    """A target column of words, one of several."""
+    texts, attribute = as_texts(frame.column(name)), frame.attributes.get(name)
+    values = list(attribute.values) if attribute and attribute.values else texts.present
+    known = no_and_yes(values) or (own_numbers(values) if attribute else None)
+    if attribute and (known is None or not set(known.values()) <= {0.0, 1.0}):
+        problem = f"label {name!r} has other values than 0 and 1, or no and yes"
+        raise DataError(problem, frame.path, attribute.line)
+    if known is None:
+        first = next((one for one in values if no_and_yes([one]) is None), values[0])
+        problem = f"target column {name!r}: {first[:40]!r} is neither a number, nor no or yes"
+        raise DataError(problem, frame.path, frame.first_line(texts, first))
+    return texts.numbers(known.get, "")
+
+
+# From the cells -----------------------------------------------------------------------------------
+
+
+def _read_numbers(
     Y: np.ndarray,
-    lines: Lines,
+    names: Sequence[str],
+    lines: np.ndarray,
     path: Path,
     *,
     plain: bool,
-    names: Sequence[str],
-    normalize: bool = False,
+    normalize: bool,
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Targets, their kind and notes on them.
-
-    The kind is the one that most rows have; a row that has another one is said with its line.
-
-    Args:
-        Y: the numbers of the file.
-        lines: the line of each row.
-        path: the file.
-        plain: whether they are numbers as they are.
-        names: of the columns.
-        normalize: whether rows of counts, or of numbers near one or 100, are divided by their sums.
+    """Targets, their kind, which is that of most rows, and notes; a row of another kind is an
+    error with its line.
     """
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none", ()
@@ -146,34 +195,30 @@ def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) 
     """What is wrong with a row of targets, where most others are of a kind."""
     others = int(fits.sum())
     as_others = f", as in {others} of {fits.size} rows" if 2 * others > fits.size else ""
+    expected = "0/1 indicators, or proportions that sum to one"
     if (row < 0).any():
         column = int((row < 0).argmax())
-        return (
-            f"target column {names[column]!r}: {row[column]:g} is negative; expected 0/1 "
-            f"indicators, or proportions that sum to one{as_others}"
-        )
+        problem = f"target column {names[column]!r}: {row[column]:g} is negative"
+        return f"{problem}; expected {expected}{as_others}"
     if kind == "indicators" and as_others:
         column = int((~np.isin(row, (0.0, 1.0))).argmax())
         return f"target column {names[column]!r}: {row[column]:g}; expected 0 or 1{as_others}"
-    total = "100" if kind == "percentages" else "one"
-    expected = (
-        f"{kind} that sum to {total}{as_others}"
-        if as_others
-        else ("0/1 indicators, or proportions that sum to one")
-    )
+    if as_others:
+        expected = f"{kind} that sum to {'100' if kind == 'percentages' else 'one'}{as_others}"
     return f"the targets sum to {row.sum():g}; expected {expected}"
 
 
-def read_classes(values: Sequence[str], column: str, path: Path) -> tuple[np.ndarray, list[str]]:
-    """One column of class names: the 0/1 matrix, and the names in their order.
-
-    Args:
-        values: the name in each row.
-        column: what the column is called.
-        path: the file.
-    """
-    names = sorted(set(values))
-    if len(names) > _MANY_NUMBERS and all(map(_is_number, names)):
+def _read_words(
+    texts: Texts, column: str, separator: str | None, path: Path
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """One column of class names, or of several labels a cell: the 0/1 matrix, and the names."""
+    recipe: Category | Tags
+    if separator is None:
+        recipe = Category(column, tuple(sorted(texts.present)))
+    else:
+        recipe = Tags(column, tags_among(texts.present, separator), separator)
+    names = recipe.values
+    if separator is None and len(names) > _MANY_NUMBERS and all(map(PLAIN.matches, names)):
         raise DataError(
             f"the target column {column!r} has {len(names)} different values; one target column "
             "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
@@ -181,9 +226,25 @@ def read_classes(values: Sequence[str], column: str, path: Path) -> tuple[np.nda
             None,
             "to predict a number: fitzpatrick fit --loss squared",
         )
-    code = {name: i for i, name in enumerate(names)}
-    labels = [code[value] for value in values]
-    return indicator(labels, range(len(values) + 1), len(names), path), names
+    if not 0 < len(names) <= MAX_CLASSES:
+        problem = f"the target column {column!r} has {len(names)} different labels"
+        raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
+    check_target_cells(texts.codes.size, len(names), path)
+    return recipe.encode(texts, Notes()).toarray().astype(np.uint8), names
+
+
+# Notes --------------------------------------------------------------------------------------------
+
+
+def _note_on_counts(classes: Sequence[str], column: str) -> str:
+    """That classes may be meant as counts; empty for two classes, such as 0 and 1."""
+    numbers = (own_numbers(classes) or {}).values()
+    if len(numbers) <= 2 or not all(n >= 0 and n.is_integer() for n in numbers):
+        return ""
+    return one_line(
+        f"{column}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
+        f"{len(numbers)} class names; for counts, fit --loss poisson"
+    )
 
 
 def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
@@ -191,22 +252,16 @@ def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
 
     Its values must recur, four times each on average; the first rows decide for most columns.
     """
-    n = len(Y)
-    if n < _MIN_LEAK_ROWS or Y.shape[1] == 0 or sparse.issparse(X):
+    if len(Y) < _MIN_LEAK_ROWS or Y.shape[1] == 0 or sparse.issparse(X):
         return []
-    few = min(n, _LEAK_SAMPLE)
-    stops = np.cumsum([len(column.feature_names) for column in columns.used])
-    blocks = {
-        column.name: X[:, stop - len(column.feature_names) : stop]
-        for column, stop in zip(columns.used, stops.tolist(), strict=True)
-    }
-    names = [name for name in blocks if few == n or _tells(blocks[name][:few], Y[:few])]
-    return [
-        f"{name} alone tells the targets of every row; if it was made from them, --ignore "
-        f"{option(name)} leaves it out"
-        for name in names
-        if _tells(blocks[name], Y)
-    ]
+    notes, stop = [], 0
+    for column in columns.used:
+        start, stop = stop, stop + len(column.feature_names)
+        block, few = X[:, start:stop], slice(_LEAK_SAMPLE)
+        if _tells(block[few], Y[few]) and (len(Y) <= _LEAK_SAMPLE or _tells(block, Y)):
+            note = f"{column.name} alone tells the targets of every row; if it was made from them, "
+            notes.append(f"{note}--ignore {option(column.name)} leaves it out")
+    return notes
 
 
 def _tells(X: np.ndarray, Y: np.ndarray) -> bool:
@@ -216,41 +271,3 @@ def _tells(X: np.ndarray, Y: np.ndarray) -> bool:
     is_new = np.diff(values[order]) != 0
     changes = (np.diff(Y[order].astype(np.float64), axis=0) != 0).any(axis=1)
     return bool(4 * (is_new.sum() + 1) <= len(Y) and changes.any() and not changes[~is_new].any())
-
-
-def _note_on_counts(classes: Sequence[str], column: str) -> tuple[str, ...]:
-    """That classes may be meant as counts; nothing for two classes, such as 0 and 1."""
-    numbers = (own_numbers(classes) or {}).values()
-    if len(numbers) <= 2 or not all(n >= 0 and n.is_integer() for n in numbers):
-        return ()
-    note = (
-        f"{column}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
-        f"{len(numbers)} class names; for counts, fit --loss poisson"
-    )
-    return (one_line(note),)
-
-
-def read_tags(
-    cells: Texts, separator: str, column: str, path: Path
-) -> tuple[np.ndarray, list[str]]:
-    """One column of several labels a cell: the 0/1 matrix, and the labels in their order."""
-    split = [split_tags(value, separator) for value in cells.values]
-    counts = cells.counts
-    names = sorted({tag for one, n in zip(split, counts, strict=True) if n for tag in one})
-    if not names or len(names) > MAX_CLASSES:
-        problem = f"the target column {column!r} has {len(names)} different labels"
-        raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
-    check_target_cells(len(cells.codes), len(names), path)
-    position = {name: i for i, name in enumerate(names)}
-    rows = np.zeros((len(split) + 1, len(names)), dtype=np.uint8)  # the last: cells without any
-    for i, one in enumerate(split):
-        rows[i, [position[tag] for tag in one if tag in position]] = 1
-    return rows[cells.codes], names
-
-
-def _is_number(text: str) -> bool:
-    try:
-        plain_number(text)
-    except ValueError:
-        return False
-    return True

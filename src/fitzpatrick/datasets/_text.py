@@ -13,11 +13,11 @@ import gzip
 import lzma
 import zipfile
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import BufferedIOBase
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from ._errors import DataError
 
@@ -39,15 +39,20 @@ _BOMS = (
 )
 _WINDOWS = "cp1252"
 # files of other programs by their first bytes, which nobody should have to read as text
-_OTHER_FILES = (
-    (b"Rar!", "a RAR archive; unpack it and give the file inside"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it and give the file inside"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook; save the sheet as CSV"),
-    (b"PAR1", "a Parquet file; call it .parquet"),
-    (b"\x89HDF", "an HDF5 file; write the table as CSV"),
-    (b"%PDF", "a PDF; export the table as CSV"),
-)
-_MAGIC_BYTES = max(len(magic) for magic, _ in _OTHER_FILES)
+_OTHER_FILES = {
+    b"Rar!": "a RAR archive; unpack it and give the file inside",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it and give the file inside",
+    b"\xd0\xcf\x11\xe0\xa1\xb1": "an Excel workbook; save the sheet as CSV",
+    b"PAR1": "a Parquet file; call it .parquet",
+    b"\x89HDF": "an HDF5 file; write the table as CSV",
+    b"%PDF": "a PDF; export the table as CSV",
+}
+_PACKED: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
+}
+_MAGIC_BYTES = max(map(len, _OTHER_FILES))
 
 
 def plain_suffix(path: PurePath) -> str:
@@ -104,10 +109,10 @@ def read_content(path: Path) -> bytes:
     """The bytes of a file, decompressed."""
     with ExitStack() as stack:
         file, is_packed = _open(path, stack)
+        if not is_packed and path.stat().st_size > MAX_BYTES:
+            raise DataError(_TOO_LARGE, path)
         if is_packed:
             _measure(path)
-        elif path.stat().st_size > MAX_BYTES:
-            raise DataError(_TOO_LARGE, path)
         content = cast("IO[bytes]", file).read()
     if not content:
         raise DataError("the file is empty", path)
@@ -124,19 +129,11 @@ def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) 
     if notes is None:
         raise DataError(f"{problem}; save the file as UTF-8", path, first + 1)
     for number, line in enumerate(lines[first:], first + 1):
-        if line.isascii():
-            continue
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            try:
-                line.decode(_WINDOWS)
-            except UnicodeDecodeError:
-                problem = f"byte 0x{line[error.start]:02x} is not UTF-8, and the line is not "
-                advice = "Windows-1252; save the file as UTF-8"
-                raise DataError(f"{problem}{advice}", path, number) from None
-        else:
+        if not line.isascii() and _decodes(line, "utf-8"):
             problem = "this line is UTF-8 and a line above is not; save the file as UTF-8"
+            raise DataError(problem, path, number)
+        if not _decodes(line, _WINDOWS):
+            problem = "the line is neither UTF-8 nor Windows-1252; save the file as UTF-8"
             raise DataError(problem, path, number)
     notes.append(
         f"byte 0x{content[at]:02x} in line {first + 1} is not UTF-8: the file is read as "
@@ -145,10 +142,18 @@ def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) 
     return content.decode(_WINDOWS).encode()
 
 
+def _decodes(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _measure(path: Path) -> None:
     """Run through a compressed file, and refuse it where it is damaged or grows beyond measure."""
     packed = path.stat().st_size
-    total, lines = 0, 0
+    total, line = 0, 1
     with ExitStack() as stack:
         file, _ = _open(path, stack)
         while True:
@@ -156,19 +161,22 @@ def _measure(path: Path) -> None:
                 chunk = file.read1(_CHUNK)  # what comes before a fault is counted
             except Exception as error:  # a damaged file raises whatever its fields lead to
                 problem = f"the compressed data is damaged or cut short ({error})"
-                raise DataError(problem, path, lines + 1) from None
+                raise DataError(problem, path, line) from None
             if not chunk:
                 return
             total += len(chunk)
-            lines += chunk.count(b"\n")
+            line += chunk.count(b"\n")
             if total > MAX_BYTES:
                 raise DataError(_TOO_LARGE, path)
             if total > max(RATIO_FROM, MAX_RATIO * packed):
-                problem = (
-                    f"{packed} bytes decompress to more than {total >> 20} MiB: this is no data "
-                    "file in use, it is not read"
-                )
-                raise DataError(problem, path, lines + 1)
+                problem = f"{packed} bytes decompress to more than {total >> 20} MiB: this is no"
+                raise DataError(f"{problem} data file in use, it is not read", path, line)
+
+
+def member_name(path: Path) -> PurePosixPath:
+    """The name of the one file in a ZIP archive."""
+    with ExitStack() as stack:
+        return PurePosixPath(_only_member(_open_archive(path, path, stack), path).filename)
 
 
 def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
@@ -183,46 +191,38 @@ def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
         raise DataError("is a folder; expected a file", path) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
-    if magic.startswith(b"\x1f\x8b"):
-        return stack.enter_context(gzip.GzipFile(fileobj=plain)), True
-    if magic.startswith(b"BZh"):
-        return stack.enter_context(bz2.BZ2File(plain)), True
-    if magic.startswith(b"\xfd7zXZ"):
-        return stack.enter_context(lzma.LZMAFile(plain)), True
+    for start, opened in _PACKED.items():
+        if magic.startswith(start):
+            return stack.enter_context(opened(plain)), True
     if magic.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the latter: an empty archive
+        archive = _open_archive(plain, path, stack)
+        member = _only_member(archive, path)
         try:
-            archive = stack.enter_context(zipfile.ZipFile(plain))
-            member = stack.enter_context(archive.open(_only_member(archive, path)))
-        except DataError:
-            raise
+            return cast("BufferedIOBase", stack.enter_context(archive.open(member))), True
         except Exception as error:  # a damaged archive raises whatever its fields lead to
             raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
-        return cast("BufferedIOBase", member), True
-    for start, problem in _OTHER_FILES:
+    for start, problem in _OTHER_FILES.items():
         if magic.startswith(start):
             raise DataError(problem, path)
     return plain, False
 
 
+def _open_archive(file: Any, path: Path, stack: ExitStack) -> zipfile.ZipFile:
+    try:
+        return stack.enter_context(zipfile.ZipFile(file))
+    except Exception as error:  # a damaged archive raises whatever its fields lead to
+        raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+
+
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
-    """The single file of an archive, by name and size within bounds."""
+    """The single file of an archive."""
     members = [member for member in archive.infolist() if not member.is_dir()]
-    names = {member.filename for member in members}
-    if not names.isdisjoint(("[Content_Types].xml", "content.xml")):
+    names = [member.filename for member in members]
+    if not {"[Content_Types].xml", "content.xml"}.isdisjoint(names):
         raise DataError("a spreadsheet; call it .xlsx, or save the sheet as CSV", path)
-    if len(members) != 1:
-        shown = ", ".join(member.filename for member in members[:5])
-        raise DataError(f"the archive must hold one file, it holds {len(members)} ({shown})", path)
-    member = members[0]
-    name = PurePosixPath(member.filename)
-    if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
-        raise DataError(f"the archive's member {member.filename!r} leaves its folder", path)
-    if member.file_size > MAX_BYTES or member.file_size > max(
-        RATIO_FROM, MAX_RATIO * max(member.compress_size, 1)
-    ):
-        raise DataError(
-            f"the archive's member {member.filename!r} claims {member.file_size} bytes "
-            f"from {member.compress_size}; it is not read",
-            path,
-        )
-    return member
+    if len(names) != 1:
+        shown = ", ".join(names[:5])
+        raise DataError(f"the archive must hold one file, it holds {len(names)} ({shown})", path)
+    if names[0].startswith("/") or ".." in names[0].split("/") or "\\" in names[0]:
+        raise DataError(f"the archive's member {names[0]!r} leaves its folder", path)
+    return members[0]

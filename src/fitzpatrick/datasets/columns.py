@@ -27,7 +27,7 @@ import math
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, final
@@ -35,180 +35,96 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy import sparse
 
-from ._numbers import MINUS, MISSING_WORDS, NO_YES, PLAIN, NumberFormat, Unit, own_numbers
+from ._frame import CellError, Cells, Texts, as_texts, is_missing, median
+from ._numbers import MINUS, NO_YES, PLAIN, UNIT_DIVISORS, NumberFormat, own_numbers
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
 MAX_TEXT = 1000  # characters of a value, a name, a reason
 DENSE_CELLS = 4_000_000  # 32 MB: no need for a sparse table
 SEPARATORS = (";", "|", ",")  # of tags
-_SHOWN = 40
 _NO_VALUE = "no value, and the training file was read without missing values"
 _WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
-_WORDS = {"0": 0.0, "1": 1.0} | {
+_ANSWERS = {"0": 0.0, "1": 1.0} | {
     word: value for pair in NO_YES for word, value in zip(pair, (0.0, 1.0), strict=True)
 }
 
-
-class CellError(Exception):
-    """A cell that a recipe refuses: its row among those that are read, and what is wrong."""
-
-    def __init__(self, row: int, problem: str) -> None:
-        super().__init__(problem)
-        self.row = row
+# notes are said in this order, those of one sentence together
+(
+    _LEFT_OUT, _COMMAS, _GROUPS, _UNIT, _ANSWER, _CATEGORIES, _TAGS, _FILLED_AND_MARKED, _FILLED,
+    _MISSING_CATEGORY, _NO_CATEGORY, _UNSEEN,
+) = range(12)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Cells of words: ``values[codes[i]]`` is that of row i, or missing where the code is -1."""
-
-    codes: np.ndarray
-    values: Sequence[str]
-
-    def __getitem__(self, rows: np.ndarray) -> "Texts":
-        return Texts(self.codes[rows], self.values)
-
-    @property
-    def is_missing(self) -> np.ndarray:
-        return np.asarray(self.codes < 0)
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """How often each value occurs."""
-        return np.asarray(np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)))
-
-    @cached_property
-    def first_rows(self) -> np.ndarray:
-        """The first row of each value; the number of rows for one that does not occur."""
-        n = self.codes.size
-        first = np.full(len(self.values) + 1, n)  # the last: of missing cells
-        first[self.codes[::-1]] = np.arange(n)[::-1]
-        return first[:-1]
-
-    @property
-    def present(self) -> list[str]:
-        """The values that occur, in the order of the rows."""
-        order = np.argsort(self.first_rows, kind="stable")
-        return [self.values[i] for i in order.tolist() if self.counts[i]]
-
-    def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
-        """The number of each row's value; NaN where it is missing.
-
-        Raises:
-            CellError: at the first row whose value has none.
-        """
-        found = [number(value) for value in self.values]
-        none = [code for code, one in enumerate(found) if one is None]
-        wrong = np.isin(self.codes, none)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise CellError(row, f"{self.values[self.codes[row]][:40]!r} {problem}")
-        table = np.asarray([*(one or 0.0 for one in found), np.nan])
-        return np.asarray(table[self.codes])
-
-
-Cells = np.ndarray | Texts  # numbers, NaN where missing, or words
-
-
-@dataclass
-class Tally:
-    """What occurred while a file was encoded, by column.
+class Notes:
+    """Sentences on what was made of the columns of a file, and the columns that each is about.
 
     Attributes:
-        of_training: whether the recipe was learned from this very file.
-        filled: missing numbers, by whether a feature marks them.
-        lacking: missing categories, by whether they have a feature.
-        unseen: how many cells have a value that is not in the recipe, and these values.
+        of_training: True if the recipe was learned from this very file.
     """
 
-    of_training: bool = True
-    filled: dict[bool, dict[str, int]] = field(default_factory=lambda: {True: {}, False: {}})
-    lacking: dict[bool, dict[str, int]] = field(default_factory=lambda: {True: {}, False: {}})
-    unseen: dict[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    def __init__(self, *, of_training: bool = True) -> None:
+        self.of_training = of_training
+        self._said: dict[tuple[int, str], list[str]] = {}
+
+    def add(self, order: int, sentence: str, column: str = "") -> None:
+        """Say a sentence of a column; a sentence that names its column stands by itself."""
+        self._said.setdefault((order, sentence), []).append(column)
 
     @property
-    def notes(self) -> list[str]:
-        whose = "the column" if self.of_training else "the training file"
-        filled = f"missing numbers are replaced by the median of {whose}"
-        sentences = (
-            (f"{filled} and marked in a 0/1 feature", self.filled[True]),
-            (filled, self.filled[False]),
-            ("missing values are a category of their own", self.lacking[True]),
-            (
-                "missing values, of which the training file had none, belong to no category",
-                self.lacking[False],
-            ),
-        )
-        notes = []
-        for text, counts in sentences:
-            names = [f"{name} ({counted(count, 'row')})" for name, count in counts.items()]
-            notes += [f"{text}: {listed(names)}"] if names else []
-        for name, (count, words) in self.unseen.items():
-            shown = listed(word[:40] for word in words[:5]) + ", …" * (len(words) > 5)
-            what = f"{name} ({counted(count, 'row')}: {shown})"
-            notes.append(f"values not seen in training are encoded as all zeros: {what}")
-        return notes
+    def sentences(self) -> list[str]:
+        said = sorted(self._said.items(), key=lambda one: one[0][0])
+        return [f"{text}: {listed(names)}" if names[0] else text for (_, text), names in said]
 
 
-# JSON: each field of a kind names its check ------------------------------------------------------
+def _shown(value: object) -> str:
+    text = reprlib.repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(
-            f"{name} is {_shown(value)}, expected text of at most {MAX_TEXT} characters"
-        )
-    return value
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_TEXT
 
 
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} is {_shown(value)}, expected true or false")
-    return value
-
-
-def _number_or_none(name: str, value: object) -> float | None:
-    if value is not None and not (isinstance(value, float) and math.isfinite(value)):
-        raise ValueError(f"{name} is {_shown(value)}, expected a finite number or null")
-    return value
-
-
-def _texts(name: str, value: object) -> tuple[str, ...]:
+def _are_texts(value: object) -> bool:
     if not isinstance(value, list) or len(value) > MAX_CATEGORIES:
-        raise ValueError(f"{name} is {_shown(value)}, expected at most {MAX_CATEGORIES} words")
-    words = tuple(_text(name, word) for word in value)
-    if len(set(words)) != len(words):
-        raise ValueError(f"{name} has a word twice")
-    return words
+        return False
+    return all(map(_is_text, value)) and len(set(value)) == len(value)
 
 
-def _one_of(*choices: str) -> Callable[[str, object], str]:
-    def check(name: str, value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"{name} is {_shown(value)}, expected one of {listed(choices)}")
-        return str(value)
+def _is_number_or_none(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isfinite(value))
 
-    return check
+
+def _checked(expected: str, is_valid: Callable[[Any], bool], default: Any = MISSING) -> Any:
+    """A field of a recipe, and what its value in JSON must be."""
+    return field(default=default, metadata={"expected": expected, "is_valid": is_valid})
+
+
+def _text(default: Any = MISSING) -> Any:
+    return _checked(f"text of at most {MAX_TEXT} characters", _is_text, default)
+
+
+def _flag(default: bool) -> Any:
+    return _checked("true or false", lambda value: isinstance(value, bool), default)
+
+
+_TEXTS = f"at most {MAX_CATEGORIES} different words of at most {MAX_TEXT} characters"
+
+
+def _texts() -> Any:
+    return _checked(_TEXTS, _are_texts, ())
+
+
+def _one_of(*choices: str, default: str) -> Any:
+    expected = f"one of {listed(choices)}"
+    return _checked(expected, lambda value: isinstance(value, str) and value in choices, default)
 
 
 def _fields_of(data: object, names: set[str], what: str) -> dict[str, Any]:
     if not isinstance(data, dict) or set(data) != names:
         raise ValueError(f"{_shown(data)} is not {what} with {', '.join(sorted(names))}")
     return data
-
-
-def _shown(value: object) -> str:
-    """A few characters of it."""
-    text = reprlib.repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _checked(check: Callable[[str, object], Any], default: Any = MISSING) -> Any:
-    """A field of a recipe, and the check of its value in JSON."""
-    return field(default=default, metadata={"check": check})
-
-
-# Kinds of columns ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -220,7 +136,7 @@ class Column(ABC):
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
     is_used: ClassVar[bool] = True  # True if it becomes features
 
-    name: str = _checked(_text)
+    name: str = _text()
 
     @property
     @abstractmethod
@@ -228,8 +144,11 @@ class Column(ABC):
         """What its features are called."""
 
     @abstractmethod
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
         """Features, (n, len(feature_names)); raises :class:`CellError`."""
+
+    def describe(self, notes: Notes) -> None:  # noqa: B027  (most have something to say)
+        """Note what is made of the column, whatever its cells are."""
 
     @property
     def is_number(self) -> bool:
@@ -237,9 +156,9 @@ class Column(ABC):
         return False
 
     @property
-    def not_plain(self) -> str:
-        """What the column has besides a number in each cell; empty if it has nothing else."""
-        return "categories"
+    def is_plain(self) -> bool:
+        """Whether its one feature is the number in each cell."""
+        return False
 
     def refit(self, cells: Cells) -> "Column":
         """The recipe after rows of the training file have been left out."""
@@ -262,10 +181,6 @@ class Column(ABC):
         """
         return None
 
-    def notes(self, columns: Sequence[Any], *, of_training: bool) -> list[str]:
-        """What was made of all columns of this kind, in sentences that name them."""
-        return []
-
     def to_json(self) -> dict[str, Any]:
         """Its fields, and its kind."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -281,9 +196,15 @@ class Column(ABC):
         cls = KINDS.get(kind) if isinstance(kind, str) else None
         if cls is None:
             raise ValueError(f"{_shown(data)} is not a column of a kind among {', '.join(KINDS)}")
-        checks = {one.name: one.metadata["check"] for one in fields(cls)}
-        given = _fields_of(data, {"kind", *checks}, f"a {kind} column")
-        return cls(**{name: check(name, given[name]) for name, check in checks.items()})
+        known = {one.name: one.metadata for one in fields(cls)}
+        given = dict(_fields_of(data, {"kind", *known}, f"a {kind} column"))
+        del given["kind"]
+        for name, value in given.items():
+            if not known[name]["is_valid"](value):
+                expected = known[name]["expected"]
+                raise ValueError(f"{name} is {_shown(value)}, expected {expected}")
+            given[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**given)
 
 
 @dataclass(frozen=True)
@@ -295,20 +216,39 @@ class _Filled(Column):
         marks_missing: whether a second feature is 1 where a number is missing, else 0.
     """
 
-    fill: float | None = _checked(_number_or_none, None)
-    marks_missing: bool = _checked(_flag, False)
+    fill: float | None = _checked("a finite number or null", _is_number_or_none, None)
+    marks_missing: bool = _flag(False)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
 
     @property
-    def not_plain(self) -> str:
-        return "missing values or units" if self.marks_missing else ""
+    def is_plain(self) -> bool:
+        return not self.marks_missing
+
+    @abstractmethod
+    def numbers(self, cells: Cells) -> Any:
+        """The number of each cell, NaN where it is missing."""
+
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
+        numbers = self.numbers(cells)
+        if sparse.issparse(numbers):
+            return numbers
+        missing = np.isnan(numbers)
+        if missing.any():
+            if self.fill is None:
+                raise CellError(int(missing.argmax()), _NO_VALUE)
+            whose = "the column" if notes.of_training else "the training file"
+            order, sentence = _FILLED, f"missing numbers are replaced by the median of {whose}"
+            if self.marks_missing:
+                order, sentence = _FILLED_AND_MARKED, f"{sentence} and marked in a 0/1 feature"
+            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+            numbers = np.where(missing, self.fill, numbers)
+        return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
     def refit(self, cells: Cells) -> Column:
-        numbers = self.encode(cells, Tally())[:, 0]
-        return replace(self, fill=float(np.median(numbers)), marks_missing=False)
+        return replace(self, fill=median(self.numbers(cells)), marks_missing=False)
 
     def refill(self, X: np.ndarray, rows: np.ndarray) -> tuple[Column, float | None]:
         known = X[rows, 0][X[rows, 1] == 0.0] if self.marks_missing else np.zeros(0)
@@ -316,16 +256,6 @@ class _Filled(Column):
             return self, None
         fill = float(np.median(known))
         return replace(self, fill=fill), fill
-
-    def _fill(self, numbers: np.ndarray, tally: Tally) -> np.ndarray:
-        missing = np.isnan(numbers)
-        count = int(missing.sum())
-        if count:
-            if self.fill is None:
-                raise CellError(int(missing.argmax()), _NO_VALUE)
-            tally.filled[self.marks_missing][self.name] = count
-            numbers = np.where(missing, self.fill, numbers)
-        return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
 
 @final
@@ -341,46 +271,41 @@ class Number(_Filled):
 
     kind: ClassVar[str] = "number"
     can_be_chosen: ClassVar[bool] = True
-    unit: str = _checked(_text, "")
-    decimal: str = _checked(_one_of(".", ","), ".")
-    thousands: str = _checked(_one_of("", ",", ".", " ", "'"), "")
+    unit: str = _text("")
+    decimal: str = _one_of(".", ",", default=".")
+    thousands: str = _one_of("", ",", ".", " ", "'", default="")
 
     @property
     def is_number(self) -> bool:
         return not self.unit
 
     @property
+    def is_plain(self) -> bool:
+        return not (self.marks_missing or self.unit)
+
+    @property
     def format(self) -> NumberFormat:
         return NumberFormat(self.decimal, self.thousands)
 
-    @property
-    def not_plain(self) -> str:
-        return "missing values or units" if self.marks_missing or self.unit else ""
-
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
-            cells = cells.numbers(_plain_number, "is not a number, as in the training file")
-        return self._fill(cells, tally)
+            return cells.numbers(_plain_number, "is not a number, as in the training file")
+        return cells
 
     def misfit(self, values: Sequence[str] | None) -> str | None:
         if values is None or own_numbers(values) is not None:
             return None
         return f"has the values {listed(values)}; in the training file it is a number"
 
-    def notes(self, columns: Sequence["Number"], *, of_training: bool) -> list[str]:
-        notes = []
-        commas = [column.name for column in columns if column.decimal == ","]
-        groups = [column.name for column in columns if column.thousands]
-        if of_training and commas:
-            notes.append(f"decimal commas: {listed(commas)}")
-        if of_training and groups:
-            notes.append(f"marks between thousands are left out: {listed(groups)}")
-        for sign in dict.fromkeys(column.unit for column in columns if column.unit):
-            names = [column.name for column in columns if column.unit == sign]
-            divisor = Unit(sign).divisor
-            divided = f" and the numbers divided by {divisor:.0f}" if divisor != 1.0 else ""
-            notes.append(f"the sign {sign} is left out{divided}: {listed(names)}")
-        return notes
+    def describe(self, notes: Notes) -> None:
+        if notes.of_training and self.decimal == ",":
+            notes.add(_COMMAS, "decimal commas", self.name)
+        if notes.of_training and self.thousands:
+            notes.add(_GROUPS, "marks between thousands are left out", self.name)
+        if self.unit:
+            divisor = UNIT_DIVISORS.get(self.unit)
+            divided = f" and the numbers divided by {divisor:.0f}" if divisor else ""
+            notes.add(_UNIT, f"the sign {self.unit} is left out{divided}", self.name)
 
 
 @final
@@ -390,17 +315,18 @@ class Boolean(_Filled):
 
     kind: ClassVar[str] = "boolean"
 
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
-            cells = cells.numbers(_answer, "is neither no nor yes")
-        strange = ~(np.isin(cells, (0.0, 1.0)) | np.isnan(cells))
+            return cells.numbers(_answer, "is neither no nor yes")
+        numbers = cells.toarray()[:, 0] if sparse.issparse(cells) else cells
+        strange = ~(np.isin(numbers, (0.0, 1.0)) | np.isnan(numbers))
         if strange.any():
             row = int(strange.argmax())
-            raise CellError(row, f"{cells[row]:g} is neither no (0) nor yes (1)")
-        return self._fill(cells, tally)
+            raise CellError(row, f"{numbers[row]:g} is neither no (0) nor yes (1)")
+        return numbers
 
-    def notes(self, columns: Sequence[Column], *, of_training: bool) -> list[str]:
-        return [f"no is 0 and yes is 1: {listed(column.name for column in columns)}"]
+    def describe(self, notes: Notes) -> None:
+        notes.add(_ANSWER, "no is 0 and yes is 1", self.name)
 
 
 @final
@@ -416,9 +342,9 @@ class Category(Column):
 
     kind: ClassVar[str] = "category"
     can_be_chosen: ClassVar[bool] = True
-    values: tuple[str, ...] = _checked(_texts, ())
-    marks_missing: bool = _checked(_flag, False)
-    allows_missing: bool = _checked(_flag, True)
+    values: tuple[str, ...] = _texts()
+    marks_missing: bool = _flag(False)
+    allows_missing: bool = _flag(True)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -432,25 +358,31 @@ class Category(Column):
     def misfit(self, values: Sequence[str] | None) -> str | None:
         return _numeric_misfit(self.values) if values is None else None
 
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
         texts = as_texts(cells)
-        missing = texts.is_missing
+        missing = is_missing(texts)
         if missing.any():
             if not self.allows_missing:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
-            tally.lacking[self.marks_missing][self.name] = int(missing.sum())
+            order, sentence = _MISSING_CATEGORY, "missing values are a category of their own"
+            if not self.marks_missing:
+                order = _NO_CATEGORY
+                sentence = "missing values, of which the training file had none, belong to no "
+                sentence += "category"
+            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
         positions = [-1 if i is None else i for i in _find(texts.values, self.values)]
         unseen = [i for i, position in enumerate(positions) if position < 0 and texts.counts[i]]
-        if unseen:
-            count = int(texts.counts[unseen].sum())
-            tally.unseen[self.name] = (count, [texts.values[i] for i in unseen])
+        _note_unseen(
+            notes, self.name, texts.counts[unseen].sum(), [texts.values[i] for i in unseen]
+        )
         missing_column = len(self.values) if self.marks_missing else -1
         columns = np.asarray([*positions, missing_column], dtype=np.int64)[texts.codes]
         return _ones(np.flatnonzero(columns >= 0), columns[columns >= 0], self, len(columns))
 
-    def notes(self, columns: Sequence["Category"], *, of_training: bool) -> list[str]:
-        names = (f"{column.name} ({counted(len(column.values), 'value')})" for column in columns)
-        return [f"categories, a 0/1 feature for each value: {listed(names)}"]
+    def describe(self, notes: Notes) -> None:
+        values = counted(len(self.values), "value")
+        sentence = "categories, a 0/1 feature for each value"
+        notes.add(_CATEGORIES, sentence, f"{self.name} ({values})")
 
 
 @final
@@ -466,34 +398,30 @@ class Tags(Column):
     kind: ClassVar[str] = "tags"
     can_be_chosen: ClassVar[bool] = True
     can_be_missing: ClassVar[bool] = False
-    values: tuple[str, ...] = _checked(_texts, ())
-    separator: str = _checked(_one_of(*SEPARATORS), ";")
+    values: tuple[str, ...] = _texts()
+    separator: str = _one_of(*SEPARATORS, default=";")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={value}" for value in self.values)
 
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
         texts = as_texts(cells)
-        position = {value: i for i, value in enumerate(self.values)}
+        position = {tag: i for i, tag in enumerate(self.values)}
         tags = [split_tags(value, self.separator) for value in texts.values]
-        unseen = [tuple(tag for tag in one if tag not in position) for one in tags]
-        cells_unseen = int(texts.counts[[i for i, one in enumerate(unseen) if one]].sum())
-        if cells_unseen:
-            words = dict.fromkeys(tag for one in unseen for tag in one)
-            tally.unseen[self.name] = (cells_unseen, tuple(words))
+        words = {tag: None for one in tags for tag in one if tag not in position}
+        is_unseen = [not words.keys().isdisjoint(one) for one in tags]
+        _note_unseen(notes, self.name, texts.counts @ np.asarray(is_unseen, int), list(words))
         known = [[position[tag] for tag in one if tag in position] for one in tags]
         sizes = np.asarray([*map(len, known), 0])[texts.codes]  # the last: of missing cells
-        columns = [known[code] for code in texts.codes.tolist() if code >= 0]
-        flat = np.fromiter((i for one in columns for i in one), np.int64, int(sizes.sum()))
+        columns = (i for code in texts.codes.tolist() if code >= 0 for i in known[code])
+        flat = np.fromiter(columns, np.int64, int(sizes.sum()))
         return _ones(np.repeat(np.arange(sizes.size), sizes), flat, self, sizes.size)
 
-    def notes(self, columns: Sequence["Tags"], *, of_training: bool) -> list[str]:
-        return [
-            f"tags, split at {column.separator!r}, a 0/1 feature for each of "
-            f"{counted(len(column.values), 'tag')}: {column.name}"
-            for column in columns
-        ]
+    def describe(self, notes: Notes) -> None:
+        tags = counted(len(self.values), "tag")
+        sentence = f"tags, split at {self.separator!r}, a 0/1 feature for each of {tags}"
+        notes.add(_TAGS, f"{sentence}: {self.name}")
 
 
 @final
@@ -509,21 +437,20 @@ class Ordinal(_Filled):
     """
 
     kind: ClassVar[str] = "ordinal"
-    values: tuple[str, ...] = _checked(_texts, ())
+    values: tuple[str, ...] = _texts()
 
     @property
-    def not_plain(self) -> str:
-        return "categories"
+    def is_plain(self) -> bool:
+        return False
 
     def misfit(self, values: Sequence[str] | None) -> str | None:
         return _numeric_misfit(self.values) if values is None else None
 
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def numbers(self, cells: Cells) -> Any:
         texts = as_texts(cells)
         position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
         problem = f"is none of the values of the training file: {listed(self.values)}"
-        numbers = texts.numbers(position.get, problem)
-        return self._fill(numbers, tally)
+        return texts.numbers(position.get, problem)
 
 
 @final
@@ -539,17 +466,17 @@ class Ignored(Column):
     can_be_chosen: ClassVar[bool] = True
     can_be_missing: ClassVar[bool] = False
     is_used: ClassVar[bool] = False
-    reason: str = _checked(_text, "")
+    reason: str = _text("")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return ()
 
-    def encode(self, cells: Cells, tally: Tally) -> Matrix:
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
         raise TypeError(f"column {self.name!r} is not read")
 
-    def notes(self, columns: Sequence["Ignored"], *, of_training: bool) -> list[str]:
-        return [f"left out: {column.name} ({column.reason})" for column in columns]
+    def describe(self, notes: Notes) -> None:
+        notes.add(_LEFT_OUT, f"left out: {self.name} ({self.reason})")
 
 
 KINDS: Mapping[str, type[Column]] = {
@@ -582,7 +509,7 @@ class Columns:
     def used(self) -> tuple[Column, ...]:
         """The columns that become features; those of LIBSVM files are plain numbers."""
         if self.n_numbered:
-            return tuple(map(Number, numbered("feature_", self.n_numbered, 1)))
+            return tuple(map(Number, self.feature_names))
         return tuple(column for column in self.items if column.is_used)
 
     @property
@@ -604,21 +531,6 @@ class Columns:
             return Columns(n_numbered=len(names))
         return Columns(tuple(map(Number, names)))
 
-    def notes(self, *, of_training: bool) -> list[str]:
-        """What was made of the columns of a file, in sentences that name them.
-
-        Args:
-            of_training: whether the recipe was learned from this very file.
-        """
-        kinds = sorted(KINDS.values(), key=lambda kind: kind.is_used)  # what is left out first
-        found = ([one for one in self.items if isinstance(one, kind)] for kind in kinds)
-        return [
-            note
-            for columns in found
-            if columns
-            for note in columns[0].notes(columns, of_training=of_training)
-        ]
-
     def to_json(self) -> dict[str, Any]:
         """Lists, dictionaries, strings and numbers, from which :meth:`from_json` makes it anew."""
         return {
@@ -636,44 +548,19 @@ class Columns:
         """
         names = {"n_numbered", "missing_values", "columns"}
         known = _fields_of(data, names, "a recipe of columns")
-        count, items = known["n_numbered"], known["columns"]
+        count, words, items = (known[name] for name in ("n_numbered", "missing_values", "columns"))
         if type(count) is not int or not 0 <= count <= MAX_FEATURES:
             raise ValueError(f"n_numbered is {_shown(count)}, expected 0 to {MAX_FEATURES}")
         if not isinstance(items, list) or (count and items):
             raise ValueError("columns is no list, or not empty beside n_numbered")
-        words = _texts("missing_values", known["missing_values"])
-        columns = Columns(tuple(map(Column.from_json, items)), count, words)
+        if not _are_texts(words):
+            raise ValueError(f"missing_values is {_shown(words)}, expected {_TEXTS}")
+        columns = Columns(tuple(map(Column.from_json, items)), count, tuple(words))
         if len({column.name for column in columns.items}) != len(items):
             raise ValueError("two columns have the same name")
         if not 0 < columns.n_features <= MAX_FEATURES:
             raise ValueError(f"{columns.n_features} features, expected 1 to {MAX_FEATURES}")
         return columns
-
-
-def as_texts(numbers: Cells) -> Texts:
-    """Numbers as words, in their shortest form; words as they are."""
-    if isinstance(numbers, Texts):
-        return numbers
-    present = ~np.isnan(numbers)
-    values, codes = np.unique(numbers[present], return_inverse=True)
-    all_codes = np.full(numbers.shape, -1, dtype=np.int64)
-    all_codes[present] = codes
-    return Texts(all_codes, [repr(value).removesuffix(".0") for value in values.tolist()])
-
-
-def as_cells(column: Any, missing_values: Sequence[str] = ()) -> Cells:
-    """The cells of a column in memory: numbers and booleans, or words."""
-    values = np.asarray(column)
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    words: dict[str, int] = {}
-    codes = np.full(values.shape, -1, dtype=np.int64)
-    missing = MISSING_WORDS.union(missing_values)
-    for i, value in enumerate(values.tolist()):
-        text = "" if value is None or value != value else str(value).strip()
-        if text not in missing:
-            codes[i] = words.setdefault(text, len(words))
-    return Texts(codes, list(words))
 
 
 def split_tags(text: str, separator: str) -> tuple[str, ...]:
@@ -682,19 +569,30 @@ def split_tags(text: str, separator: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
+def tags_among(values: Iterable[str], separator: str) -> tuple[str, ...]:
+    """The different words of all cells, in their order."""
+    return tuple(sorted({tag for value in values for tag in split_tags(value, separator)}))
+
+
 def join_features(blocks: Sequence[Matrix], n: int) -> Matrix:
     """The blocks side by side; dense where that is small, or the smaller form."""
     width = sum(block.shape[1] for block in blocks)
     filled = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
     if n * width > DENSE_CELLS and filled < DENSE_FROM * n * width:
         return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
-    X = np.empty((n, width))
-    start = 0
+    X, start = np.empty((n, width)), 0
     for block in blocks:
         stop = start + block.shape[1]
         X[:, start:stop] = block.toarray() if sparse.issparse(block) else block
         start = stop
     return X
+
+
+def _note_unseen(notes: Notes, name: str, count: int, words: Sequence[str]) -> None:
+    if count:
+        shown = listed(word[:40] for word in words[:5]) + ", …" * (len(words) > 5)
+        where = f"{name} ({counted(int(count), 'row')}: {shown})"
+        notes.add(_UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
 
 
 def _ones(rows: np.ndarray, columns: np.ndarray, column: Column, n: int) -> Matrix:
@@ -721,7 +619,7 @@ def _plain_number(text: str) -> float | None:
 
 
 def _answer(text: str) -> float | None:
-    return _WORDS.get(_canonical(text).lower())
+    return _ANSWERS.get(_canonical(text).lower())
 
 
 def _canonical(value: str) -> str:

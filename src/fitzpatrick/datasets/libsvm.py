@@ -47,25 +47,25 @@ def read_libsvm(
         tokens = text.split()
         if not tokens:
             continue
-        unlabelled = text[0].isspace() or ":" in tokens[0]
-        if not unlabelled:
-            labels.extend(_labels(tokens.pop(0), max_class, path, number))
+        try:
+            if not (text[0].isspace() or ":" in tokens[0]):
+                labels.extend(_labels(tokens.pop(0), max_class))
+            row_indices, row_values = _features(tokens, max_feature)
+        except ValueError as error:
+            raise DataError(str(error), path, number) from None
         label_starts.append(len(labels))
-        row_indices, row_values = _features(tokens, max_feature, path, number)
         indices.extend(row_indices)
         values.extend(row_values)
         starts.append(len(indices))
         lines.append(number)
-    n = len(starts) - 1
-    if n == 0:
+    if not lines:
         raise DataError("no sample in the file", path)
-    columns = np.frombuffer(indices, dtype=np.int64) - 1 if indices else np.zeros(0, np.int64)
+    columns = np.array(indices, dtype=np.int64) - 1
     d = n_features if n_features is not None else int(columns.max(initial=-1)) + 1
     k = n_classes if n_classes is not None else max(labels, default=-1) + 1
     if d == 0 or (k == 0 and need_labels):
         raise DataError(f"no {'feature' if d == 0 else 'label'} in the whole file", path)
-    data = np.frombuffer(values, dtype=np.float64) if values else np.zeros(0)
-    X = sparse.csr_array((data.copy(), columns, np.frombuffer(starts, dtype=np.int64)), (n, d))
+    X = sparse.csr_array((np.array(values), columns, np.array(starts)), (len(lines), d))
     X.sort_indices()
     features = Columns(n_numbered=d)
     return Table(
@@ -80,67 +80,52 @@ def read_libsvm(
     )
 
 
-def _labels(token: str, max_class: int, path: Path, number: int) -> list[int]:
+def _labels(token: str, max_class: int) -> list[int]:
     labels = []
     for part in token.split(","):
         if not (part.isascii() and part.isdigit()):
-            raise DataError(
-                f"label {_short(part)} is not a whole number from 0 "
-                "(a sample without labels begins with a space)",
-                path,
-                number,
-            )
+            problem = f"label {_short(part)} is not a whole number from 0"
+            raise ValueError(f"{problem} (a sample without labels begins with a space)")
         if len(part) > 18 or int(part) >= max_class:
-            raise DataError(
-                f"label {_short(part)} is out of range, expected 0 to {max_class - 1}", path, number
-            )
+            problem = f"label {_short(part)} is out of range"
+            raise ValueError(f"{problem}, expected 0 to {max_class - 1}")
         labels.append(int(part))
     if len(set(labels)) != len(labels):
-        raise DataError(f"a label occurs twice in {_short(token)}", path, number)
+        raise ValueError(f"a label occurs twice in {_short(token)}")
     return labels
 
 
-def _features(
-    tokens: list[str], max_feature: int, path: Path, number: int
-) -> tuple[list[int], list[float]]:
+def _features(tokens: list[str], max_feature: int) -> tuple[list[int], list[float]]:
     """Indices and values; the common case in two passes, the faulty one token by token."""
     try:
-        pairs = [token.split(":") for token in tokens]
-        indices = [int(index) for index, _ in pairs]
-        values = [float(value) for _, value in pairs]
-        if any("_" in token for token in tokens):  # Python's numbers may have one
-            raise ValueError
+        indices, values = _numbers(tokens)
     except ValueError:
-        _explain(tokens, path, number)
-        raise
-    if indices:
-        low, high = min(indices), max(indices)
-        if low < 1 or high > max_feature:
-            raise DataError(
-                f"feature index {low if low < 1 else high} is out of range, expected 1 to "
-                f"{max_feature}",
-                path,
-                number,
-            )
-        if len(set(indices)) != len(indices):
-            raise DataError("a feature index occurs twice", path, number)
-        if not np.isfinite(values).all():
-            raise DataError("a feature value is not a finite number", path, number)
+        wrong = next(token for token in tokens if not _is_feature(token))
+        raise ValueError(f"{_short(wrong)} is not a feature of the form index:value") from None
+    low, high = min(indices, default=1), max(indices, default=1)
+    if low < 1 or high > max_feature:
+        problem = f"feature index {low if low < 1 else high} is out of range"
+        raise ValueError(f"{problem}, expected 1 to {max_feature}")
+    if len(set(indices)) != len(indices):
+        raise ValueError("a feature index occurs twice")
+    if not np.isfinite(values).all():
+        raise ValueError("a feature value is not a finite number")
     return indices, values
 
 
-def _explain(tokens: list[str], path: Path, number: int) -> None:
-    for token in tokens:
-        index, colon, value = token.partition(":")
-        try:
-            int(index), float(value)
-            if "_" in token:
-                raise ValueError
-        except ValueError:
-            problem = f"{_short(token)} is not a feature of the form index:value"
-            raise DataError(problem, path, number) from None
-        if not colon or ":" in value:
-            raise DataError(f"{_short(token)} has no value after a colon", path, number)
+def _numbers(tokens: list[str]) -> tuple[list[int], list[float]]:
+    if any("_" in token for token in tokens):  # Python's numbers may have one
+        raise ValueError
+    pairs = [token.split(":") for token in tokens]
+    return [int(index) for index, _ in pairs], [float(value) for _, value in pairs]
+
+
+def _is_feature(token: str) -> bool:
+    try:
+        _numbers([token])
+    except ValueError:
+        return False
+    return True
 
 
 def _short(text: str) -> str:

@@ -1,5 +1,6 @@
 """What the readers of CSV and ARFF files are told about a file's columns."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +31,8 @@ class ReadOptions:
             published LIBSVM versions of Mulan's files do.
         normalize: True if several target columns, such as counts, are divided by their sum in each
             row, whatever it is.
+        header: False if the first line of a CSV file, or of a sheet, is a row of data; its columns
+            are called ``column_1``, ``column_2`` and so on then.
     """
 
     missing: str = "impute"
@@ -40,6 +43,7 @@ class ReadOptions:
     decimal: str | None = None
     nominal: str = "encode"
     normalize: bool = False
+    header: bool = True
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -67,3 +71,14 @@ class ReadOptions:
 
 
 DEFAULT = ReadOptions()
+
+
+def split_names(text: str) -> list[str]:
+    """Names between commas, as one option holds them; a name with a comma stands in quotes.
+
+    Example:
+        >>> split_names('height, "width, in cm"')
+        ['height', 'width, in cm']
+    """
+    (fields,) = csv.reader([text], skipinitialspace=True)
+    return [name for name in map(str.strip, fields) if name]

@@ -5,46 +5,37 @@ Every format ends in one frame of columns, and one function makes a table of it.
 
 import os
 import re
-import zipfile
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from . import _learn, _tables
-from ._arff import ArffFile
-from ._csv import CsvFile, plain_name
+from . import _learn, _tables, _targets
+from ._arff import ArffFile, expand_targets
+from ._csv import CsvFile
 from ._errors import DataError, one_line
-from ._frame import Frame
-from ._mulan import expand_targets
+from ._frame import CellError, Cells, Frame, Texts, is_missing
+from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
-from ._targets import Targets, check_names, note_on_leaks
-from ._text import plain_suffix, read_text
-from .columns import (
-    CellError,
-    Cells,
-    Columns,
-    Tally,
-    as_cells,
-    as_texts,
-    join_features,
-)
+from ._text import member_name, plain_suffix, read_text
+from .columns import Columns, Notes, join_features
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
 FilePath = str | os.PathLike[str]
 
-# formats with named columns that become CSV: content, and the number of the line of names
-_AS_CSV: dict[str, tuple[Callable[[Path], bytes] | None, int]] = {
-    "csv": (None, 1),
+NamedFile = CsvFile | ArffFile
+FORMATS = ("libsvm", "csv", "arff", "parquet", "xlsx", "jsonl")
+# formats that become CSV, and the number of the line of names
+_AS_CSV: dict[str, tuple[Callable[[Path], bytes], int]] = {
     "parquet": (_tables.parquet_as_csv, 1),
     "xlsx": (_tables.workbook_as_csv, 1),
     "jsonl": (_tables.json_lines_as_csv, 0),
 }
-FORMATS = ("csv", "libsvm", "arff", "parquet", "xlsx", "jsonl")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -72,10 +63,8 @@ def format_of(path: FilePath) -> str:
     """
     path = Path(path)
     suffix = plain_suffix(path)
-    if not suffix and path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-        suffix = plain_suffix(PurePosixPath(names[0])) if len(names) == 1 else ""
+    if not suffix and path.suffix.lower() == ".zip" and path.is_file():
+        suffix = plain_suffix(member_name(path))
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     if path.is_dir():
@@ -120,25 +109,25 @@ def read_table(
         options: what is made of missing values, words and ambiguous numbers.
     """
     path = Path(path)
-    columns = None if like is None else _columns_of(like)
+    if like is not None and like.columns is None:
+        raise ValueError("the table was not read from a file: it has no recipe of columns")
+    columns = None if like is None else like.columns
     ignore = ignore if like is None else ()
     kind = format or format_of(path)
     names = expand_targets(targets, path)
     if kind == "libsvm":
-        if names or ignore or options.named:
+        if names or ignore or options.named or not options.header:
             problem = "LIBSVM files have no named columns"
-            advice = "leave --targets, --ignore, --kinds and --tags out"
+            advice = "leave --targets, --ignore, --kinds, --tags and --no-header out"
             raise DataError(problem, path, None, advice)
         _refuse_words(columns, path)
         table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
-    elif kind == "arff":
-        table = read_arff(path, names, columns, ignore=ignore, plain=plain, options=options)
     else:
-        file = _open_named(path, kind)
-        if not names:
+        file = _open(path, kind, options)
+        if kind != "arff" and not names:
             problem = f"which columns are targets? The columns are {listed(file.names)}"
             raise DataError(problem, path, None, "--targets NAMES names them")
-        table = _read_named(file, names, columns, ignore, options, plain=plain)
+        table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
 
@@ -160,15 +149,14 @@ def read_csv(
             ``None``: every column is a feature, and Y has no columns.
         columns: the recipe of the training file, whose columns are read, and no others; by default
             a recipe is learned from all columns that are not targets or ignored.
-        ignore: names of columns that are not read.
-        plain: whether targets are numbers as they are, such as counts.
-        options: what is made of missing values, words and ambiguous numbers.
+        ignore: as in :func:`read_table`.
+        plain: as in :func:`read_table`.
+        options: as in :func:`read_table`.
 
     Raises:
         DataError: with the line, for whatever cannot be read, or only by a guess.
     """
-    file = CsvFile.open(Path(path))
-    return _read_named(file, targets or (), columns, ignore, options, plain=plain)
+    return _read(_open(Path(path), "csv", options), targets, columns, ignore, options, plain=plain)
 
 
 def read_arff(
@@ -186,27 +174,23 @@ def read_arff(
         path: the file, plain or compressed.
         targets: names of the label attributes; without them, the XML file of the same stem or the
             ``-C`` option in the relation's name. An empty list: there are no labels.
-        columns: the recipe of the training file, whose columns are read, and no others; by default
-            a recipe is learned from all attributes that are not labels or ignored.
-        ignore: names of attributes that are not read, whatever their type.
-        plain: whether labels are numbers as they are, such as counts.
-        options: what is made of missing values, nominal attributes and strings.
+        columns: as in :func:`read_csv`.
+        ignore: as in :func:`read_table`.
+        plain: as in :func:`read_table`.
+        options: as in :func:`read_table`.
 
     Raises:
         DataError: with the line, for whatever is not in the format.
     """
-    file = ArffFile(Path(path))
-    labels = file.labels(targets)
-    known = tuple(file.attributes)
-    names = _feature_names(known, labels, columns, ignore, options, file.path, "attribute")
-    wanted = (*labels, *(name for name in names if options.kind_of(name) != "ignored"))
-    return _table(file.read(wanted, options), names, labels, columns, plain=plain)
+    return _read(_open(Path(path), "arff", options), targets, columns, ignore, options, plain=plain)
 
 
 def read_inputs(
     path: FilePath,
     columns: Columns,
     format: str | None = None,  # noqa: A002  (the option is called --format)
+    *,
+    header: bool = True,
 ) -> Table:
     """The features of a file without targets, such as one to predict; other columns are not read.
 
@@ -214,26 +198,27 @@ def read_inputs(
         path: the file.
         columns: the recipe of the training file, ``Table.columns``.
         format: as in :func:`read_table`.
+        header: as in :class:`ReadOptions`.
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
     """
-    path = Path(path)
+    path, options = Path(path), ReadOptions(header=header)
     kind = format or format_of(path)
-    if kind == "libsvm":
-        _refuse_words(columns, path)
-        table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
-        Y = np.zeros((table.X.shape[0], 0))
-        return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
-    if kind == "arff":
-        return read_arff(path, (), columns)
-    return _read_named(_open_named(path, kind), (), columns, (), DEFAULT)
+    if kind != "libsvm":
+        return _read(_open(path, kind, options), (), columns, (), options)
+    _refuse_words(columns, path)
+    table = read_libsvm(path, n_features=columns.n_features, need_labels=False)
+    Y = np.zeros((table.X.shape[0], 0))
+    return replace(table, Y=Y, kind="none", target_names=(), columns=columns)
 
 
 def read_cells(
     path: FilePath,
     names: Sequence[str],
     format: str | None = None,  # noqa: A002  (the option is called --format)
+    *,
+    header: bool = True,
 ) -> dict[str, list[str]]:
     """Columns of a file as they are, in the rows that :func:`read_inputs` reads.
 
@@ -241,24 +226,15 @@ def read_cells(
         path: a file with named columns.
         names: of the columns.
         format: as in :func:`read_table`.
+        header: as in :class:`ReadOptions`.
     """
     path = Path(path)
     kind = format or format_of(path)
     if kind == "libsvm":
         raise DataError("LIBSVM files have no named columns to keep", path)
-    if kind == "arff":
-        arff = ArffFile(path)
-        _check_known(names, tuple(arff.attributes), path, "attribute")
-        frame = arff.read(names, DEFAULT, any_type=True)
-        found = {}
-        for name in names:
-            texts = as_texts(frame.cells[name])
-            words = [*texts.values, ""]  # the last: missing
-            found[name] = [words[code] for code in texts.codes.tolist()]
-        return found
-    file = _open_named(path, kind)
-    names = list(map(plain_name, names))
-    _check_known(names, file.names, path, "column", file.header_line)
+    file = _open(path, kind, ReadOptions(header=header))
+    names = file.known_as(names)
+    _check_known(names, file)
     return file.cells(names)
 
 
@@ -282,8 +258,8 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     blocks = []
     for column in columns.used:
         try:
-            cells = as_cells(frame[column.name], columns.missing_values)
-            blocks.append(column.encode(cells, Tally()))
+            cells = _cells_in_memory(frame[column.name], columns.missing_values)
+            blocks.append(column.encode(cells, Notes()))
         except KeyError:
             known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
             raise ValueError(f"no column is called {column.name!r}; there are {known}") from None
@@ -292,72 +268,73 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     return join_features(blocks, blocks[0].shape[0])
 
 
-def _open_named(path: Path, kind: str) -> CsvFile:
-    if kind not in _AS_CSV:
+def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
+    """The cells of a column of a data frame: numbers and booleans, or words."""
+    values = np.asarray(column)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    words = ["" if one is None or one != one else str(one) for one in values.tolist()]
+    return Texts.of(words, MISSING_WORDS.union(missing_values))
+
+
+def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
+    if kind not in FORMATS[1:]:
         raise DataError(f"format {kind!r} is not one of {', '.join(FORMATS)}", path)
+    if not options.header and kind not in ("csv", "xlsx"):
+        problem = f"{kind} files have no line of names that could be missing"
+        raise DataError(problem, path, None, "leave --no-header out")
+    if kind == "arff":
+        return ArffFile(path)
+    if kind == "csv":
+        return CsvFile.open(path, has_header=options.header)
     content, first_line = _AS_CSV[kind]
-    return CsvFile.open(path, None if content is None else content(path), first_line)
+    return CsvFile.open(path, content(path), first_line, has_header=options.header)
 
 
-def _read_named(
-    file: CsvFile,
-    targets: Sequence[str],
+def _read(
+    file: NamedFile,
+    targets: Sequence[str] | None,
     columns: Columns | None,
     ignore: Sequence[str],
     options: ReadOptions,
     *,
     plain: bool = False,
 ) -> Table:
-    """A file whose columns have names and no declarations."""
-    targets, ignore = list(map(plain_name, targets)), list(map(plain_name, ignore))
-    names = _feature_names(
-        file.names, targets, columns, ignore, options, file.path, "column", file.header_line
-    )
+    """A file of named columns."""
+    targets, ignore = file.targets(targets), file.known_as(ignore)
+    if len(set(targets)) != len(targets):
+        twice = Counter(targets).most_common(1)[0][0]
+        raise DataError(f"the target {twice!r} is named twice", file.path)
+    both = next((name for name in targets if name in ignore), None)
+    if both is not None:
+        raise DataError(f"{both!r} is named as a target and as a column to ignore", file.path)
+    if columns is None:
+        left_out = {*targets, *ignore}
+        _check_known((*targets, *options.named, *ignore), file)
+        names = [name for name in file.names if name not in left_out]
+        if not names:
+            problem = f"every {file.word} is a target or ignored; there is no feature"
+            raise DataError(problem, file.path, file.header_line)
+    else:
+        names = [column.name for column in columns.used]
+        _check_known((*targets, *names), file)
+        missing = (*options.missing_values, *columns.missing_values)
+        options = replace(options, missing_values=missing)
     wanted = [name for name in names if options.kind_of(name) != "ignored"]
+    classes = targets[0] if len(targets) == 1 and not plain else ""
     if columns is None:
         words = {name for name in wanted if options.kind_of(name) not in (None, "number")}
     else:
         words = {column.name for column in columns.used if not column.is_number}
-        missing = (*options.missing_values, *columns.missing_values)
-        options = replace(options, missing_values=missing)
-    classes = targets[0] if len(targets) == 1 and not plain else ""
-    frame = file.read([*targets, *wanted], words | {classes}, options, classes)
+    frame = file.read([*targets, *wanted], options, {classes, *words}, classes)
     return _table(frame, names, targets, columns, plain=plain)
 
 
-def _feature_names(
-    known: Sequence[str],
-    targets: Sequence[str],
-    columns: Columns | None,
-    ignore: Sequence[str],
-    options: ReadOptions,
-    path: Path,
-    what: str,
-    line: int | None = None,
-) -> list[str]:
-    """Names of the columns that features are made of; raises for names that no column has."""
-    check_names(targets, ignore, path)
-    if columns is not None:
-        names = [column.name for column in columns.used]
-        _check_known((*targets, *names), known, path, what, line)
-        return names
-    _check_known((*targets, *options.named, *ignore), known, path, what, line)
-    left_out = {*targets, *ignore}
-    names = [name for name in known if name not in left_out]
-    if not names:
-        problem = f"every {what} is a target or ignored; there is no feature"
-        raise DataError(problem, path, line)
-    return names
-
-
-def _check_known(
-    names: Sequence[str], known: Sequence[str], path: Path, what: str, line: int | None = None
-) -> None:
-    among = set(known)
-    for name in names:
-        if name not in among:
-            problem = f"no {what} is called {name!r}; the {what}s are {listed(known)}"
-            raise DataError(problem, path, line)
+def _check_known(names: Iterable[str], file: NamedFile) -> None:
+    unknown = next((name for name in names if name not in file.names), None)
+    if unknown is not None:
+        problem = f"no {file.word} is called {unknown!r}; the {file.word}s are {listed(file.names)}"
+        raise DataError(problem, file.path, file.header_line)
 
 
 def _table(
@@ -370,101 +347,78 @@ def _table(
 ) -> Table:
     """The table of a frame, by a recipe or by what is learned from it."""
     options, path, lines = frame.options, frame.path, frame.lines
-    of_training = columns is None
-    one_class = len(targets) == 1 and not plain
+    notes, said, doubts = Notes(of_training=columns is None), list(frame.notes), list[str]()
+    has_classes = len(targets) == 1 and not plain
     check_target_cells(lines.size, len(targets), path)
-    readings = {} if one_class else _learn.target_readings(frame, targets)
-    doubts: list[str] = []
-    cells: dict[str, Cells]
+    readings = {} if has_classes else _targets.target_readings(frame, targets)
     if columns is None:
         columns, cells, numbers, doubts = _learn.learn(frame, names, readings)
     else:
         cells, numbers = _learn.follow(frame, columns, readings)
-    if one_class:
-        found = _learn.class_target(frame, targets[0], of_training=of_training)
-    elif targets:
-        found = _learn.number_targets(frame, targets, readings, numbers)
+    if has_classes:
+        found = _targets.class_target(frame, targets[0], of_training=notes.of_training)
     else:
-        found = Targets((), np.zeros((lines.size, 0)))
-    notes = list(frame.notes)
+        found = _targets.number_targets(frame, targets, readings, numbers)
     if options.missing == "drop":
-        can_lack = [one for one in columns.used if of_training and one.can_be_missing]
-        lacking = [_learn.is_missing(cells[one.name]) for one in can_lack if one.name in cells]
-        keep = ~np.any([*lacking, found.is_missing], axis=0)
+        can_lack = [one.name for one in columns.used if one.can_be_missing and notes.of_training]
+        keep = ~np.any([*(is_missing(cells[name]) for name in can_lack), found.is_missing], axis=0)
         if not keep.any():
             raise DataError("every row has a missing value", path)
         if not keep.all():
-            notes.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
+            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
             lines, found = lines[keep], found[keep]
             cells = {name: one[keep] for name, one in cells.items()}
-            frame.numbers = None if frame.numbers is None else frame.numbers[keep]
-            columns = _learn.refit(columns, cells, frame) if of_training else columns
-    _check_width(columns, path)
-    tally = Tally(of_training)
-    X = _features(frame, columns, cells, lines, tally)
+            columns = _learn.refit(columns, cells, frame) if notes.of_training else columns
+    for column in columns.items:
+        column.describe(notes)
+    _check_width(columns, notes, path)
+    X = _features(columns, cells, lines, notes, path)
     Y, kind, target_names, target_notes = found.read(
         lines, path, plain=plain, normalize=options.normalize
     )
-    notes += [*columns.notes(of_training=of_training), *tally.notes, *doubts, *target_notes]
-    if of_training:
-        notes += note_on_leaks(X, Y, columns)
-    noted = tuple(map(one_line, notes))
-    return Table(X, Y, kind, columns.feature_names, target_names, noted, columns, lines)
+    said += [*notes.sentences, *doubts, *target_notes]
+    if notes.of_training:
+        said += _targets.note_on_leaks(X, Y, columns)
+    in_lines = tuple(map(one_line, said))
+    return Table(X, Y, kind, columns.feature_names, target_names, in_lines, columns, lines)
 
 
 def _features(
-    frame: Frame, columns: Columns, cells: dict[str, Cells], lines: np.ndarray, tally: Tally
+    columns: Columns, cells: dict[str, Cells], lines: np.ndarray, notes: Notes, path: Path
 ) -> Matrix:
-    """All features: neighboring columns of plain numbers stay together, and sparse."""
+    """All features; those of a sparse file stay sparse."""
     blocks: list[Matrix] = []
-    run: list[str] = []
-
-    def flush() -> None:
-        if run and frame.numbers is not None:
-            blocks.append(frame.numbers.block(run))
-            run.clear()
-
     for column in columns.used:
-        if column.name not in cells:
-            run.append(column.name)
-            continue
-        flush()
         try:
-            blocks.append(column.encode(cells[column.name], tally))
+            blocks.append(column.encode(cells[column.name], notes))
         except CellError as error:
             line = int(lines[error.row])
-            raise DataError(f"column {column.name!r}: {error}", frame.path, line) from None
-    flush()
-    if len(blocks) == 1 and sparse.issparse(blocks[0]) and frame.numbers is not None:
-        return compact(blocks[0].tocsr())
+            raise DataError(f"column {column.name!r}: {error}", path, line) from None
+    if all(one.is_number and sparse.issparse(cells[one.name]) for one in columns.used):
+        return compact(sparse.hstack(blocks).tocsr())
     return join_features(blocks, lines.size)
 
 
-def _check_width(columns: Columns, path: Path) -> None:
+def _check_width(columns: Columns, notes: Notes, path: Path) -> None:
     """Raise if there is no feature, or more than can be held."""
     width = columns.n_features
     if width == 0:
-        reasons = [note.removeprefix("left out: ") for note in columns.notes(of_training=True)]
+        reasons = [note.removeprefix("left out: ") for note in notes.sentences]
         left_out = f": {', '.join(reasons[:5])}" if reasons else ""
         raise DataError(f"no column is left to be a feature{left_out}", path)
     if width > MAX_FEATURES:
         raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
 
 
-def _columns_of(table: Table) -> Columns:
-    if table.columns is None:
-        raise ValueError("the table was not read from a file: it has no recipe of columns")
-    return table.columns
-
-
 def _refuse_words(columns: Columns | None, path: Path) -> None:
     """LIBSVM files hold the numbers of each feature, and no words."""
-    if columns is None or columns.n_numbered:
-        return
-    for column in columns.used:
-        if column.not_plain:
-            problem = f"LIBSVM files hold numbers; {column.name!r} has {column.not_plain} in the"
-            raise DataError(f"{problem} training file", path)
+    used = () if columns is None or columns.n_numbered else columns.used
+    for column in used:
+        if not column.is_plain:
+            problem = (
+                f"LIBSVM files hold plain numbers; {column.name!r} has words, units or missing"
+            )
+            raise DataError(f"{problem} values in the training file", path)
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:

@@ -1,0 +1,504 @@
+"""ARFF as Mulan and MEKA write it, the XML files beside it, and what is wrong with either."""
+
+import contextlib
+import gzip
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.io import arff as scipy_arff
+
+from fitzpatrick.datasets import (
+    DataError,
+    ReadOptions,
+    load_dataset,
+    read_arff,
+    read_cells,
+    read_inputs,
+    read_label_names,
+    read_libsvm,
+    read_table,
+    split_table,
+)
+from fitzpatrick.experiments import model_files
+
+from .files import check_refusal, check_table, write
+
+HEADER = """% a comment
+@RELATION demo
+@attribute width numeric
+@attribute 'sky colour' {blue,'light, grey',red}
+@attribute zone {1,2,4}
+@attribute happy {0,1}
+@ATTRIBUTE sad {0,1}
+
+@data
+"""
+DENSE = HEADER + "1.5,blue,4,1,0\n-2,'light, grey',1,0,1\n"
+SPARSE = HEADER + "{0 1.5, 2 4, 3 1}\n{0 -2,1 'light, grey', 2 1, 4 1}\n"
+LABELS = ["happy", "sad"]
+NAMES = ("width", "sky colour=blue", "sky colour=light, grey", "sky colour=red", "zone=1", "zone=2",
+         "zone=4")  # fmt: skip
+ROWS = [[1.5, 1, 0, 0, 0, 0, 1], [-2, 0, 1, 0, 1, 0, 0]]
+GAPS = """@relation r
+@attribute x numeric
+@attribute ok {no,yes}
+@attribute colour {red,blue}
+@attribute a {0,1}
+@attribute b {0,1}
+@data
+1,yes,red,1,0
+?,?,?,0,1
+5,yes,blue,1,1
+"""
+FILLED = "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
+TWO = "@relation r\n@attribute x numeric\n@attribute n {}\n@data\n"
+SHARES = TWO.format("real\n@attribute b real")
+COUNTED = "n: whole numbers 0 to 2 are taken as 3 class names; for counts, fit --loss poisson"
+AS_WORDS = DENSE.replace("width numeric", "width string").replace("1.5,b", "'wide, very',b")
+SPARSE_WORDS = SPARSE.replace("width numeric", "width string").replace("{0 -2,", "{")
+
+# text, targets, what the table has, how it is read
+TABLES = {
+    "dense": (DENSE, LABELS, {"X": ROWS, "Y": [[1, 0], [0, 1]], "feature_names": NAMES}, {}),
+    "sparse": (SPARSE, LABELS, {"X": ROWS, "Y": [[1, 0], [0, 1]], "feature_names": NAMES}, {}),
+    "a target of words": (
+        DENSE, ["sky colour"],
+        {"kind": "labels", "target_names": ("blue", "light, grey"), "Y": np.eye(2)}, {},
+    ),
+    "MEKA, first": (DENSE.replace("demo", "'demo: -C 1'").replace("1.5,", "1,"), None,
+                    {"target_names": ("-2", "1")}, {}),
+    "MEKA, last": (DENSE.replace("demo", "'demo: -C -2'"), None, {"target_names": ("happy", "sad")},
+                   {}),
+    "no targets": (DENSE, [], {"Y": np.zeros((2, 0)), "kind": "none"}, {}),
+    "counts": (TWO.format("integer") + "1,0\n2.5,1\n3,2\n", ["n"], {"notes": (COUNTED,)}, {}),
+    "declared counts": (TWO.format("{0,1,2}") + "1,0\n2.5,1\n3,2\n", ["n"], {"notes": ()}, {}),
+    "plain numbers": (TWO.format("integer") + "1,7\n2,0\n", ["n"],
+                      {"kind": "numbers", "Y": [[7], [0]]}, {"plain": True}),
+    "numbers as classes": (
+        TWO.format("numeric") + "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n", ["n"],
+        {"target_names": ("0", "0.1234567", "1234567", "1234568", "7"),
+         "Y": np.eye(5)[[2, 3, 1, 4, 4, 0]]}, {},
+    ),
+    "proportions": (SHARES + "1,.25,.75\n2,1,0\n", ["n", "b"],
+                    {"kind": "proportions", "Y": [[0.25, 0.75], [1, 0]]}, {}),
+    "strings": (AS_WORDS, LABELS, {"feature_names": ("width=-2", "width=wide, very")},
+                {"ignore": ["zone", "sky colour"]}),
+    "strings left out": (
+        SPARSE_WORDS, LABELS,
+        {"feature_names": ("width=1.5", "width (missing)"), "X": np.eye(2)},
+        {"ignore": ["zone", "sky colour"]},
+    ),
+    "gaps": (
+        GAPS, ["a", "b"],
+        {"X": [[1, 0, 1, 0, 1, 0, 0], [3, 1, 1, 1, 0, 0, 1], [5, 0, 1, 0, 0, 1, 0]],
+         "notes": ("no is 0 and yes is 1: ok",
+                   "categories, a 0/1 feature for each value: colour (2 values)",
+                   f"{FILLED}x (1 row), ok (1 row)",
+                   "missing values are a category of their own: colour (1 row)")}, {},
+    ),
+    "gaps left out": (
+        GAPS, ["a", "b"], {"X": [[1, 1, 1, 0], [5, 1, 0, 1]], "lines": [8, 10]},
+        {"options": ReadOptions(missing="drop")},
+    ),
+    "spaces": (
+        "@relation r\n@attribute a real\n@attribute b { red , blue }\n@data\n 1 , red \n2,blue\n",
+        ["b"], {"target_names": ("blue", "red"), "X": [[1], [2]], "Y": [[0, 1], [1, 0]]}, {},
+    ),
+    "dates, ignored": (
+        DENSE.replace("width numeric", "width date 'yyyy-MM-dd'").replace("1.5,b", "'a, b',b"),
+        LABELS, {"X": np.asarray(ROWS)[:, 1:4]}, {"ignore": ["width", "zone"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(tmp_path, name):
+    text, targets, expected, how = TABLES[name]
+    table = check_table(write(tmp_path, text, "demo.arff"), targets, expected, **how)
+    if how.get("options", ReadOptions()).missing == "impute":
+        again = read_inputs(str(tmp_path / "demo.arff"), table.columns)
+        np.testing.assert_array_equal(np.asarray(again.X), np.asarray(table.X))
+
+
+ROW = "1.5,blue,4,1,0"
+FAULTS = [
+    (DENSE.replace(ROW, ROW[:-2]), 10, "4 values, expected 5"),
+    (DENSE.replace("1.5,", "x,"), 10, "'width' is 'x', which is not a number"),
+    (DENSE.replace("1.5,", "inf,"), 10, "'width' is 'inf'"),
+    (DENSE.replace("1,0\n", "1,?\n"), 10, "target column 'sad': no value; --missing drop"),
+    (DENSE.replace("{1,2,4}", "{1,2,4,2}"), 5, "'zone' declares the value '2' twice"),
+    (DENSE.replace("{1,2,4}", "{1,2,4"), 5, "the list of values has no closing brace"),
+    (DENSE.replace("5,blue", "5,green"), 10, "'sky colour' is 'green', which was not declared"),
+    (DENSE.replace(ROW, "{9 1}"), 10, "attribute index 9 is out of range, expected 0 to 4"),
+    (DENSE.replace(ROW, "{99999999999999 1}"), 10, "out of range"),
+    (DENSE.replace(ROW, "{2 1,1 blue}"), 10, "not in rising order"),
+    (DENSE.replace(ROW, "{0 1"), 10, "no closing brace"),
+    (DENSE.replace(ROW, "{a 1}"), 10, "not of the form index value"),
+    (DENSE.replace("5,blue", "5,'blue"), 10, "a quote is not closed"),
+    (DENSE.replace("width numeric", "width relational"), 3, "'width' is of the type 'relational'"),
+    (DENSE.replace("width numeric", "width date"), 3, "'width' is a date.*--ignore width leaves"),
+    (DENSE.replace("width numeric", "'width numeric"), 3, "no closing quote"),
+    (DENSE.replace("@RELATION demo", "hello"), 2, "expected @relation, .* or @data, got 'hello'"),
+    (DENSE.replace("@ATTRIBUTE sad", "@ATTRIBUTE happy"), 7, "'happy' is declared twice"),
+    (DENSE.replace("@data", "% @data"), 10, "expected @relation"),
+    (HEADER, None, "no sample in the file"),
+    (DENSE.replace("happy {0,1}", "happy {0,1,4}"), 6, "'happy' has other values than 0 and 1"),
+    (DENSE.replace("1,0\n", "2,0\n").replace("y {0,1}", "y numeric"), 10, "targets sum to 2; e"),
+    (SHARES.replace("n real", "happy real").replace("b real", "sad real") + "1,.5,.5\n2,1,.5\n", 7,
+     r"the targets sum to 1\.5; expected 0/1 ind"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "problem"), FAULTS)
+def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
+    path = write(tmp_path, text, "demo.arff")
+    check_refusal(lambda: read_arff(path, LABELS), path, line, problem)
+
+
+def test_targets_that_cannot_be(tmp_path):
+    path = write(tmp_path, DENSE, "demo.arff")
+    for targets, problem in (
+        (None, "which attributes are labels is not known: put Mulan's XML file"),
+        (["angry"], "no attribute is called 'angry'; the attributes are width, sky colour"),
+        (["sad", "sad"], "the target 'sad' is named twice"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            read_arff(path, targets)
+    with pytest.raises(DataError, match=r"arff files have no line of names.* leave --no-header"):
+        read_arff(path, LABELS, options=ReadOptions(header=False))
+    large = write(tmp_path, TWO.format("numeric") + "1,7\n1,9007199254740993\n", "a.arff")
+    problem = "class 9007199254740992 of 'n' is too large"
+    check_refusal(lambda: read_arff(large, ["n"]), large, 6, problem)
+
+
+@pytest.mark.parametrize("values", ["yes,no", "no,yes", "TRUE,FALSE", "false,true", "1,0", "Y,N"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_indicators_by_their_meaning(tmp_path, values, is_sparse):
+    """Whatever the order of the declaration, yes is 1; a sparse row omits the first value."""
+    first, second = values.split(",")
+    yes = next(value for value in (first, second) if value.lower() in ("yes", "true", "1", "y"))
+    no = second if yes == first else first
+    lines = []
+    for x, *answers in ((1, yes, no), (2, no, no), (3, yes, yes)):
+        pairs = [f"{i} {one}" for i, one in enumerate(answers, 1) if one != first]
+        dense = ",".join([str(x), *answers])
+        lines.append("{" + ", ".join([f"0 {x}", *pairs]) + "}" if is_sparse else dense)
+    head = f"@relation r\n@attribute\tx numeric\n@attribute a {{{values}}}\n"
+    text = f"{head}@attribute b {{{values}}}\n@data\n" + "\n".join(lines) + "\n"
+    expected = {"kind": "indicators", "Y": [[1, 0], [0, 0], [1, 1]]}
+    check_table(write(tmp_path, text, "a.arff"), ["a", "b"], expected)
+
+
+@pytest.mark.parametrize(
+    "values", ["1,2,nan", "inf,-inf", "1,1.0", "2,1e999", "9007199254740993,9007199254740992"]
+)
+def test_nominal_numbers_that_are_none(tmp_path, values):
+    """They are categories; read as numbers, they are positions."""
+    names = values.split(",")
+    text = f"@relation r\n@attribute x {{{values}}}\n@attribute c {{{values}}}\n@data\n"
+    path = write(tmp_path, text + "".join(f"{v},{v}\n" for v in names), "a.arff")
+    check_table(path, ["c"], {"X": np.eye(len(names)), "target_names": tuple(sorted(names))})
+    positions = np.arange(len(names))[:, None]
+    check_table(path, ["c"], {"X": positions}, options=ReadOptions(nominal="positions"))
+
+
+def test_columns_that_are_not_asked_for_may_be_missing_values(tmp_path):
+    path = write(tmp_path, DENSE, "a.arff")
+    columns = read_table(path, LABELS, ignore=["sky colour"]).columns
+    write(tmp_path, DENSE.replace(ROW, "1.5,?,4,?,?"), "a.arff")
+    assert read_inputs(path, columns).X.tolist() == [[1.5, 0, 0, 1], [-2.0, 1, 0, 0]]
+    assert read_cells(path, ["zone", "sad"]) == {"zone": ["4", "1"], "sad": ["", "1"]}
+
+
+def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
+    """A nominal attribute with as many values as rows, such as ``protein`` in Mulan's genbase."""
+    rows = "".join(f"p{i},{i * i},{'uv'[i % 2]}\n" for i in range(30))
+    text = f"@relation r\n@attribute protein {{{','.join(f'p{i}' for i in range(31))}}}\n"
+    text += "@attribute x numeric\n@attribute y {u,v}\n@data\n" + rows
+    path = write(tmp_path, text, "a.arff")
+    note = "left out: protein (a different text in every row, so probably a name)"
+    for file in (path, write(tmp_path, "protein,x,y\n" + rows)):
+        table = check_table(file, ["y"], {"feature_names": ("x",)})
+        assert table.notes[0] == note
+    asked = read_arff(path, ["y"], options=ReadOptions(kinds={"protein": "category"}))
+    assert asked.X.shape == (30, 32)
+
+
+def test_wide_sparse_files_stay_sparse(tmp_path):
+    width = 5000
+    text = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n"
+    text += "".join(f"@attribute f{i} numeric\n" for i in range(width))
+    rows = [f"{{{i % 2} 1, {i + 2} 0.5, {width} 2}}" for i in range(100)]
+    table = read_arff(write(tmp_path, text + "@data\n" + "\n".join(rows) + "\n", "a.arff"))
+    assert sparse.issparse(table.X)
+    assert (table.X.shape, table.X.nnz) == ((100, width), 200)
+    assert all(column.fill == 0.0 for column in table.columns.used[: width - 2])
+    assert table.columns.used[width - 2].fill == 2.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DENSE.replace("demo", ":" * 200_000),
+        DENSE.replace("demo", ":-C " + "-C " * 60_000),
+        DENSE.replace("'light, grey',1", "'light, grey'" + " " * 200_000 + "x,1"),
+        DENSE.replace("width numeric", "width string").replace("1.5", "1" + " " * 200_000 + "5"),
+        DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"),
+    ],
+    ids=["colons", "options", "spaces", "string", "values"],
+)
+def test_long_lines_take_no_longer_than_many(tmp_path, text):
+    """Some 0.1 s; with a pattern that goes back and forth, several minutes."""
+    start = time.process_time()
+    with contextlib.suppress(DataError):
+        read_arff(write(tmp_path, text, "a.arff"), LABELS if "-C" not in text else None)
+    assert time.process_time() - start < 10
+
+
+# Words in every file that is read for one model ---------------------------------------------------
+
+WORDS = [("red", "no", 3), ("green", "yes", 4), ("blue", "no", 5)]
+
+
+def words(path, colours="red,green,blue", answers="yes,no", is_sparse=False, zone="{3,4,5}"):
+    """Three rows, the same whatever the order of the declarations."""
+    lines = [f"@relation r\n@attribute colour {{{colours}}}\n@attribute ok {{{answers}}}"]
+    lines.append(f"@attribute zone {zone}\n@attribute kind {{a,b}}\n@data")
+    first = colours.split(",")[0], answers.split(",")[0]
+    for row, kind in zip(WORDS, "abb", strict=True):
+        fields = [*map(str, row), kind]
+        left_out = [i for i in (0, 1) if fields[i] == first[i]]
+        pairs = (f"{i} {field}" for i, field in enumerate(fields) if i not in left_out)
+        lines.append("{" + ", ".join(pairs) + "}" if is_sparse else ",".join(fields))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def train(tmp_path):
+    return read_table(words(tmp_path / "train.arff"), ["kind"])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("colours", ["blue,green,red", "green,blue,red"])
+@pytest.mark.parametrize("zone", ["{5,3,4}", "numeric"])
+def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
+    path = words(tmp_path / "test.arff", colours, "no,yes", is_sparse, zone)
+    expected = {"X": train.X, "columns": train.columns, "notes": train.notes}
+    check_table(path, ["kind"], expected, like=train)
+
+
+def test_models_hold_them(run, tmp_path, monkeypatch, train):
+    """Rows that are declared in another order are predicted alike."""
+    monkeypatch.chdir(tmp_path)
+    words(tmp_path / "test.arff", "blue,green,red", "no,yes", is_sparse=True)
+    fitting = ("--targets", "kind", "--alpha", 0.1, "-o", "m.npz")
+    assert run("fit", "train.arff", *fitting)[0] == 0
+    assert model_files.load(tmp_path / "m.npz").columns == train.columns
+    code, predictions, said = run("predict", "m.npz", "train.arff")
+    assert (code, len(set(predictions.splitlines()))) == (0, 4)
+    assert said.splitlines() == [f"note: {note}" for note in train.notes]
+    assert run("predict", "m.npz", "test.arff") == (0, predictions, said)
+
+
+def test_values_that_the_training_file_has_not(tmp_path, train):
+    unseen = "values not seen in training are encoded as all zeros: "
+    path = words(tmp_path / "test.arff")
+    text = path.read_text().replace("{red,green,blue}", "{pink,red,green,blue}")
+    path.write_text(text.replace("red,no", "pink,no"))
+    table = read_inputs(path, train.columns)
+    assert table.X[0].tolist() == [0, 0, 0, 0, 1, 0, 0]
+    assert table.notes == (*train.notes, f"{unseen}colour (1 row: pink)")
+    rows = "".join(f"{zone},{ok}, {colour}\n" for colour, ok, zone in WORDS)
+    path = write(tmp_path, f"zone,ok,colour\n{rows}7,TRUE,pink\n,,\n")
+    table = read_inputs(path, train.columns)
+    np.testing.assert_array_equal(table.X, [*train.X, [0, 0, 0, 1, 0, 0, 0]])
+    assert table.notes == (
+        "left out: 1 line without any value (line 6)",
+        *train.notes,
+        f"{unseen}colour (1 row: pink)",
+        f"{unseen}zone (1 row: 7)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "problem"),
+    [
+        ("a.csv", "zone,ok,colour\n3,no,red\n3,maybe,red\n", 3, "'ok': 'maybe' is neither no nor"),
+        ("a.svm", "0 1:1 2:1 3:1\n", None, "LIBSVM files hold plain numbers; 'colour' has words"),
+        ("a.arff", "@relation r\n@attribute colour real\n@attribute ok {yes,no}\n@attribute zone "
+         "{3,4}\n@data\n0,no,3\n", 2, "'colour' is numeric; .* are red, green, blue$"),
+        ("a.arff", "@relation r\n@attribute colour {red}\n@attribute ok {yes,no,maybe}\n@attribute "
+         "zone {3}\n@data\nred,maybe,3\n", 6, "column 'ok': 'maybe' is neither no nor yes$"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_fit_the_training_file(tmp_path, train, name, text, line, problem):
+    path = write(tmp_path, text, name)
+    check_refusal(lambda: read_inputs(path, train.columns), path, line, problem)
+
+
+def test_nominal_attributes_that_were_numbers(tmp_path):
+    columns = read_arff(write(tmp_path, SHARES + "1,.5,.5\n2,1,0\n", "a.arff"), ["b"]).columns
+    text = SHARES.replace("x numeric", "x {1,2,u}").replace("n real", "n {1,0.5}") + "1,1,0\n"
+    path = write(tmp_path, text, "b.arff")
+    problem = "'x' has the values 1, 2, u; in the training file it is a number$"
+    check_refusal(lambda: read_inputs(path, columns), path, 2, problem)
+    path.write_text(text.replace("{1,2,u}", "{1,2}"))
+    assert read_inputs(path, columns).X.tolist() == [[1, 1]]
+
+
+# Mulan --------------------------------------------------------------------------------------------
+
+BIRDS = r"""@relation 'birds: bird sounds'
+@attribute 'hist 50%' numeric
+@attribute location {PC1,'PC\'4',"PC\"7",'a\\b', 'tab\there'}
+@attribute 'Swainson\'s Thrush' {0,1}
+@attribute "Hammond\"s Flycatcher" {0,1}
+@data
+"""
+DENSE_BIRDS = r"""1,'PC\'4',1,0
+2,"PC\"7",0,1
+3,'a\\b',1,1
+4,'tab\there',0,0
+"""
+SPARSE_BIRDS = r"""{0 1,1 'PC\'4',2 1}
+{0 2, 1 "PC\"7",3 1}
+{0 3,1 'a\\b',2 1,3 1}
+{0 4,1 'tab\there'}
+"""
+XML = """<?xml version="1.0" encoding="utf-8"?>
+<labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="{}"><label name="{}"></label></label>
+</labels>
+"""
+THRUSHES = ("Swainson's Thrush", 'Hammond"s Flycatcher')
+IN_XML = ("Swainson's Thrush", "Hammond&quot;s Flycatcher")
+
+
+@pytest.mark.parametrize("rows", [DENSE_BIRDS, SPARSE_BIRDS], ids=["dense", "sparse"])
+@pytest.mark.parametrize("names", [IN_XML, ("Swainson\\'s Thrush", "Hammond\\&quot;s Flycatcher")])
+def test_escapes(tmp_path, rows, names):
+    write(tmp_path, XML.format(*names), "birds.xml")
+    values = ("PC1", "PC'4", 'PC"7', "a\\b", "tab\there")
+    expected = {
+        "target_names": THRUSHES,
+        "Y": [[1, 0], [0, 1], [1, 1], [0, 0]],
+        "feature_names": ("hist 50%", *(f"location={value}" for value in values)),
+        "X": np.column_stack([[1, 2, 3, 4], np.zeros(4), np.eye(4)]),
+    }
+    check_table(write(tmp_path, BIRDS + rows, "birds.arff"), None, expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Corel5k.arff", "Corel5k-train.arff", "Corel5k_test.arff", "Corel5k-train-sparse.arff",
+        "Corel5k-test-sparse.arff", "Corel5k-sparse.arff", "Corel5k_train_sparse.ARFF",
+        "Corel5k-train1.arff", "Corel5k-train.arff.gz",
+    ],
+)  # fmt: skip
+def test_labels_beside(tmp_path, name):
+    content = (BIRDS + DENSE_BIRDS).encode()
+    path = write(tmp_path, gzip.compress(content) if name.endswith("gz") else content, name)
+    with pytest.raises(DataError, match="which attributes are labels is not known"):
+        read_table(path)
+    write(tmp_path, XML.format(*IN_XML), "Corel5k.xml")
+    assert read_table(path).target_names == THRUSHES
+
+
+def test_targets_given_as_a_file(tmp_path, monkeypatch):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir()
+    elsewhere.mkdir()
+    birds = write(data, BIRDS + DENSE_BIRDS, "a.arff")
+    table = write(data, "x,u,v\n1,1,0\n2,0,1\n")
+    write(elsewhere, XML.format(*IN_XML), "l.xml")
+    write(elsewhere, XML.format("v", "u"), "uv.xml")
+    monkeypatch.chdir(elsewhere)
+    for targets in (["l.xml"], "l.xml", Path("l.xml"), [elsewhere / "l.xml"]):
+        assert read_table(birds, targets).target_names == THRUSHES
+    assert read_table(table, ["uv.xml"]).target_names == ("v", "u")
+    with pytest.raises(DataError, match=r"other\.xml: no such file"):
+        read_table(table, ["other.xml"])
+    with pytest.raises(DataError, match=r"elsewhere: is a folder; expected an XML file"):
+        read_label_names(elsewhere)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    ("xml", "problem"),
+    [
+        ('<!DOCTYPE x [<!ENTITY a "b">]><labels><label name="&a;"/></labels>', "declares entities"),
+        ('<!DOCTYPE x SYSTEM "file:///etc/passwd"><labels/>', "declares entities"),
+        ("<label>" * 200, "more than 100 levels"),
+        ("<labels>", "not well-formed"),
+        ("<labels><label name='&lol;'/></labels>", "not well-formed"),
+        ("<labels><sublabel name='a'/></labels>", "names no label"),
+        ("<labels>" + " " * (16 << 20) + "</labels>", "larger than 16 MiB"),
+    ],
+)
+def test_faulty_xml(tmp_path, xml, problem, encoding):
+    path = write(tmp_path, f'<?xml version="1.0" encoding="{encoding}"?>{xml}', "a.xml", encoding)
+    with pytest.raises(DataError, match=problem) as caught:
+        read_label_names(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def mulan():
+    """The folder of Mulan's own files."""
+    folder = os.environ.get("FITZPATRICK_DATA")
+    if not folder or not (Path(folder) / "mulan").is_dir():
+        pytest.skip("FITZPATRICK_DATA has no subfolder mulan with Mulan's files")
+    return Path(folder) / "mulan"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "features", "labels"),
+    [("emotions", (391, 202, 593), 72, 6), ("flags", (129, 65, 194), 43, 7)],
+)
+def test_real_files(mulan, name, rows, features, labels):
+    names = read_label_names(mulan / f"{name}.xml")
+    assert len(names) == labels
+    for part, count in zip(("-train", "-test", ""), rows, strict=True):
+        path = mulan / f"{name}{part}.arff"
+        table = read_table(path)
+        assert table.X.shape == (count, features)
+        assert (table.kind, table.target_names) == ("indicators", tuple(names))
+        for targets in ([f"{name}.xml"], mulan / f"{name}.xml"):
+            np.testing.assert_array_equal(read_table(path, targets).Y, table.Y)
+
+
+def test_real_values(mulan, monkeypatch):
+    """Against SciPy's reader, and against the LIBSVM version of the same set."""
+    data, meta = scipy_arff.loadarff(mulan / "emotions-train.arff")
+    table = read_table(mulan / "emotions-train.arff")
+    expected = np.column_stack([data[name].astype(float) for name in meta.names()])
+    np.testing.assert_array_equal(np.column_stack([table.X, table.Y]), expected)
+    train = read_table(mulan / "flags-train.arff")
+    codes = [i for i, name in enumerate(train.feature_names) if name.startswith("language=")]
+    (path,) = mulan.parent.glob("flags_train.svm*")
+    published = read_libsvm(path, n_features=19)
+    np.testing.assert_array_equal(train.X[:, codes].argmax(axis=1), published.X[:, 4])
+    np.testing.assert_array_equal(train.Y, published.Y)
+    test = read_table(mulan / "flags-test.arff", like=train)
+    assert test.feature_names == train.feature_names
+    # the nineteen features of the paper, whatever the format
+    expected = load_dataset("flags")
+    monkeypatch.setenv("FITZPATRICK_DATA", str(mulan))
+    data = load_dataset("flags")
+    assert data.mismatches == ()
+    np.testing.assert_array_equal(data.train.X, np.asarray(expected.train.X))
+    np.testing.assert_array_equal(data.test.Y, expected.test.Y)
+
+
+def test_split_of_a_real_file(mulan):
+    whole = read_table(mulan / "emotions.arff")
+    train, test = split_table(whole, (391, 202), seed=3)
+    assert (train.X.shape, test.X.shape) == ((391, 72), (202, 72))
+    both = np.vstack([train.X, test.X])
+    assert {row.tobytes() for row in both} == {row.tobytes() for row in np.asarray(whole.X)}
