@@ -75,18 +75,6 @@ def test_labels_and_sparse_targets_of_a_new_regularizer(elastic: Any, tightness:
     assert loss.value(loss.link(theta), theta).max() < 1e-12
 
 
-def test_rows_of_a_new_regularizer_go_through_the_engine_in_blocks(elastic: Any) -> None:
-    y, theta, labels = rows(700, 300)
-    loss = fp.FitzpatrickLoss(elastic)
-    bound = fp.engines.bind(loss.regularizer, loss.tightness, labels, 300, n_threads=2)
-    value, _ = bound.value_and_gradient(theta)
-    np.testing.assert_allclose(value[:5], loss.value(labels[:5], theta[:5]), rtol=1e-13)
-    hessian = bound.hessian_operator(theta)
-    np.testing.assert_allclose(
-        hessian(y)[:5], loss.hessian_product(labels[:5], theta[:5], y[:5]), rtol=1e-12, atol=1e-15
-    )
-
-
 def test_front_ends_take_a_new_regularizer(elastic: Any) -> None:
     torch = pytest.importorskip("torch")
     from fitzpatrick import torch as front
