@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import wrightomega
 
-from fitzpatrick.engines.omega import wright_omega as rows_omega
+from fitzpatrick.engines.negentropy import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from tests.helpers import Library, assert_same_kind, seeded, to_numpy
 

@@ -44,7 +44,9 @@ def slope(regularizer: Regularizer, p: np.ndarray, y: np.ndarray, c: float) -> n
                 inside = variance / ((1 + c) - c * (1 - 2 * p) * ((p - y) / variance))
         else:
             alpha = float(loss.potential.alpha)
-            inside = p ** (2 - alpha) / (1 + c * (alpha - 1) + c * (2 - alpha) * (y / p))
+            pull = c * (2 - alpha) * y
+            pull = np.where(pull > 0, pull / p, 0.0)
+            inside = p ** (2 - alpha) / (1 + c * (alpha - 1) + pull)
     if regularizer.domain == "reals":
         return inside
     return np.where((p > 0) & ((p < 1) | (regularizer.domain != "cube")), inside, 0.0)
