@@ -87,18 +87,6 @@ def test_front_ends_take_a_new_regularizer(elastic: Any) -> None:
     np.testing.assert_allclose(scores.grad.numpy(), expected, rtol=0, atol=1e-14)
 
 
-def test_jax_takes_a_new_regularizer(elastic: Any) -> None:
-    jax = pytest.importorskip("jax")
-    from fitzpatrick.jax import make_fitzpatrick_loss
-
-    y, theta, _ = rows()
-    value = jax.jit(make_fitzpatrick_loss(elastic))(
-        jax.numpy.asarray(theta, "float32"), jax.numpy.asarray(y, "float32")
-    )
-    expected = fp.FitzpatrickLoss(elastic).value(y, theta)
-    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
-
-
 def test_estimators_take_a_new_regularizer(elastic: Any) -> None:
     y, theta, _ = rows()
     model = ProportionRegressor(loss=fp.FitzpatrickLoss(elastic), alpha=0.1).fit(theta, y)

@@ -77,10 +77,7 @@ def _as_parameter(
 
 
 def _link(kind: str, checked: Scores, parameter: jax.Array) -> jax.Array:
-    p = _rows(kind, checked.theta, parameter)
-    if checked.mask is not None:
-        p = jnp.where(checked.mask, p, 0)
-    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+    return checked.restore_rows(_rows(kind, checked.theta, parameter))
 
 
 def entmax(

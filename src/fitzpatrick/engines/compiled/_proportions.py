@@ -24,7 +24,7 @@ from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
 from ._math import entropy_term, exp, log, omega_step, rough_omega
-from ._softmax import exponentials
+from ._reduce import exponentials
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
@@ -330,7 +330,7 @@ def proportions(
 
 @dataclass(frozen=True, eq=False)
 class ProportionKernel(CompiledKernel):
-    """Sparse and dense targets."""
+    """Sparse and dense targets, and none at all for the link."""
 
     def _call(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch = task
