@@ -141,9 +141,10 @@ class ProportionKernel(RowKernel):
         own = support.gather(e)
         support.scatter(e, 0)
         rest = np.add.reduce(e, axis=1, dtype=np.float64)
-        lse = np.log(rest + support.total(own))
+        lse: FloatArray = np.log(rest + support.total(own))
+        lam, p = lse, own
         if c == 0:
-            lam, p = lse, own * support.spread(np.exp(-lse))
+            p = own * support.spread(np.exp(-lse))
             rho = t - support.spread(lse) - np.log(y)
         else:
             lam, p = _find_root(t, c * y, own, rest, lse, support, c)
@@ -237,7 +238,7 @@ def _sum_terms(
     # Rounding errors of all terms together are at most 1 + c: they count where a loss is small.
     is_small = total < (1 + c) * _SMALL_LOSS
     if is_small.any():
-        near = np.flatnonzero((np.abs(rho) < _NEAR) & support.spread(is_small))
+        near = np.flatnonzero(np.abs(rho) < support.spread(np.where(is_small, _NEAR, 0.0)))
         x = rho[near]
         series = np.zeros_like(x)
         for n in range(_N_TERMS, 1, -1):
