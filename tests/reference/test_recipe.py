@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from tests.helpers import TEST_ALL, seeded
 from tests.reference import CASES, DTYPES, END_CASES, load, recompute
-from tests.reference.exact import CrossPolytope, Cube, Orthant, QuadraticLoss, Reals, Simplex
+from tests.reference.exact import CUBE, ORTHANT, REALS, CrossPolytope, QuadraticLoss, Simplex
 from tests.reference.precision import Evaluation, to_float
 from tests.reference.recipe import (
     DIGITS,
@@ -34,11 +34,11 @@ Row = list[mpf]
 CURVED = [regularizer for regularizer in REGULARIZERS if not regularizer.is_perceptron]
 POLYHEDRA = {
     "simplex": Simplex(),
-    "cube": Cube(),
+    "cube": CUBE,
     "l1_ball": CrossPolytope(),
-    "orthant": Orthant(),
-    "reals": Reals(),
-    "counts": Orthant(),
+    "orthant": ORTHANT,
+    "reals": REALS,
+    "counts": ORTHANT,
 }
 # One code serves every tightness: each regularizer at one of them, in turn, unless all are asked
 # for.
