@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import sparse
 
 import fitzpatrick as fp
@@ -23,16 +24,17 @@ def test_ties_just_within_reach_of_a_peak(name, dtype):
     them and the root, and may be carried above it, where they are lost as well.
     """
     eps, rng = float(np.finfo(dtype).eps), seeded(1)
-    for k, tightness in ((300, 0.0), (20_000, 0.0), (20_000, 0.5), (3000, 1.0)):
+    fixed = np.asarray([2**-6, 2**-10, 1e-4, 1e-5, 1e-12, 3e-14])
+    for k, tightness in ((300, 0.0), (20_000, 0.0), (3000, 1.0), (20_000, 0.5)):
         loss = make_loss(name, tightness)
         reach = {"sparsemax": 1, "entmax15": 2}[name] + tightness
-        margins = [2**-6, 2**-10, 1e-4, 1e-5, 1e-12, 3e-14, *k * eps * 10 ** rng.uniform(-4, 1, 30)]
+        margins = np.concatenate([k * eps * 10 ** rng.uniform(-4, 1, 60), fixed])
         theta = np.zeros((len(margins), k), dtype=dtype)
-        theta[:, 7] = reach - np.asarray(margins)
+        theta[:, 7] = reach - margins
         theta[::2, 9] = theta[::2, 7]  # two peaks
         theta += rng.choice([0.0, 0.3, 1.0, 10.0], (len(margins), 1)).astype(dtype)
-        theta[3, 10:] = theta[3, 0] + reach / 2
-        labels = np.where(np.arange(len(margins)) % 3 == 0, 0, 7)
+        theta[-1, 10:] = theta[-1, 0] + reach / 2
+        labels = np.where(np.arange(len(margins)) < 62, 7, 0)
         dense = (labels[:, None] == np.arange(k)).astype(dtype)
         # A sum of k non-negative terms that is accumulated in any order is off by less than k eps
         # times the sum (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2), and
@@ -65,6 +67,33 @@ def test_the_logistic_root_is_found_at_any_tightness(tightness, dtype):
             # ten numbers, each within four rounding errors
             atol = 40 * np.finfo(dtype).eps
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=atol)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 2.0, 1e6])
+def test_logistic_losses_of_any_size_keep_their_digits(tightness, form):
+    """Scores made for a maximizer p near y, whose loss is y (E(ρ) + c E(−ρ)), ρ = log(p/y)."""
+    rng, k = seeded(0), 8
+    scales = np.geomspace(1e-5, 1, 26)
+    y = rng.dirichlet(np.ones(k), len(scales))
+    p = y * np.exp(scales[:, None] * rng.uniform(-1, 1, y.shape))
+    p /= p.sum(axis=1, keepdims=True)
+    theta = np.log(p) + tightness * (p - y) / p
+    with mp.workdps(40):
+        rho = [
+            [mp.log(mp.mpf(a) / mp.mpf(b)) for a, b in zip(*row, strict=True)]
+            for row in zip(p.tolist(), y.tolist(), strict=True)
+        ]
+        size = np.asarray([
+            float(sum(b * (mp.expm1(r) - r + tightness * (mp.expm1(-r) + r))
+                      for b, r in zip(*row, strict=True)))
+            for row in zip(y.tolist(), rho, strict=True)
+        ])  # fmt: skip
+    # An error of ρ, of which scores up to ten and their sums give some eps, counts as much as the
+    # slope (1 + c) ρ; the loss is about (1 + c) ρ²/2.
+    error = abs(make_loss("logistic", tightness).value(form(y), theta) - size)
+    slack = 32 * np.finfo(float).eps * (np.sqrt(2 * (1 + tightness) * size) + size)
+    np.testing.assert_array_less(error, slack)
 
 
 @pytest.mark.parametrize("tightness", [1e-12, 1e-4, 0.05, 0.25])

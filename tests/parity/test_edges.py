@@ -1,4 +1,4 @@
-"""What holds at the edges, whoever computes the loss: bad scores, masks, layouts, no rows."""
+"""What holds at the edges of every implementation: bad scores, masks, layouts, no rows."""
 
 from __future__ import annotations
 
