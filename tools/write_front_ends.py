@@ -313,7 +313,7 @@ JAX_ORDERS: dict[str, tuple[str, float | None]] = {
     "normmax": ("Norm", None),
 }
 ABOUT_ORDERS = {
-    "Tsallis": """``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+    "Tsallis": """``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
     The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.""",
     "Norm": r"The norm is :math:`\|y\|_\alpha`, and ``alpha`` a number above 1.",
 }

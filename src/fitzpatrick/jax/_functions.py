@@ -464,7 +464,7 @@ def entmax_loss(
 ) -> Array:
     r"""Loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
 
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
     The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
     The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
     """
@@ -477,7 +477,7 @@ def entmax_loss_with_integer_labels(
 ) -> Array:
     r"""Loss of ``Tsallis(alpha)``, at labels; its link is :func:`entmax`.
 
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
     The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
     The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
     """
@@ -490,7 +490,7 @@ def fitzpatrick_entmax_loss(
 ) -> Array:
     r"""Fitzpatrick loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
 
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
     The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
     The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
     """
@@ -503,7 +503,7 @@ def fitzpatrick_entmax_loss_with_integer_labels(
 ) -> Array:
     r"""Fitzpatrick loss of ``Tsallis(alpha)``, at labels; its link is :func:`entmax`.
 
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2.
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
     The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
     The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
     """
