@@ -44,7 +44,6 @@ SLOW_FILES = (
     "test_validation.py",
     "test_sharded.py",
     "test_derivatives.py",
-    "test_values.py",
     "test_torch_memory.py",
     "test_explorer.py",
     "test_runner.py",
@@ -52,7 +51,6 @@ SLOW_FILES = (
     "test_torch_modules.py",
     "test_torch_autograd.py",
     "test_site.py",
-    "test_readme.py",
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")

@@ -75,18 +75,6 @@ def test_labels_and_sparse_targets_of_a_new_regularizer(elastic: Any, tightness:
     assert loss.value(loss.link(theta), theta).max() < 1e-12
 
 
-def test_rows_of_a_new_regularizer_go_through_the_engine_in_blocks(elastic: Any) -> None:
-    y, theta, labels = rows(700, 300)
-    loss = fp.FitzpatrickLoss(elastic)
-    bound = fp.engines.bind(loss.regularizer, loss.tightness, labels, 300, n_threads=2)
-    value, _ = bound.value_and_gradient(theta)
-    np.testing.assert_allclose(value[:5], loss.value(labels[:5], theta[:5]), rtol=1e-13)
-    hessian = bound.hessian_operator(theta)
-    np.testing.assert_allclose(
-        hessian(y)[:5], loss.hessian_product(labels[:5], theta[:5], y[:5]), rtol=1e-12, atol=1e-15
-    )
-
-
 def test_front_ends_take_a_new_regularizer(elastic: Any) -> None:
     torch = pytest.importorskip("torch")
     from fitzpatrick import torch as front
@@ -97,18 +85,6 @@ def test_front_ends_take_a_new_regularizer(elastic: Any) -> None:
     criterion(scores, torch.from_numpy(labels)).backward()
     expected = fp.FitzpatrickLoss(elastic).gradient(labels, theta)
     np.testing.assert_allclose(scores.grad.numpy(), expected, rtol=0, atol=1e-14)
-
-
-def test_jax_takes_a_new_regularizer(elastic: Any) -> None:
-    jax = pytest.importorskip("jax")
-    from fitzpatrick.jax import make_fitzpatrick_loss
-
-    y, theta, _ = rows()
-    value = jax.jit(make_fitzpatrick_loss(elastic))(
-        jax.numpy.asarray(theta, "float32"), jax.numpy.asarray(y, "float32")
-    )
-    expected = fp.FitzpatrickLoss(elastic).value(y, theta)
-    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_estimators_take_a_new_regularizer(elastic: Any) -> None:

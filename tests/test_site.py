@@ -46,6 +46,15 @@ def test_the_readme_is_short():
     assert len(README.read_text(encoding="utf-8").split()) <= MAX_WORDS
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_snippets_of_the_readme_run(number):
+    """Each pasted into a fresh interpreter."""
+    snippets = [block.text for block in blocks(README) if block.language == "python"]
+    assert len(snippets) == 3
+    skip_without_packages(README)
+    run_python(snippets[number], README, {})
+
+
 @pytest.mark.parametrize("page", TO_RUN, ids=name_of)
 def test_a_page_runs_as_it_is_written(page, run, tmp_path, monkeypatch):
     """In order, as a reader would type it; commands without output are for the next test."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import wrightomega
 
-from fitzpatrick.engines.omega import wright_omega as rows_omega
+from fitzpatrick.engines.negentropy import wright_omega as rows_omega
 from fitzpatrick.special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from tests.helpers import Library, assert_same_kind, seeded, to_numpy
 
@@ -93,24 +93,6 @@ def test_wright_omega_underflows_gradually(xp: Library, dtype: str) -> None:
     np.testing.assert_allclose(out, expected, rtol=0, atol=2 * np.finfo(dtype).smallest_subnormal)
 
 
-def test_wright_omega_at_its_limits(xp: Library, dtype: str) -> None:
-    z = xp.asarray([-np.inf, np.inf, np.nan, 1.0, -1e300 if dtype == "float64" else -1e38], dtype)
-    expected = [0, np.inf, np.nan, 1, 0]
-    np.testing.assert_allclose(
-        to_numpy(wright_omega(z)), expected, rtol=np.finfo(dtype).eps, atol=0
-    )
-    largest = np.asarray([0.5, 0.75], dtype) * np.finfo(dtype).max
-    np.testing.assert_array_equal(to_numpy(wright_omega(xp.asarray(largest, dtype))), largest)
-    assert wright_omega(xp.asarray([], dtype)).shape == (0,)
-
-
-def test_wright_omega_increases_and_solves_its_equation() -> None:
-    z = np.linspace(-50, 50, 20_001)
-    omega = wright_omega(z)
-    assert np.all(np.diff(omega) > 0)
-    np.testing.assert_allclose(omega + np.log(omega), z, rtol=0, atol=2e-14)
-
-
 def test_wright_omega_has_derivatives_in_jax(dtype: str) -> None:
     """ω' = ω/(1 + ω), and ω'' = ω/(1 + ω)³; also where ω is an exponential, and at −∞."""
     jax = pytest.importorskip("jax")
@@ -125,12 +107,6 @@ def test_wright_omega_has_derivatives_in_jax(dtype: str) -> None:
     np.testing.assert_allclose(slope[:-1], omega / (1 + omega), rtol=rtol[0], atol=0)
     np.testing.assert_allclose(second[:-1], omega / (1 + omega) ** 3, rtol=rtol[1], atol=0)
     assert slope[-1] == second[-1] == 0
-
-
-def test_wright_omega_takes_numbers_and_names_what_it_cannot_take() -> None:
-    assert float(wright_omega(1.0)) == 1.0
-    with pytest.raises(TypeError, match=r"z must be real numbers .* got dtype complex128"):
-        wright_omega(np.asarray([1j]))
 
 
 def real_line(dtype: str) -> np.ndarray:
@@ -159,17 +135,6 @@ def test_elementary_functions(function, exact, limit: int, xp: Library, dtype: s
     assert np.max(error) <= limit
 
 
-def test_elementary_functions_at_their_limits(xp: Library, dtype: str) -> None:
-    x = xp.asarray([-np.inf, np.inf, np.nan, 0.0], dtype)
-    np.testing.assert_array_equal(to_numpy(expm1_minus_x(x))[[0, 2, 3]], [np.inf, np.nan, 0])
-    np.testing.assert_array_equal(to_numpy(softplus(x))[:3], [0, np.inf, np.nan])
-    np.testing.assert_array_equal(to_numpy(sigmoid(x)), [0, 1, np.nan, 0.5])
-    large = np.asarray([1e3, 1e30], dtype)  # whose exponentials overflow
-    np.testing.assert_array_equal(to_numpy(softplus(xp.asarray(large))), large)
-    np.testing.assert_array_equal(to_numpy(softplus(xp.asarray(-large))), [0, 0])
-    np.testing.assert_array_equal(to_numpy(sigmoid(xp.asarray(-large))), [0, 0])
-
-
 def test_logsumexp(xp: Library, dtype: str) -> None:
     rng = seeded(2)
     rows = (rng.normal(size=(60, 7)) * 10.0 ** rng.uniform(-2, 3, (60, 1))).astype(dtype)
@@ -185,11 +150,34 @@ def test_logsumexp(xp: Library, dtype: str) -> None:
     assert np.all(error <= 2 * spacing)
 
 
-def test_logsumexp_at_its_limits(xp: Library, dtype: str) -> None:
-    rows = [[-np.inf, -np.inf], [1e4, 1e4], [-1e4, -np.inf], [np.nan, 0.0]]
-    expected = [[-np.inf], [1e4 + np.log(2)], [-1e4], [np.nan]]
+def test_limits(xp: Library, dtype: str) -> None:
+    """±∞, NaN, nothing, and numbers whose exponentials overflow."""
+    inf, nan, huge = np.inf, np.nan, float(np.finfo(dtype).max)
+    ends = [-inf, inf, nan]
+    cases = [
+        (
+            wright_omega,
+            [*ends, 1.0, -huge, huge / 2, 0.75 * huge],
+            [0, inf, nan, 1, 0, huge / 2, 0.75 * huge],
+        ),
+        (expm1_minus_x, [-inf, nan, 0.0], [inf, nan, 0]),
+        (softplus, [*ends, 1e3, 1e30, -1e3, -1e30], [0, inf, nan, 1e3, 1e30, 0, 0]),
+        (sigmoid, [*ends, 0.0, -1e3, -1e30], [0, 1, nan, 0.5, 0, 0]),
+    ]
+    for function, x, expected in cases:
+        out = to_numpy(function(xp.asarray(x, dtype)))
+        np.testing.assert_allclose(out, np.asarray(expected, dtype), rtol=np.finfo(dtype).eps)
+        assert function(xp.asarray([], dtype)).shape == (0,)
+    rows = [[-inf, -inf], [1e4, 1e4], [-1e4, -inf], [nan, 0.0]]
     out = to_numpy(logsumexp(xp.asarray(rows, dtype)))
+    expected = [[-inf], [1e4 + np.log(2)], [-1e4], [nan]]
     np.testing.assert_allclose(out, expected, rtol=np.finfo(dtype).eps)
+
+
+def test_wright_omega_takes_numbers_and_names_what_it_cannot_take() -> None:
+    assert float(wright_omega(1.0)) == 1.0
+    with pytest.raises(TypeError, match=r"z must be real numbers .* got dtype complex128"):
+        wright_omega(np.asarray([1j]))
 
 
 def test_derivatives_at_zero() -> None:

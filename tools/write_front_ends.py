@@ -306,6 +306,43 @@ def {name}(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) ->
 '''
 
 
+# Losses in JAX of a regularizer with an order: its class, and the tightness if there is one.
+JAX_ORDERS: dict[str, tuple[str, float | None]] = {
+    "entmax": ("Tsallis", 0.0),
+    "fitzpatrick_entmax": ("Tsallis", 1.0),
+    "normmax": ("Norm", None),
+}
+ABOUT_ORDERS = {
+    "Tsallis": """``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
+    The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.""",
+    "Norm": r"The norm is :math:`\|y\|_\alpha`, and ``alpha`` a number above 1.",
+}
+
+
+def write_jax_order(name: str, second: str) -> str:
+    """The function of a loss with an order, for JAX, at targets or at labels."""
+    regularizer, tightness = JAX_ORDERS[name]
+    link = name.removeprefix("fitzpatrick_")
+    suffix = "_with_integer_labels" * (second == "labels")
+    default = 1.5 if regularizer == "Tsallis" else 2.0
+    parameters = ["scores: ArrayLike", f"{second}: ArrayLike", f"alpha: float = {default}"]
+    parameters += ["axis: int = -1", "where: ArrayLike | None = None"]
+    parameters += [] if tightness is None else ["*", f"tightness: float = {tightness}"]
+    family = {None: "Fenchel-Young loss", 0.0: "Loss", 1.0: "Fitzpatrick loss"}[tightness]
+    given = "alpha" if tightness is None else "alpha, tightness"
+    return f'''
+def {name}_loss{suffix}(
+{pack(parameters, 4)}
+) -> Array:
+    r"""{family} of ``{regularizer}(alpha)``, at {second}; its link is :func:`{link}`.
+
+    {ABOUT_ORDERS[regularizer]}
+    The other arguments are explained in :func:`{OF_CLASSES}_loss{suffix}`.
+    """
+    return loss_at_{second}({link}_of({given}), scores, {second}, axis, where)
+'''
+
+
 def registry() -> list[Named]:
     """Every loss, and every loss on the simplex once more, with a linear layer."""
     plain = [
@@ -347,6 +384,9 @@ def files() -> dict[Path, str]:
             in_jax[f"{loss.name}_loss"] = loss.write_jax("targets")
         if loss.kind == "class":
             in_jax[f"{loss.name}_loss_with_integer_labels"] = loss.write_jax("labels")
+    for name in JAX_ORDERS:
+        in_jax[f"{name}_loss"] = write_jax_order(name, "targets")
+        in_jax[f"{name}_loss_with_integer_labels"] = write_jax_order(name, "labels")
     in_jax |= {name: write_jax_link(name) for name in links}
     in_jax |= {f"{loss.name}_probabilities": loss.write_jax_probabilities() for loss in proper}
     in_jax |= {alias: f"\n{alias} = {name}\n" for name, alias in JAX_ALIASES.items()}

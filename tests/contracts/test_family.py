@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import Negentropy, SquaredNorm
-from fitzpatrick.sets import Simplex
+from fitzpatrick.regularizers import Quadratic, Tsallis
 from tests.contracts.cases import CASES, TIGHTNESSES, Case
 from tests.contracts.draws import Batch, check_all
-from tests.helpers import Library, assert_at_most, eps, seeded, to_numpy
+from tests.helpers import Library, assert_at_most, assert_close, eps, seeded, to_numpy
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -74,37 +74,6 @@ def test_slope_in_the_tightness_is_minus_the_divergence(
     check_all(case, xp, dtype, check, scales=(0.1, 1.0))
 
 
-def test_beyond_tightness_1_a_loss_need_not_be_convex_in_the_target() -> None:
-    """On segments of targets it is, up to rounding, for c <= 1, and clearly is not for c = 4."""
-    rng = seeded(0)
-    y, z = rng.dirichlet(np.full(3, 0.2), (2, 200))
-    theta = 4 * rng.normal(size=(200, 3))
-    for omega in (Negentropy(), SquaredNorm(Simplex())):
-        excess = {}
-        for c in (0.5, 1.0, 4.0):
-            loss = fp.FitzpatrickLoss(omega, c)
-            mean = loss.value(y, theta) / 2 + loss.value(z, theta) / 2
-            excess[c] = np.max(loss.value(y / 2 + z / 2, theta) - mean)
-        assert excess[0.5] < 1e-13
-        assert excess[1.0] < 1e-13
-        assert excess[4.0] > 1e-3
-
-
-def test_losses_of_one_regularizer_and_tightness_are_equal() -> None:
-    for case in CASES:
-        omega = case.sample
-        assert fp.FitzpatrickLoss(omega, tightness=0) == fp.FenchelYoungLoss(omega)
-        assert hash(fp.FitzpatrickLoss(omega, tightness=0)) == hash(fp.FenchelYoungLoss(omega))
-        assert fp.FitzpatrickLoss(omega, tightness=1) == fp.FitzpatrickLoss(omega)
-        assert fp.FitzpatrickLoss(omega, tightness=0.5) != fp.FitzpatrickLoss(omega)
-
-
-@pytest.mark.parametrize("tightness", [-0.1, np.inf, np.nan])
-def test_a_tightness_is_finite_and_not_negative(tightness: float) -> None:
-    with pytest.raises(ValueError, match="tightness"):
-        fp.FitzpatrickLoss(Negentropy(), tightness=tightness)
-
-
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.sample.has_curvature], ids=lambda case: case.name
 )
@@ -122,3 +91,33 @@ def test_continuous_at_tightness_0(case: Case, tightness: float) -> None:
         assert_at_most(whole - near, tightness * fall, slack)
 
     check_all(case, Library("numpy"), "float64", check, scales=(0.1, 1.0))
+
+
+@pytest.mark.parametrize("tightness", TIGHTNESSES)
+def test_quadratic_losses_are_mahalanobis_distances(tightness: float) -> None:
+    rng = seeded(0)
+    A = np.cov(rng.normal(size=(3, 9)))
+    y, theta = rng.normal(size=(2, 50, 3))
+    residual = theta @ np.linalg.inv(A) - y
+    form = np.einsum("ni,ij,nj->n", residual, A, residual)
+    loss = fp.FitzpatrickLoss(Quadratic(A), tightness)
+    # both sides solve a system with A, whose condition number is of the order of 10
+    assert_close(loss.value(y, theta), form / 2 / (1 + tightness), rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 1.7, 2.0])
+def test_tsallis_value_conjugate_and_link(alpha: float) -> None:
+    """Ω from its formula, Ω* by brute force over two classes, the link as its argmax."""
+    grid = np.linspace(0, 1, 200_001)
+    points = np.stack([grid, 1 - grid], axis=-1)
+    omega = Tsallis(alpha)
+    if alpha == 1:
+        expected = np.sum(xlogy(points, points), axis=-1)
+    else:
+        expected = (np.sum(points**alpha, axis=-1) - 1) / (alpha * (alpha - 1))
+    values = omega.value(points)
+    assert_close(values, expected, rtol=1e-12, atol=1e-14)
+    for theta in ([0.3, -0.2], [1.0, 0.0], [4.0, 0.0]):
+        objective = points @ np.asarray(theta) - values
+        assert_close(omega.conjugate(np.asarray(theta)), np.max(objective), rtol=0, atol=1e-10)
+        assert_close(omega.link(np.asarray(theta)), points[np.argmax(objective)], rtol=0, atol=1e-4)

@@ -1,8 +1,5 @@
 """A separable regularizer of a user has everything that those of the package have."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,67 +8,24 @@ from fitzpatrick import engines
 from fitzpatrick.engines import RowBlocks
 from fitzpatrick.engines.rows import CoreKernel
 from fitzpatrick.engines.targets import SparseTargets
-from fitzpatrick.regularizers import Elementwise, Negentropy, SeparableRegularizer, SquaredNorm
-from fitzpatrick.sets import ConvexSet, Simplex
+from fitzpatrick.regularizers import Negentropy, SquaredNorm
+from fitzpatrick.sets import Simplex
+from tests.user_regularizer import ScaledDistance
 
-from .cases import TIGHTNESSES, scores
-
-
-@dataclass(frozen=True, eq=False)
-class TwiceKernel(Elementwise):
-    y: Any
-    tightness: float
-
-    @property
-    def power(self) -> float:
-        return 1.0
-
-    def start(self, theta: Any) -> Any:
-        return -2 * (1 + self.tightness) + 0 * theta[..., :1]
-
-    def point(self, s: Any) -> tuple[Any, Any]:
-        p = np.maximum(s / 2 + self.tightness * self.y, 0) / (1 + self.tightness)
-        return p, (p > 0) / (2 * (1 + self.tightness))
-
-    def terms(self, s: Any) -> Any:
-        c, p = self.tightness, self.point(s)[0]
-        return (1 + c) * (self.y - p) ** 2 + self.y * np.maximum(-s - 2 * c * self.y, 0)
-
-
-@dataclass(frozen=True)
-class SquaredNormTwice(SeparableRegularizer):
-    """ψ(y) = y², so that the losses are twice those of sparsemax at θ/2."""
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
-
-    def potential(self, y: Any) -> Any:
-        return np.sum(y * y, axis=-1)
-
-    def potential_gradient(self, z: Any) -> Any:
-        return 2 * z
-
-    def potential_curvature(self, z: Any, v: Any) -> Any:
-        return 2 * np.sum(v * v, axis=-1)
-
-    def kernel(self, y: Any, tightness: float) -> Elementwise:
-        return TwiceKernel(y, tightness)
-
-    def slope(self, p: Any, y: Any, tightness: float) -> Any:
-        return (p > 0) / (2 * (1 + tightness))
+from .cases import scores
 
 
 @pytest.mark.parametrize("form", ["labels", "csr", "dense"])
 def test_rows_labels_and_sparse_targets(form: str) -> None:
+    """w/2 ‖y − a‖² has w times the losses of sparsemax at θ/w; τ absorbs the anchor a."""
     n, k = 900, 40  # more than one piece of the core
     labels = np.arange(n) * 7 % k
     soft = np.zeros((n, k))
     soft[np.arange(n), labels], soft[np.arange(n), (labels + 3) % k] = 0.75, 0.25
     y = {"labels": labels, "csr": sparse.csr_array(soft), "dense": soft}[form]
     theta, v = scores(n, k, 2.0, "float64", 0), scores(n, k, 1.0, "float64", 1)
-    for tightness in TIGHTNESSES:
-        bound = engines.bind(SquaredNormTwice(), tightness, y, k, n_threads=2)
+    for tightness in (0.0, 0.5, 1.0, 10.0):
+        bound = engines.bind(ScaledDistance(2.0, 0.25), tightness, y, k, n_threads=2)
         assert isinstance(bound, RowBlocks)
         assert isinstance(bound.kernel, CoreKernel)
         if form == "csr":

@@ -1,6 +1,6 @@
 import pytest
 
-from .cases import enable_x64, forget
+from .cases import enable_x64, second_order
 
 
 @pytest.fixture(autouse=True)
@@ -14,4 +14,4 @@ def _double_precision():
 def _forget(_bounded_memory):
     """Compiled functions that the tests hold on to go before JAX's caches are emptied."""
     yield
-    forget()
+    second_order.cache_clear()

@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
-from fitzpatrick.regularizers.norm import normmax_link
+from fitzpatrick.regularizers.norm import Norm, normmax_link
 from fitzpatrick.sets.budget import project_to_budget
 from tests.helpers import assert_close, seeded
 
@@ -77,19 +77,21 @@ def test_orders_out_of_range():
         fj.entmax(SCORES, True)
 
 
-@pytest.mark.parametrize("tightness", [0.0, 0.5])
-def test_losses(tightness):
-    core = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.5), tightness)
+def test_losses():
+    """Of a static order, at their two ends, at targets and at labels, as those of the core."""
     targets, labels = np.full((4, 5), 0.2), np.asarray([0, 4, 2, 2])
-
-    @jax.jit
-    def both(scores):
-        at_labels = fj.entmax_loss_with_integer_labels(scores, labels, tightness=tightness)
-        return fj.entmax_loss(scores, targets, 1.5, tightness=tightness), at_labels
-
-    at_targets, at_labels = both(SCORES)
-    assert_close(at_targets, core.value(targets, SCORES), rtol=1e-12, atol=1e-14)
-    assert_close(at_labels, core.value(labels, SCORES), rtol=1e-12, atol=1e-14)
+    entmax, norm = fp.regularizers.Tsallis(1.5), Norm(1.5)
+    for found, omega, c, y in (
+        (fj.entmax_loss(SCORES, targets, 1.5), entmax, 0.0, targets),
+        (fj.entmax_loss_with_integer_labels(SCORES, labels, tightness=0.5), entmax, 0.5, labels),
+        (fj.fitzpatrick_entmax_loss(SCORES, targets, jnp.asarray(1.5)), entmax, 1.0, targets),
+        (fj.fitzpatrick_entmax_loss_with_integer_labels(SCORES, labels), entmax, 1.0, labels),
+        (fj.normmax_loss(SCORES, targets, 1.5), norm, 0.0, targets),
+        (fj.normmax_loss_with_integer_labels(SCORES, labels, 1.5), norm, 0.0, labels),
+    ):
+        assert_close(found, fp.Loss(omega, c).value(y, SCORES), rtol=1e-12, atol=1e-14)
+    slope = jax.grad(lambda s: fj.normmax_loss_with_integer_labels(s, labels, 1.5).sum())(SCORES)
+    assert_close(slope, fj.normmax(SCORES, 1.5) - np.eye(5)[labels], rtol=1e-13, atol=1e-15)
 
 
 def test_orders_of_losses_are_static():
@@ -116,20 +118,3 @@ def test_normmax_and_budget(name):
     check_grads(link, (SCORES, numbers), order=2, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="must be between"):
         link(SCORES, -1.0)
-
-
-def test_losses_at_other_ends():
-    targets, labels = np.full((4, 5), 0.2), np.asarray([0, 4, 2, 2])
-    at_labels = fj.fitzpatrick_entmax_loss_with_integer_labels(SCORES, labels)
-    expected = fj.fitzpatrick_entmax15_loss_with_integer_labels(SCORES, labels)
-    assert_close(at_labels, expected, rtol=1e-13, atol=0)
-    found = fj.fitzpatrick_entmax_loss(
-        SCORES, targets, jnp.asarray(1.5), tightness=jnp.asarray(0.5)
-    )
-    expected = fj.fitzpatrick_entmax15_loss(SCORES, targets, tightness=0.5)
-    assert_close(found, expected, rtol=1e-13, atol=0)
-    slope = jax.grad(lambda s: fj.normmax_loss_with_integer_labels(s, labels, 1.5).sum())(SCORES)
-    assert_close(slope, fj.normmax(SCORES, 1.5) - np.eye(5)[labels], rtol=1e-13, atol=1e-15)
-    one_hot = fj.normmax_loss(SCORES, np.eye(5)[labels], 1.5)
-    at_labels = fj.normmax_loss_with_integer_labels(SCORES, labels, 1.5)
-    assert_close(at_labels, one_hot, rtol=1e-13, atol=0)

@@ -14,9 +14,10 @@ import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
-from fitzpatrick.losses import _registry
+from fitzpatrick.losses import _registry, regularizers_by_name
+from tests.helpers import TEST_ALL
 
-from .cases import LINKS, NAMES, SIMPLEX, TEST_ALL, function, on_labels
+from .cases import NAMES, SIMPLEX, function, on_labels
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 def test_all_is_the_registry():
     generated = {f"{name}_loss" for name in NAMES}
     generated |= {f"{name}_loss_with_integer_labels" for name in SIMPLEX}
-    generated |= {*LINKS, "softmax", "entmax", "normmax", "budget"}
+    generated |= {*regularizers_by_name(), "softmax", "entmax", "normmax", "budget"}
     orders = ("entmax_loss", "fitzpatrick_entmax_loss", "normmax_loss")
     generated |= {*orders, *(f"{name}_with_integer_labels" for name in orders)}
     proper = [name for name in NAMES if fp.get_loss(name).regularizer.has_probabilities]

@@ -1,9 +1,12 @@
-"""Compilation, loops and several devices."""
+"""Compilation, vmap, loops, several devices, and the examples."""
 
+import functools
 import os
 import pickle
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,47 +19,56 @@ from tests.helpers import assert_close
 
 from .cases import K, N, draw
 
+CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+LOSS, CORE = fj.fitzpatrick_sparsemax_loss, fp.get_loss("fitzpatrick_sparsemax")
 
-@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "sparsemax"])
-def test_compiled_once_for_repeated_shapes(name):
+
+def test_compiled_once_for_repeated_shapes():
     traces = []
+    y, theta = draw("sparsemax")
 
     @jax.jit
     def step(theta, y):
         traces.append(theta.shape)
-        return jax.value_and_grad(lambda t: getattr(fj, f"{name}_loss")(t, y).sum())(theta)
+        return jax.value_and_grad(lambda t: fj.sparsemax_loss(t, y).sum())(theta)
 
-    for seed in range(3):
-        y, theta = draw(name, seed=seed)
-        step(theta, y)
+    for shift in range(3):
+        step(theta + shift, y)
     assert traces == [(N, K)]
-    step(theta[:2], y[:2])
-    assert traces == [(N, K), (2, K)]
 
 
-def test_gradient_descent_in_a_scan():
+def test_vmap_is_a_batch():
+    """Over pairs, over one argument, at labels, and of a gradient."""
+    y, theta = draw("fitzpatrick_sparsemax")
+    losses, gradients = jax.jit(jax.vmap(jax.value_and_grad(LOSS)))(theta, y)
+    assert_close(losses, CORE.value(y, theta), **CLOSE)
+    assert_close(gradients, CORE.gradient(y, theta), **CLOSE)
+    per_target = jax.jit(jax.vmap(jax.grad(LOSS), in_axes=(None, 0)))(theta[0], y)
+    assert_close(per_target, CORE.gradient(y, np.tile(theta[0], (N, 1))), **CLOSE)
+    labels = np.arange(N) % K
+    at_labels = functools.partial(fj.fitzpatrick_sparsemax_loss_with_integer_labels, tightness=0.5)
+    expected = fp.get_loss("fitzpatrick_sparsemax", 0.5).gradient(labels, theta)
+    assert_close(jax.jit(jax.vmap(jax.grad(at_labels)))(theta, labels), expected, **CLOSE)
+
+
+def test_derivatives_through_scans_and_checkpoints():
     y, theta = draw("fitzpatrick_sparsemax", scale=1.0)
 
+    def total(theta):
+        loss = jax.checkpoint(LOSS)
+        return jax.lax.scan(lambda sum_, row: (sum_ + loss(*row), None), 0.0, (theta, y))[0]
+
+    gradient = jax.grad(total)
+    assert_close(jax.jit(gradient)(jnp.asarray(theta)), CORE.gradient(y, theta), **CLOSE)
+
     def step(theta, _):
-        gradient = jax.grad(lambda t: fj.fitzpatrick_sparsemax_loss(t, y).sum())(theta)
-        theta = theta - gradient
-        return theta, fj.fitzpatrick_sparsemax_loss(theta, y)
+        theta = theta - jax.grad(lambda t: LOSS(t, y).sum())(theta)
+        return theta, LOSS(theta, y)
 
     _, losses = jax.jit(lambda theta: jax.lax.scan(step, theta, length=20))(jnp.asarray(theta))
     assert losses.shape == (20, N)
     assert np.all(np.diff(np.asarray(losses), axis=0) <= 1e-15)
     assert np.all(losses[-1] <= 0.5 * losses[0])  # which may be zero from the start
-
-
-def test_derivative_through_a_scan_and_a_checkpoint():
-    y, theta = draw("fitzpatrick_sparsemax", scale=1.0)
-
-    def total(theta):
-        loss = jax.checkpoint(fj.fitzpatrick_sparsemax_loss)
-        return jax.lax.scan(lambda sum_, row: (sum_ + loss(*row), None), 0.0, (theta, y))[0]
-
-    expected = fp.get_loss("fitzpatrick_sparsemax").gradient(y, theta)
-    assert_close(jax.jit(jax.grad(total))(jnp.asarray(theta)), expected, rtol=1e-12, atol=1e-14)
 
 
 SHARDED = """
@@ -116,3 +128,21 @@ def test_batches_over_two_devices():
 def test_functions_can_be_pickled():
     f = fj.fitzpatrick_entmax15_loss
     assert pickle.loads(pickle.dumps(f)) is f
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("name", ["jax_train.py", "jax_lbfgs.py"])
+def test_examples(name):
+    """They run, in their fast mode, and find what they look for."""
+    pytest.importorskip("optax")
+    found = runpy.run_path(str(EXAMPLES / name))["main"](["--fast"])
+    if name == "jax_train.py":
+        assert set(found) == {("neural", "fitzpatrick_logistic")}
+        assert min(found.values()) > 0.7
+        return
+    assert set(found) == {"fitzpatrick_sparsemax"}
+    for fit in found.values():
+        assert float(fit.gradient) <= 1e-6
+        assert np.all(np.isfinite(np.asarray(fit.weights)))

@@ -1,4 +1,4 @@
-"""What holds at the edges, whoever computes the loss: bad scores, masks, layouts, no rows."""
+"""What holds at the edges of every implementation: bad scores, masks, layouts, no rows."""
 
 from __future__ import annotations
 
@@ -48,15 +48,19 @@ def assert_same(found: Result, expected: Result, rows: Any = slice(None)) -> Non
             assert_close(one[rows], other[rows], rtol=4 * RELATIVE["float64"], atol=floor)
 
 
+# of which compiled code must not take the bits for those of a number
+NAN_BITS = (0x7FF00000000007A2, 0x7FF8000000000801, 0xFFF8000000000FFF)
+
+
 @every_edge
 def test_bad_scores_spoil_their_row_alone(implementation: Implementation, name: str) -> None:
-    """NaN anywhere; on the simplex also +∞, and −∞ throughout."""
+    """NaN of any bits, anywhere; on the simplex also +∞, and −∞ throughout."""
     is_simplex = REGULARIZERS[name].domain.has_labels
-    for form in implementation.forms_of(name):
+    for form, bits in zip(implementation.forms_of(name), NAN_BITS, strict=False):
         y, theta, v = draw(name, form)
         expected = evaluate(implementation, name, y, theta, v)
         spoilt = theta.copy()
-        spoilt[1, 2] = np.nan
+        spoilt.view(np.uint64)[1, 2] = bits
         if is_simplex:
             spoilt[2, 3], spoilt[4] = np.inf, -np.inf
         bad = np.isin(np.arange(len(theta)), [1, 2, 4] if is_simplex else [1])
@@ -68,6 +72,26 @@ def test_bad_scores_spoil_their_row_alone(implementation: Implementation, name: 
         else:
             np.testing.assert_array_equal(is_nan, np.isnan(spoilt))
         assert_same(found, expected, ~bad)
+
+
+@pytest.mark.parametrize(
+    ("implementation", "name"),
+    [
+        edge
+        for edge in EDGES
+        if REGULARIZERS[edge.values[1]].domain.is_product and "csr" in edge.values[0].forms
+    ],
+)
+@np.errstate(all="ignore")
+def test_infinite_scores_of_single_entries(implementation: Implementation, name: str) -> None:
+    """What the core has there: a maximizer at the end of its interval, or no finite loss."""
+    for form in implementation.forms_of(name):
+        y, theta, v = draw(name, form)
+        theta[0, 1], theta[1, 1], theta[3, 2] = np.nan, np.inf, -np.inf
+        found = evaluate(implementation, name, y, theta, v)
+        expected = evaluate(IMPLEMENTATIONS[0], name, _dense(y), theta, v)
+        for one, other in zip(found[:2], expected[:2], strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-13, atol=16 * eps("float64"))
 
 
 @every_edge

@@ -80,6 +80,7 @@ def test_wide_rows(implementation: Implementation, name: str) -> None:
     theta = rng.normal(size=(n, k)) * np.resize([0.0, 1e-3, 0.1, 3.0, 1e4], n)[:, None]
     theta[-3:, 5:9] = 4.0
     theta[::5, ::3] = np.where(y[::5, ::3] > 0, theta[::5, ::3], -np.inf)
+    theta[1, :3] = -1e160  # whose squares overflow
     if not REGULARIZERS[name].domain.has_labels:
         theta = np.clip(theta, -20, 20)
     hard = np.sum(y > 0, axis=1) == 1

@@ -73,17 +73,29 @@ class Simplex:
 
 
 @dataclass(frozen=True)
-class Cube:
-    """0 ≤ p ≤ 1; vertices {0, 1}^k."""
+class Intervals:
+    """lower ≤ p ≤ upper, entry by entry; None is an end that is infinite."""
 
-    def support(self, a: Row) -> Fraction:
-        return sum((entry for entry in a if entry > 0), Fraction(0))
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+
+    def support(self, a: Row) -> Fraction | None:
+        ends = [(entry, self.upper if entry > 0 else self.lower) for entry in a if entry]
+        if any(end is None for _, end in ends):
+            return None
+        return sum((entry * end for entry, end in ends), Fraction(0))
 
     def vertices_at(self, a: Row) -> tuple[Row, bool]:
-        return [Fraction(int(entry > 0)) for entry in a], all(a)
+        return [self.upper if entry > 0 else self.lower for entry in a], all(a)
 
     def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
-        return [min(max(entry / m, Fraction(0)), Fraction(1)) for entry in a]
+        row = [entry / m for entry in a]
+        row = row if self.lower is None else [max(entry, self.lower) for entry in row]
+        return row if self.upper is None else [min(entry, self.upper) for entry in row]
+
+
+REALS, ORTHANT = Intervals(), Intervals(Fraction(0))
+CUBE = Intervals(Fraction(0), Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -106,34 +118,6 @@ class CrossPolytope:
         # On the face Σ|p| = 1 the signs are those of a, and the sizes a point of the simplex.
         sizes = Simplex().maximizer([abs(entry) for entry in a], m)
         return [-size if entry < 0 else size for size, entry in zip(sizes, a, strict=True)]
-
-
-@dataclass(frozen=True)
-class Orthant:
-    """p ≥ 0; the support is finite (and 0) only for a ≤ 0."""
-
-    def support(self, a: Row) -> Fraction | None:
-        return Fraction(0) if max(a) <= 0 else None
-
-    def vertices_at(self, a: Row) -> tuple[Row, bool]:
-        raise NotImplementedError("an unbounded set has no perceptron")
-
-    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
-        return [max(entry / m, Fraction(0)) for entry in a]
-
-
-@dataclass(frozen=True)
-class Reals:
-    """All of ℝ^k; the support is finite only at a = 0."""
-
-    def support(self, a: Row) -> Fraction | None:
-        return Fraction(0) if not any(a) else None
-
-    def vertices_at(self, a: Row) -> tuple[Row, bool]:
-        raise NotImplementedError("an unbounded set has no perceptron")
-
-    def maximizer(self, a: Row, m: Fraction) -> list[Fraction]:
-        return [entry / m for entry in a]
 
 
 @dataclass(frozen=True)

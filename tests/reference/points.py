@@ -129,53 +129,34 @@ class Sampler:
 Kind = Callable[[Sampler, int], Example]
 
 
-# The simplex.
-
-
 def _margin(regularizer: Regularizer) -> float:
     """Score gap from which a one-hot target has no loss; 1 where it always has some."""
     loss = recipe.loss_of(regularizer.name)
     alpha = getattr(getattr(loss, "potential", None), "alpha", 2.0)
-    return 1 / (alpha - 1)
+    return 1 / (alpha - 1) if alpha > 1 else 1.0
 
 
-def simplex_one_hot(s: Sampler, k: int) -> Example:
-    return s.one_hot(k), s.scores(k)
+def _some_target(s: Sampler, k: int, share: float = 0.3) -> Row:
+    """A class, or proportions with zeros."""
+    return s.one_hot(k) if s.rng.random() < share else s.close_sum(s.sparse_proportions(k))
 
 
-def simplex_uniform(s: Sampler, k: int) -> Example:
+def _uniform(s: Sampler, k: int) -> Example:
     theta = s.tied_scores(k) if s.rng.random() < 0.3 else s.scores(k)
     return np.full(k, 1 / k), theta
 
 
-def simplex_sparse(s: Sampler, k: int) -> Example:
-    return s.close_sum(s.sparse_proportions(k)), s.scores(k)
-
-
-def simplex_dense(s: Sampler, k: int) -> Example:
-    return s.close_sum(s.proportions(k, s.choice(0.3, 1.0, 10.0))), s.scores(k)
-
-
-def simplex_ties(s: Sampler, k: int) -> Example:
-    y = s.one_hot(k) if s.rng.random() < 0.3 else s.close_sum(s.sparse_proportions(k))
-    return y, s.tied_scores(k)
-
-
-def simplex_tiny(s: Sampler, k: int) -> Example:
-    return s.close_sum(s.with_tiny(s.proportions(k))), s.scores(k)
-
-
-def simplex_extreme(s: Sampler, k: int) -> Example:
+def _simplex_extreme(s: Sampler, k: int) -> Example:
     y = s.one_hot(k) if s.rng.random() < 0.5 else s.close_sum(s.proportions(k))
     return y, s.extreme_scores(k)
 
 
-def simplex_near_link(s: Sampler, k: int) -> Example:
+def _simplex_near_link(s: Sampler, k: int) -> Example:
     theta = s.round(s.scores(k, high=1.2))
     return s.close_sum(s.near(s.link(theta))), theta
 
 
-def simplex_well_classified(s: Sampler, k: int) -> Example:
+def _simplex_well_classified(s: Sampler, k: int) -> Example:
     """One-hot, with a gap of up to 690 (losses of 1e-300) or just beside the margin."""
     y = s.one_hot(k)
     gap = s.rng.uniform(1, 85 if s.single else 690)
@@ -187,147 +168,60 @@ def simplex_well_classified(s: Sampler, k: int) -> Example:
     return y, np.where(y > 0, gap, others) + s.choice(0.0, 0.0, 1.0, -3.0)
 
 
-def simplex_huge(s: Sampler, k: int) -> Example:
-    """Ties at scores so large that adding a target to them changes nothing."""
-    y = s.one_hot(k) if s.rng.random() < 0.3 else s.close_sum(s.sparse_proportions(k))
-    return y, s.choice(1e8, 1e30) * s.rng.integers(-1, 2, k)
-
-
-def simplex_subnormal(s: Sampler, k: int) -> Example:
+def _subnormal(s: Sampler, k: int) -> Example:
     y = s.proportions(k)
     y[s.rng.integers(k)] = np.finfo(s.dtype).smallest_subnormal * s.choice(1, 1000)
     return s.close_sum(y), s.scores(k)
 
 
-# The cube.
-
-
-def cube_binary(s: Sampler, k: int) -> Example:
-    return s.rng.integers(0, 2, k).astype(float), s.scores(k)
-
-
-def cube_interior(s: Sampler, k: int) -> Example:
-    return s.rng.random(k), s.scores(k)
-
-
-def cube_edges(s: Sampler, k: int) -> Example:
+def _cube_edges(s: Sampler, k: int) -> Example:
     """Entries at, next to, and well away from 0 and 1."""
     near_one = 1 - 2.0 ** -s.rng.integers(2, 24 if s.single else 53, k)
     options = [s.exponential(-s.tiny_exponent, -3, k), near_one, np.zeros(k), np.ones(k)]
     return np.choose(s.rng.integers(0, 4, k), options), s.scores(k)
 
 
-def cube_ties(s: Sampler, k: int) -> Example:
-    return s.rng.choice([0.0, 0.5, 1.0], k), s.tied_scores(k)
-
-
-def cube_extreme(s: Sampler, k: int) -> Example:
+def _cube_extreme(s: Sampler, k: int) -> Example:
     y = s.rng.integers(0, 2, k) if s.rng.random() < 0.5 else s.rng.random(k)
     return np.asarray(y, float), s.extreme_scores(k)
 
 
-def cube_near_link(s: Sampler, k: int) -> Example:
+def _cube_near_link(s: Sampler, k: int) -> Example:
     theta = s.round(s.scores(k, high=1.2))
     return np.clip(s.near(s.link(theta)), 0, 1), theta
 
 
-def cube_well_classified(s: Sampler, k: int) -> Example:
+def _cube_well_classified(s: Sampler, k: int) -> Example:
     y = s.rng.integers(0, 2, k).astype(float)
     sizes = s.rng.uniform(0, 1, k) * s.choice(2, 20, 85 if s.single else 690)
     return y, (2 * y - 1) * sizes
-
-
-# Counts.
-
-
-def counts_any(s: Sampler, k: int) -> Example:
-    return s.rng.poisson(s.exponential(-1, 2), k).astype(float), _log_scores(s, k)
-
-
-def counts_zero(s: Sampler, k: int) -> Example:
-    return np.zeros(k), _log_scores(s, k)
-
-
-def counts_fractional(s: Sampler, k: int) -> Example:
-    return s.exponential(-3, 3, k), _log_scores(s, k)
-
-
-def counts_tiny(s: Sampler, k: int) -> Example:
-    return s.with_tiny(s.exponential(-2, 2, k)), _log_scores(s, k)
-
-
-def counts_large(s: Sampler, k: int) -> Example:
-    return np.round(s.exponential(3, 6, k)), _log_scores(s, k)
-
-
-def counts_ties(s: Sampler, k: int) -> Example:
-    return s.rng.integers(0, 3, k).astype(float), np.clip(s.tied_scores(k), -1e4, s.largest_log)
-
-
-def counts_extreme(s: Sampler, k: int) -> Example:
-    y = s.rng.choice([0.0, 1.0, 1e6], k)
-    return y, s.rng.choice([-1e4, -s.largest_log, 0.0, s.largest_log], k)
-
-
-def counts_near_link(s: Sampler, k: int) -> Example:
-    theta = s.round(np.clip(s.scores(k, high=1.2), None, 13))
-    return s.near(s.link(theta)), theta
-
-
-def counts_well_classified(s: Sampler, k: int) -> Example:
-    """No events and a low rate: losses down to 1e-300."""
-    return np.zeros(k), -s.rng.uniform(0.5, 1, k) * s.choice(5, 50, 85 if s.single else 690)
 
 
 def _log_scores(s: Sampler, k: int) -> Row:
     return np.minimum(s.scores(k, high=s.choice(1, 3, 4)), s.largest_log)
 
 
-# All reals, and the orthant.
+def _counts_extreme(s: Sampler, k: int) -> Example:
+    y = s.rng.choice([0.0, 1.0, 1e6], k)
+    return y, s.rng.choice([-1e4, -s.largest_log, 0.0, s.largest_log], k)
 
 
-def reals_any(s: Sampler, k: int) -> Example:
-    return s.scores(k), s.scores(k)
+def _counts_near_link(s: Sampler, k: int) -> Example:
+    theta = s.round(np.clip(s.scores(k, high=1.2), None, 13))
+    return s.near(s.link(theta)), theta
 
 
-def reals_integer(s: Sampler, k: int) -> Example:
-    return s.rng.integers(-3, 4, k).astype(float), s.tied_scores(k)
+def _counts_well_classified(s: Sampler, k: int) -> Example:
+    """No events and a low rate: losses down to 1e-300."""
+    return np.zeros(k), -s.rng.uniform(0.5, 1, k) * s.choice(5, 50, 85 if s.single else 690)
 
 
-def reals_tiny(s: Sampler, k: int) -> Example:
-    return s.with_tiny(s.scores(k)), s.scores(k)
-
-
-def reals_extreme(s: Sampler, k: int) -> Example:
-    return s.extreme_scores(k), s.extreme_scores(k)
-
-
-def reals_near_link(s: Sampler, k: int) -> Example:
+def _near_scores(s: Sampler, k: int) -> Example:
     theta = s.round(s.scores(k))
     return s.near(theta), theta
 
 
-def orthant_any(s: Sampler, k: int) -> Example:
-    return np.abs(s.scores(k)), s.scores(k)
-
-
-def orthant_zeros(s: Sampler, k: int) -> Example:
-    return np.maximum(s.scores(k), 0), s.scores(k)
-
-
-def orthant_integer(s: Sampler, k: int) -> Example:
-    return s.rng.integers(0, 3, k).astype(float), s.tied_scores(k)
-
-
-def orthant_tiny(s: Sampler, k: int) -> Example:
-    return s.with_tiny(np.abs(s.scores(k))), s.scores(k)
-
-
-def orthant_extreme(s: Sampler, k: int) -> Example:
-    return np.maximum(s.extreme_scores(k), 0), s.extreme_scores(k)
-
-
-def orthant_near_link(s: Sampler, k: int) -> Example:
+def _near_positive_scores(s: Sampler, k: int) -> Example:
     theta = s.round(s.scores(k))
     return np.abs(s.near(np.maximum(theta, 0))), theta
 
@@ -336,41 +230,22 @@ def orthant_near_link(s: Sampler, k: int) -> Example:
 # infinite loss, so each is moved inside in exact arithmetic.
 
 
-def ball_vertex(s: Sampler, k: int) -> Example:
-    return s.one_hot(k) * s.choice(-1, 1), s.scores(k)
-
-
-def ball_center(s: Sampler, k: int) -> Example:
-    return np.zeros(k), s.scores(k)
-
-
-def ball_interior(s: Sampler, k: int) -> Example:
-    return _inside(s, s.rng.uniform(-1, 1, k) / k), s.scores(k)
-
-
-def ball_boundary(s: Sampler, k: int) -> Example:
-    return _inside(s, _scaled(s, s.rng.normal(size=k))), s.scores(k)
-
-
-def ball_sparse(s: Sampler, k: int) -> Example:
+def _ball_sparse(s: Sampler, k: int) -> Example:
     signs = s.rng.choice([-1.0, 1.0], k)
     return _inside(s, _scaled(s, signs * s.sparse_proportions(k))), s.scores(k)
 
 
-def ball_ties(s: Sampler, k: int) -> Example:
-    y = np.full(k, 2.0 ** -np.ceil(np.log2(k))) if s.rng.random() < 0.5 else s.one_hot(k)
-    return y, s.tied_scores(k)
+def _ball_tied_target(s: Sampler, k: int) -> Row:
+    return np.full(k, 2.0 ** -np.ceil(np.log2(k))) if s.rng.random() < 0.5 else s.one_hot(k)
 
 
-def ball_tiny(s: Sampler, k: int) -> Example:
-    return _inside(s, s.with_tiny(s.rng.uniform(-1, 1, k) / k)), s.scores(k)
+def _ball_extreme(s: Sampler, k: int) -> Example:
+    y = _ball_tied_target(s, k)
+    s.tied_scores(k)  # which the stored rows were drawn after
+    return y, s.extreme_scores(k)
 
 
-def ball_extreme(s: Sampler, k: int) -> Example:
-    return ball_ties(s, k)[0], s.extreme_scores(k)
-
-
-def ball_near_link(s: Sampler, k: int) -> Example:
+def _ball_near_link(s: Sampler, k: int) -> Example:
     theta = s.round(s.scores(k, high=1))
     return _inside(s, s.near(s.link(theta))), theta
 
@@ -390,92 +265,97 @@ def _inside(s: Sampler, row: Row) -> Row:
     return row
 
 
-BALL_KINDS: dict[Kind, int] = {
-    ball_vertex: 60,
-    ball_center: 20,
-    ball_interior: 80,
-    ball_boundary: 80,
-    ball_sparse: 60,
-    ball_ties: 60,
-    ball_tiny: 50,
-    ball_extreme: 40,
-    ball_near_link: 60,
-}
+BALL_KINDS: list[tuple[int, Kind]] = [
+    (60, lambda s, k: (s.one_hot(k) * s.choice(-1, 1), s.scores(k))),
+    (20, lambda s, k: (np.zeros(k), s.scores(k))),
+    (80, lambda s, k: (_inside(s, s.rng.uniform(-1, 1, k) / k), s.scores(k))),
+    (80, lambda s, k: (_inside(s, _scaled(s, s.rng.normal(size=k))), s.scores(k))),
+    (60, _ball_sparse),
+    (60, lambda s, k: (_ball_tied_target(s, k), s.tied_scores(k))),
+    (50, lambda s, k: (_inside(s, s.with_tiny(s.rng.uniform(-1, 1, k) / k)), s.scores(k))),
+    (40, _ball_extreme),
+    (60, _ball_near_link),
+]
 
-KINDS: dict[str, dict[Kind, int]] = {
-    "simplex": {
-        simplex_one_hot: 60,
-        simplex_uniform: 40,
-        simplex_sparse: 60,
-        simplex_dense: 80,
-        simplex_ties: 50,
-        simplex_tiny: 60,
-        simplex_extreme: 40,
-        simplex_near_link: 60,
-        simplex_well_classified: 60,
-    },
-    "cube": {
-        cube_binary: 80,
-        cube_interior: 80,
-        cube_edges: 100,
-        cube_ties: 50,
-        cube_extreme: 50,
-        cube_near_link: 80,
-        cube_well_classified: 70,
-    },
-    "counts": {
-        counts_any: 90,
-        counts_zero: 40,
-        counts_fractional: 70,
-        counts_tiny: 70,
-        counts_large: 60,
-        counts_ties: 40,
-        counts_extreme: 40,
-        counts_near_link: 60,
-        counts_well_classified: 40,
-    },
-    "reals": {
-        reals_any: 200,
-        reals_integer: 80,
-        reals_tiny: 70,
-        reals_extreme: 60,
-        reals_near_link: 100,
-    },
-    "orthant": {
-        orthant_any: 120,
-        orthant_zeros: 120,
-        orthant_integer: 80,
-        orthant_tiny: 70,
-        orthant_extreme: 50,
-        orthant_near_link: 70,
-    },
+# How many rows of each kind.
+KINDS: dict[str, list[tuple[int, Kind]]] = {
+    "simplex": [
+        (60, lambda s, k: (s.one_hot(k), s.scores(k))),
+        (40, _uniform),
+        (60, lambda s, k: (s.close_sum(s.sparse_proportions(k)), s.scores(k))),
+        (80, lambda s, k: (s.close_sum(s.proportions(k, s.choice(0.3, 1.0, 10.0))), s.scores(k))),
+        (50, lambda s, k: (_some_target(s, k), s.tied_scores(k))),
+        (60, lambda s, k: (s.close_sum(s.with_tiny(s.proportions(k))), s.scores(k))),
+        (40, _simplex_extreme),
+        (60, _simplex_near_link),
+        (60, _simplex_well_classified),
+    ],
+    "cube": [
+        (80, lambda s, k: (s.rng.integers(0, 2, k).astype(float), s.scores(k))),
+        (80, lambda s, k: (s.rng.random(k), s.scores(k))),
+        (100, _cube_edges),
+        (50, lambda s, k: (s.rng.choice([0.0, 0.5, 1.0], k), s.tied_scores(k))),
+        (50, _cube_extreme),
+        (80, _cube_near_link),
+        (70, _cube_well_classified),
+    ],
+    "counts": [
+        (90, lambda s, k: (1.0 * s.rng.poisson(s.exponential(-1, 2), k), _log_scores(s, k))),
+        (40, lambda s, k: (np.zeros(k), _log_scores(s, k))),
+        (70, lambda s, k: (s.exponential(-3, 3, k), _log_scores(s, k))),
+        (70, lambda s, k: (s.with_tiny(s.exponential(-2, 2, k)), _log_scores(s, k))),
+        (60, lambda s, k: (np.round(s.exponential(3, 6, k)), _log_scores(s, k))),
+        (40, lambda s, k: (s.rng.integers(0, 3, k).astype(float),
+                           np.clip(s.tied_scores(k), -1e4, s.largest_log))),
+        (40, _counts_extreme),
+        (60, _counts_near_link),
+        (40, _counts_well_classified),
+    ],
+    "reals": [
+        (200, lambda s, k: (s.scores(k), s.scores(k))),
+        (80, lambda s, k: (s.rng.integers(-3, 4, k).astype(float), s.tied_scores(k))),
+        (70, lambda s, k: (s.with_tiny(s.scores(k)), s.scores(k))),
+        (60, lambda s, k: (s.extreme_scores(k), s.extreme_scores(k))),
+        (100, _near_scores),
+    ],
+    "orthant": [
+        (120, lambda s, k: (np.abs(s.scores(k)), s.scores(k))),
+        (120, lambda s, k: (np.maximum(s.scores(k), 0), s.scores(k))),
+        (80, lambda s, k: (s.rng.integers(0, 3, k).astype(float), s.tied_scores(k))),
+        (70, lambda s, k: (s.with_tiny(np.abs(s.scores(k))), s.scores(k))),
+        (50, lambda s, k: (np.maximum(s.extreme_scores(k), 0), s.extreme_scores(k))),
+        (70, _near_positive_scores),
+    ],
     "l1_ball": BALL_KINDS,
     "l2_ball": BALL_KINDS,
-}
+}  # fmt: skip
 
-
-# Kinds that are stored for many tightnesses alone.
-MORE_SIMPLEX_KINDS: dict[Kind, int] = {simplex_huge: 6, simplex_subnormal: 4}
+# Kinds that are stored for many tightnesses alone: ties at scores so large that adding a target to
+# them changes nothing, and the least positive targets that there are.
+MORE_SIMPLEX_KINDS: list[tuple[int, Kind]] = [
+    (6, lambda s, k: (_some_target(s, k), s.choice(1e8, 1e30) * s.rng.integers(-1, 2, k))),
+    (4, _subnormal),
+]
 
 
 def sample(regularizer: Regularizer, dtype: np.dtype, seed: int) -> Iterator[list[Example]]:
     """All inputs of a regularizer: the rows of each kind in turn, then a large row of each."""
     sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), regularizer)
     kinds = KINDS[regularizer.domain]
-    for kind, count in kinds.items():
+    for count, kind in kinds:
         sizes = sampler.rng.choice(SIZES, count, p=SIZE_WEIGHTS)
         yield [_rounded(sampler, kind(sampler, int(k))) for k in sizes]
-    yield [_rounded(sampler, kind(sampler, LARGE_SIZE)) for kind in kinds]
+    yield [_rounded(sampler, kind(sampler, LARGE_SIZE)) for _, kind in kinds]
 
 
 def sample_more(regularizer: Regularizer, dtype: np.dtype, seed: int) -> list[Example]:
     """Odd scores and targets, and a single class."""
     sampler = Sampler(np.random.default_rng(seed), np.dtype(dtype), regularizer)
     if regularizer.domain != "simplex":
-        kinds = list(KINDS[regularizer.domain])[:2]
-        return [_rounded(sampler, kind(sampler, 1)) for kind in kinds]
+        kinds = KINDS[regularizer.domain][:2]
+        return [_rounded(sampler, kind(sampler, 1)) for _, kind in kinds]
     rows = [(np.ones(1), sampler.scores(1)) for _ in range(2)]
-    for kind, count in MORE_SIMPLEX_KINDS.items():
+    for count, kind in MORE_SIMPLEX_KINDS:
         rows += [kind(sampler, int(k)) for k in sampler.rng.choice(SIZES[1:], count)]
     return [_rounded(sampler, row) for row in rows]
 

@@ -40,19 +40,19 @@ from fractions import Fraction
 import numpy as np
 
 from .exact import (
+    CUBE,
+    ORTHANT,
+    REALS,
     CrossPolytope,
-    Cube,
-    Orthant,
     PerceptronBallLoss,
     PerceptronLoss,
     Polyhedron,
     QuadraticBallLoss,
     QuadraticLoss,
-    Reals,
     Simplex,
 )
 from .precision import Evaluation
-from .smooth import BinaryNegentropy, Negentropy, Potential, SmoothLoss, Tsallis
+from .smooth import BinaryNegentropy, Potential, SmoothLoss, Tsallis
 
 # Correct decimal digits of every value, in the relative sense.
 DIGITS = 50
@@ -102,22 +102,27 @@ def _indicator(name: str, domain: str, loss: Loss) -> Regularizer:
     return Regularizer(name, domain, lambda _: loss, is_perceptron=True)
 
 
+def tsallis(alpha: float) -> Regularizer:
+    """The Tsallis entropy of any order from 1 to 2, stored or not."""
+    return _smooth(f"tsallis_{alpha}", "simplex", Tsallis(alpha))
+
+
 TSALLIS_ALPHAS = (1.1, 1.3, 1.7, 1.9)
 
 REGULARIZERS = (
-    _quadratic("squared", "reals", Reals()),
+    _quadratic("squared", "reals", REALS),
     _indicator("perceptron", "simplex", PerceptronLoss(Simplex())),
-    _smooth("logistic", "simplex", Negentropy()),
+    _smooth("logistic", "simplex", Tsallis(1.0)),
     _quadratic("sparsemax", "simplex", Simplex()),
     _smooth("entmax15", "simplex", Tsallis(1.5)),
     _smooth("sigmoid", "cube", BinaryNegentropy()),
-    _quadratic("sparse_sigmoid", "cube", Cube()),
-    _smooth("poisson", "counts", Negentropy(linear=1)),
-    *(_smooth(f"tsallis_{alpha}", "simplex", Tsallis(alpha)) for alpha in TSALLIS_ALPHAS),
+    _quadratic("sparse_sigmoid", "cube", CUBE),
+    _smooth("poisson", "counts", Tsallis(1.0)),
+    *map(tsallis, TSALLIS_ALPHAS),
     Regularizer("sparsemap_l2_ball", "l2_ball", QuadraticBallLoss),
     _quadratic("sparsemap_l1_ball", "l1_ball", CrossPolytope()),
-    _quadratic("sparsemap_orthant", "orthant", Orthant()),
-    _indicator("perceptron_cube", "cube", PerceptronLoss(Cube())),
+    _quadratic("sparsemap_orthant", "orthant", ORTHANT),
+    _indicator("perceptron_cube", "cube", PerceptronLoss(CUBE)),
     _indicator("perceptron_l2_ball", "l2_ball", PerceptronBallLoss()),
     _indicator("perceptron_l1_ball", "l1_ball", PerceptronLoss(CrossPolytope())),
 )

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from .recipe import Regularizer
-from .smooth import BinaryNegentropy, Negentropy, SmoothLoss, Tsallis
+from .smooth import BinaryNegentropy, SmoothLoss
 
 
 def has_slope(regularizer: Regularizer) -> bool:
@@ -37,17 +37,16 @@ def slope(regularizer: Regularizer, p: np.ndarray, y: np.ndarray, c: float) -> n
     with np.errstate(all="ignore"):
         if not isinstance(loss, SmoothLoss):  # half the squared norm
             inside = np.full_like(p, 1 / (1 + c))
-        elif isinstance(loss.potential, Negentropy):
-            inside = p * (p / (p + c * y))
         elif isinstance(loss.potential, BinaryNegentropy):
             variance = p * (1 - p)
             inside = variance
             if c > 0:
                 inside = variance / ((1 + c) - c * (1 - 2 * p) * ((p - y) / variance))
         else:
-            assert isinstance(loss.potential, Tsallis)
             alpha = float(loss.potential.alpha)
-            inside = p ** (2 - alpha) / (1 + c * (alpha - 1) + c * (2 - alpha) * (y / p))
+            pull = c * (2 - alpha) * y
+            pull = np.where(pull > 0, pull / p, 0.0)
+            inside = p ** (2 - alpha) / (1 + c * (alpha - 1) + pull)
     if regularizer.domain == "reals":
         return inside
     return np.where((p > 0) & ((p < 1) | (regularizer.domain != "cube")), inside, 0.0)

@@ -75,48 +75,33 @@ class Potential(Protocol):
 
 
 @dataclass(frozen=True)
-class Negentropy:
-    """ψ(p) = p log p − linear · p, in x = log p."""
-
-    linear: int = 0
-
-    def at(self, x: mpf) -> Local:
-        p = mp.exp(x)
-        return Local(p, p, x + 1 - self.linear, mpf(1), mpf(-1))
-
-    def value(self, p: mpf) -> mpf:
-        return p * mp.log(p) - self.linear * p if p else mpf(0)
-
-    def slope(self, p: mpf) -> mpf:
-        return mp.log(p) + 1 - self.linear
-
-    def gap(self, y: mpf, local: Local) -> mpf:
-        return y / local.p - 1
-
-    def at_zero(self) -> tuple[mpf, mpf]:
-        return mpf("-inf"), mpf("inf")
-
-
-@dataclass(frozen=True)
 class Tsallis:
-    """ψ(p) = (p^α − p) / (α(α − 1)), in x = log p; α is the exact value of a float."""
+    """ψ(p) = p ((p^β − 1)/β − 1)/α with β = α − 1, in x = log p; p log p − p for α = 1.
 
-    alpha: float
+    ψ' = (p^β − 1)/β stays finite as α approaches 1. On the simplex a multiple of p changes nothing,
+    so that this is (p^α − p)/(α (α − 1)), or p log p, as well.
+    """
+
+    alpha: float  # its exact value
+
+    @property
+    def _beta(self) -> mpf:
+        return mpf(self.alpha) - 1
+
+    def _deformed(self, x: mpf) -> mpf:
+        return mp.expm1(self._beta * x) / self._beta if self._beta else x
 
     def at(self, x: mpf) -> Local:
-        alpha = mpf(self.alpha)
-        p, power = mp.exp(x), mp.exp((alpha - 1) * x)
-        slope = (alpha * power - 1) / (alpha * (alpha - 1))
-        return Local(p, p, slope, power, (alpha - 2) * power)
+        p, power = mp.exp(x), mp.exp(self._beta * x)
+        return Local(p, p, self._deformed(x), power, (self._beta - 1) * power)
 
     def value(self, p: mpf) -> mpf:
-        alpha = mpf(self.alpha)
-        return (mp.power(p, alpha) - p) / (alpha * (alpha - 1)) if p else mpf(0)
+        return p * (self._deformed(mp.log(p)) - 1) / mpf(self.alpha) if p else mpf(0)
 
     def slope(self, p: mpf) -> mpf:
-        alpha = mpf(self.alpha)
-        power = mp.power(p, alpha - 1) if p else 0
-        return (alpha * power - 1) / (alpha * (alpha - 1))
+        if p:
+            return self._deformed(mp.log(p))
+        return -1 / self._beta if self._beta else mpf("-inf")
 
     def gap(self, y: mpf, local: Local) -> mpf:
         return y / local.p - 1

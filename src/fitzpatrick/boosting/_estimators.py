@@ -22,9 +22,10 @@ from .. import metrics
 from .._weights import check_weights
 from ..linear_model._checks import (
     CONSTRAINTS,
-    check_labels,
+    check_classes,
     check_numbers,
     exact_proportions,
+    label_column,
     unchanged_on_failure,
     warn_of_rounding,
 )
@@ -310,7 +311,9 @@ class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
                 f"BoostedClassifier needs a loss on the simplex, and loss={self.loss!r} has the "
                 f"domain {loss.regularizer.domain!r}; use BoostedProportionRegressor with it"
             )
-        self.classes_, labels = np.unique(check_labels(y, X), return_inverse=True)
+        column = label_column(y, X)
+        check_classes(column)
+        self.classes_, labels = np.unique(column, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 "BoostedClassifier needs at least two classes, and y holds one class only: "

@@ -1,4 +1,4 @@
-"""A loss bound to its targets: one interface, whoever computes it, and the core behind it."""
+"""A loss bound to its targets: one interface for every engine, and the core behind it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -5,7 +5,17 @@ y > 0 are set to zero: what is left sums to the mass r of the entries with y = 0
 the work knows by this one number.
 
 Hard labels, y = e_j, have the closed forms of ``regularizers/negentropy.py``: the others
-share the rest as e is.
+share the rest as e is. Proportions need the root λ of
+
+.. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
+          p_i = c y_i / \omega_i, \quad \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda,
+
+with t = θ − max θ and the tightness c. Since
+:math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
+:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c`. From the middle, Halley's method on log g triples the digits of λ in each
+pass, and each pass moves every ω to the new λ by one step of fourth order. With v = 1/(1 + ω),
+derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v).
 """
 
 import math
@@ -13,20 +23,26 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, wrightomega
 
 from ..regularizers import Regularizer
-from . import omega as root_finder
 from .rows import BlockTask, CoreKernel, Output, RowKernel
 from .targets import FloatArray, Labels, NoTargets, Scratch, Support, TargetForm
 
 # Up to this many classes a row is too short for a fast reduction; columns are long.
 _FEW_CLASSES = 64
+# An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
+_MIN_OMEGA = 1e-17
+# Targets and exponentials below this behave like it; its square is not zero.
+_MIN_Y = 1e-150
+# λ is followed to the root by a second-order update of p, and an ω whose last step was as long as
+# this is off by 1/72 of its fourth power.
+_LAST_STEP, _LAST_OMEGA_STEP = 3e-6, 2e-4
+# More passes than any finite row needs.
+_MAX_PASSES = 50
 # The terms of a loss are differences of numbers that sum to 1 + c. A loss below this share of that
 # would lose its digits, and takes the series of its small terms.
 _SMALL_LOSS = 1 / 32
-# Scores further below the highest of their row, whose squares overflow float32, go to the core.
-_LOWEST = -1e15
 # Below this |log(p/y)| the terms of a loss are a series; above, differences of numbers up to 32
 # times as large.
 _NEAR = 1 / 16
@@ -63,7 +79,7 @@ def _solve_label(d: FloatArray, c: float) -> tuple[FloatArray, FloatArray, Float
     """The loss, 1 − y*_j and y*_j, from the score d of all other classes against the label's."""
     if c == 0:
         return np.logaddexp(0, d), expit(d), expit(-d)
-    omega = root_finder.wright_omega(d + (math.log(c) - c))
+    omega = wright_omega(d + (math.log(c) - c))
     if c == 1:
         hit = 1 / (1 + omega)
         return omega, np.where(omega < 1, omega * hit, 1 - hit), hit
@@ -119,100 +135,128 @@ class ProportionKernel(RowKernel):
 
     def compute(self, task: BlockTask) -> None:
         support = self.targets.support(task.rows, task.scratch)
-        solved = self._solve(support, task)
-        if solved is None:
-            CoreKernel(self.omega, self.tightness, self.targets).compute(task)
-            return
-        p, loss = solved
-        if task.value is not None:
-            task.value[...] = loss
-        if task.out is None:
-            return
-        if task.output == Output.GRADIENT:
-            p -= support.y
-        elif task.output == Output.SLOPE:
-            omega: Any = self.omega
-            p = omega.slope(p, support.y, self.tightness)
-        support.scatter(task.out, p)
-
-    def _solve(self, support: Support, task: BlockTask) -> tuple[FloatArray, FloatArray] | None:
-        """The maximizer where y > 0, and the loss of each row; None leaves the block to the core.
-
-        Where y = 0 the maximizer, which is its own slope, goes to the output.
-        """
-        c, scratch = self.tightness, task.scratch
-        top, e = exponentials(task.theta, task.out, scratch)
-        t = support.gather(task.theta)
-        t -= support.spread(top)
+        c, y = self.tightness, np.maximum(support.y, _MIN_Y, dtype=np.float64)
+        top, e = exponentials(task.theta, task.out, task.scratch)
+        t = support.gather(task.theta) - support.spread(top)
         own = support.gather(e)
         support.scatter(e, 0)
-        rest = np.add.reduce(e, axis=1)
-        total = rest + support.total(own)
-        if not t.min(initial=0) > _LOWEST:
-            return None
+        rest = np.add.reduce(e, axis=1, dtype=np.float64)
+        lse: FloatArray = np.log(rest + support.total(own))
+        lam, p = lse, own
         if c == 0:
-            factor = 1 / total
-            own *= support.spread(factor)
-            t -= support.spread(np.log(total))
-            y = root_finder.not_too_small(support.y)
-            t -= np.log(y)
-            p, loss = own, _sum_terms(y, own, None, t, c, support, scratch)
+            p = own * support.spread(np.exp(-lse))
+            rho = t - support.spread(lse) - np.log(y)
         else:
-            root = root_finder.solve(t, support.y, rest, np.log(total), support, c, scratch)
-            if root is None:
-                return None
-            factor = np.exp(-root.lam)
-            p = root.p
-            loss = _sum_terms(root.y, p, root.omega, None, c, support, scratch)
-        if task.out is not None:
-            np.multiply(e, factor[:, None], out=task.out)
-        return p, loss + rest * factor
+            lam, p = _find_root(t, c * y, own, rest, lse, support, c)
+            rho = np.log(p / y)
+        if not np.isfinite(t).all() or np.isnan(lam).any():
+            CoreKernel(self.omega, c, self.targets).compute(task)
+            return
+        if task.value is not None:
+            task.value[...] = _sum_terms(y, p, rho, c, support) + rest * np.exp(-lam)
+        if task.out is None:
+            return
+        # where y = 0 the maximizer is its own slope
+        np.multiply(e, np.exp(-lam)[:, None], out=task.out, casting="same_kind")
+        if task.output == Output.GRADIENT:
+            p = p - support.y
+        elif task.output == Output.SLOPE:
+            omega: Any = self.omega
+            p = omega.slope(p, y, c)
+        support.scatter(task.out, p)
 
 
-def _near_terms(rho: FloatArray, tightness: float) -> FloatArray:
-    """E(ρ) + c E(−ρ) for small ρ = log(p/y), with E(x) = exp(x) − 1 − x."""
-    total = np.zeros_like(rho)
-    for n in range(_N_TERMS, 1, -1):
-        total += (1 + tightness * (-1) ** n) / math.factorial(n)
-        total *= rho
-    return np.asarray(total * rho)
+def _find_root(
+    t: FloatArray,
+    y: FloatArray,
+    own: FloatArray,
+    rest: FloatArray,
+    lse: FloatArray,
+    support: Support,
+    c: float,
+) -> tuple[FloatArray, FloatArray]:
+    """λ, and the maximizer at the entries with y > 0; NaN where no root was found.
+
+    Args:
+        t: scores at y > 0, less their row's maximum.
+        y: c times the targets there.
+        own: e^t.
+        rest: Σ e^t over the other entries, per row.
+        lse: log Σ e^t over all entries, per row.
+        support: which entry belongs to which row.
+        c: the tightness, positive.
+    """
+    lam = lse + c / 2
+    # what p does not depend on is drawn in
+    y = np.maximum(y, np.maximum(_MIN_OMEGA * own * support.spread(np.exp(-lam)), _MIN_Y))
+    z = np.log(y) - t + support.spread(lam)
+    # within two percent: the approximation of Iacono and Boyd, as in the core
+    omega = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
+    omega *= 1 - np.log1p(omega) / (2 + omega)
+    for number in range(_MAX_PASSES):
+        is_exact = number > 0
+        if is_exact:  # the start will do for a first step
+            residual = z - omega - np.log(omega)
+            shifted = 1 + omega
+            twice = 2 * shifted + residual * (4 / 3)
+            step = residual / shifted
+            omega *= 1 + step * (twice - step) / (twice - 2 * step)
+            is_exact = np.abs(step).max(initial=0) <= _LAST_OMEGA_STEP
+        v = 1 / (1 + omega)
+        p = y / omega
+        slope = p * v
+        mass = rest * np.exp(-lam)
+        g = support.total(p) + mass
+        first = (support.total(slope) + mass) / g
+        slope *= v
+        slope *= 2 - v
+        bend = (support.total(slope) + mass) / g - first * first
+        f = np.log(g)
+        there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, lse + c)
+        moved = support.spread(there - lam)
+        u = v * moved
+        if is_exact and np.abs(there - lam).max(initial=0) <= _LAST_STEP:
+            return there, p * (1 - u * (1 - u * (1 - v / 2)))
+        lam = there
+        omega *= 1 + u * (1 + u * v / 2)  # ω at the new λ, to second order
+        z += moved
+    return np.full_like(lam, np.nan), p
 
 
 def _sum_terms(
-    y: FloatArray,
-    p: FloatArray,
-    omega: FloatArray | None,
-    rho: FloatArray | None,
-    c: float,
-    support: Support,
-    scratch: Scratch,
+    y: FloatArray, p: FloatArray, rho: FloatArray, c: float, support: Support
 ) -> FloatArray:
-    """Sums of the core's terms y (E(ρ) + c E(−ρ)) at y > 0, with ρ = log(p/y) and ω = c y/p.
+    """Sums of the core's terms y (E(ρ) + c E(−ρ)) at y > 0, ρ = log(p/y), E(x) = e^x − 1 − x.
 
-    They are a series only where it is needed. ρ is overwritten.
+    They are a series only where it is needed.
     """
-    terms, work = scratch.stack("terms", 2, y.shape, y.dtype)
-    if omega is not None and c == 1:
-        np.subtract(p, y, out=terms)
-        np.subtract(1, omega, out=work)  # of one sign, with the targets that the root has
-        return support.dot(terms, work)
-    # over y: e^ρ + (c − 1) ρ + ω − (1 + c)
-    np.divide(p, y, out=terms)
-    if rho is None:
-        rho = np.log(terms, out=work)
-    rho *= c - 1
-    terms += rho
-    if omega is None:
-        terms -= 1
-    else:
-        terms += omega
-        terms -= 1 + c
-    total = support.dot(terms, y)
+    ratio = p / y
+    terms = ratio + (c - 1) * rho - (1 + c)
+    if c > 0:
+        terms += c / ratio
+    total = support.total(terms * y)
     # Rounding errors of all terms together are at most 1 + c: they count where a loss is small.
     is_small = total < (1 + c) * _SMALL_LOSS
     if is_small.any():
-        limit = np.where(is_small, (1 + c) * (_NEAR**2 / 2), -np.inf)  # that of |ρ| = _NEAR
-        near = np.flatnonzero(terms < support.spread(limit))
-        terms.reshape(-1)[near] = _near_terms(rho.reshape(-1)[near] / (c - 1), c)
-        total = support.dot(terms, y)
+        near = np.flatnonzero(np.abs(rho) < support.spread(np.where(is_small, _NEAR, 0.0)))
+        x = rho[near]
+        series = np.zeros_like(x)
+        for n in range(_N_TERMS, 1, -1):
+            series = (series + (1 + c * (-1) ** n) / math.factorial(n)) * x
+        terms[near] = series * x
+        total = support.total(terms * y)
     return total
+
+
+def wright_omega(z: FloatArray) -> FloatArray:
+    """The core's ω(z) in few calls: SciPy's, and the digits that it loses in float64."""
+    omega = np.asarray(wrightomega(z))
+    if z.dtype == np.float32:  # which SciPy rounds from float64
+        return omega
+    # below −50 SciPy has e^z; near 5.54 it ends a step too early
+    inexact = ((z < 0) & (z > -50)) | ((z > 5.5) & (z < 5.6))
+    if inexact.any():
+        # a Newton step from log(e^z/ω) − ω, which has the digits that z − log ω has lost
+        rough = omega[inexact]
+        omega[inexact] = rough * (1 + (np.log(np.exp(z[inexact]) / rough) - rough) / (1 + rough))
+    return omega

@@ -6,7 +6,6 @@ support, of one block.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,24 +55,14 @@ class Support:
     columns: IntArray
     y: FloatArray
     starts: IntArray  # where each row begins
-    n_columns: int
-
-    @cached_property
-    def flat(self) -> IntArray:
-        return np.asarray(self.rows * self.n_columns + self.columns)
 
     def gather(self, x: FloatArray) -> FloatArray:
         """The entries of x that belong to the support."""
-        if x.flags.c_contiguous:
-            return x.reshape(-1)[self.flat]
         return x[self.rows, self.columns]
 
     def scatter(self, x: FloatArray, values: FloatArray | float) -> None:
         """Put values into x at the support."""
-        if x.flags.c_contiguous:
-            x.reshape(-1)[self.flat] = values
-        else:
-            x[self.rows, self.columns] = values
+        x[self.rows, self.columns] = values
 
     def spread(self, row_values: FloatArray) -> FloatArray:
         """One number per row → one per entry."""
@@ -82,14 +71,6 @@ class Support:
     def total(self, values: FloatArray) -> FloatArray:
         """Sum of the entries of each row."""
         return np.asarray(np.add.reduceat(values, self.starts))
-
-    def dot(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Sum of x y over the entries of each row."""
-        return self.total(x * y)
-
-    def highest(self, values: FloatArray) -> FloatArray:
-        """Maximum of the entries of each row."""
-        return np.asarray(np.maximum.reduceat(values, self.starts))
 
 
 @dataclass(frozen=True)
@@ -113,7 +94,7 @@ class Targets(ABC):
         flat = np.flatnonzero(y)
         of_rows, columns = np.divmod(flat, self.shape[1])
         starts = np.searchsorted(of_rows, np.arange(len(y)))
-        return Support(of_rows, columns, y.reshape(-1)[flat], starts, self.shape[1])
+        return Support(of_rows, columns, y.reshape(-1)[flat], starts)
 
 
 @dataclass(frozen=True)
@@ -159,7 +140,6 @@ class SparseTargets(Targets):
             columns=self.matrix.indices[stored],
             y=y,
             starts=edges[:-1] - edges[0],
-            n_columns=self.shape[1],
         )
 
     def dense(self, rows: slice, scratch: Scratch) -> FloatArray:

@@ -32,6 +32,12 @@ class Scores:
         """The result in the dtype that the scores came in."""
         return out.astype(self.given.dtype)
 
+    def restore_rows(self, p: jax.Array) -> jax.Array:
+        """Predictions in the form of the scores; 0 for classes that are left out."""
+        if self.mask is not None:
+            p = jnp.where(self.mask, p, 0)
+        return self.restore(jnp.moveaxis(p, -1, self.axis))
+
 
 def _as_array(x: Any, name: str) -> jax.Array:
     try:

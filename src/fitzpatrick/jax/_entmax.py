@@ -1,6 +1,6 @@
 """Links with a parameter that may be traced and differentiated, one for all rows or for each.
 
-These are α-entmax, α-normmax and sparsemax with a budget; and the losses of α-entmax.
+These are α-entmax, α-normmax and sparsemax with a budget; and what their losses are made of.
 """
 
 import functools
@@ -18,19 +18,8 @@ from ..regularizers.norm import Norm, normmax_alpha_slope, normmax_link, normmax
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
 from ._arguments import Scores, as_scores, as_static_tightness
-from ._evaluate import loss_at_labels, loss_at_targets
 
-__all__ = [
-    "budget",
-    "entmax",
-    "entmax_loss",
-    "entmax_loss_with_integer_labels",
-    "fitzpatrick_entmax_loss",
-    "fitzpatrick_entmax_loss_with_integer_labels",
-    "normmax",
-    "normmax_loss",
-    "normmax_loss_with_integer_labels",
-]
+__all__ = ["budget", "entmax", "normmax"]
 
 _ANY_ORDER = Tsallis()  # all orders have one domain
 # Predictions p, J v from p, and ∂p/∂parameter from p.
@@ -88,10 +77,7 @@ def _as_parameter(
 
 
 def _link(kind: str, checked: Scores, parameter: jax.Array) -> jax.Array:
-    p = _rows(kind, checked.theta, parameter)
-    if checked.mask is not None:
-        p = jnp.where(checked.mask, p, 0)
-    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+    return checked.restore_rows(_rows(kind, checked.theta, parameter))
 
 
 def entmax(
@@ -166,8 +152,14 @@ def budget(
     return _link("budget", checked, _as_parameter(budget, "budget", 0, k, checked))
 
 
-def _static_loss(alpha: Any, tightness: Any) -> Loss:
+def entmax_of(alpha: Any, tightness: Any) -> Loss:
+    """The loss of a Tsallis entropy whose order JAX does not trace."""
     return FitzpatrickLoss(Tsallis(check_order(_static(alpha))), as_static_tightness(tightness))
+
+
+def normmax_of(alpha: Any) -> Loss:
+    """The Fenchel-Young loss of a norm whose order JAX does not trace."""
+    return FenchelYoungLoss(Norm(_static(alpha)))
 
 
 def _static(alpha: Any) -> Any:
@@ -177,121 +169,3 @@ def _static(alpha: Any) -> Any:
             "static, as in jax.jit(f, static_argnames='alpha'), or close over it"
         )
     return alpha.item() if isinstance(alpha, jax.Array) and alpha.ndim == 0 else alpha
-
-
-def entmax_loss(
-    scores: ArrayLike,
-    targets: ArrayLike,
-    alpha: float = 1.5,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-    *,
-    tightness: float = 0.0,
-) -> jax.Array:
-    """Loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
-
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
-    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from fitzpatrick.jax import entmax_loss
-        >>> scores, targets = jnp.asarray([1.0, 0.0, -1.0]), jnp.asarray([0.5, 0.5, 0.0])
-        >>> round(float(entmax_loss(scores, targets, 1.3, tightness=1.0)), 4)
-        0.0784
-    """
-    return loss_at_targets(_static_loss(alpha, tightness), scores, targets, axis, where)
-
-
-def fitzpatrick_entmax_loss(
-    scores: ArrayLike,
-    targets: ArrayLike,
-    alpha: float = 1.5,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-    *,
-    tightness: float = 1.0,
-) -> jax.Array:
-    """Fitzpatrick loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
-
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
-    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
-    """
-    return loss_at_targets(_static_loss(alpha, tightness), scores, targets, axis, where)
-
-
-def entmax_loss_with_integer_labels(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    alpha: float = 1.5,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-    *,
-    tightness: float = 0.0,
-) -> jax.Array:
-    """Loss of ``Tsallis(alpha)``, at class labels; its link is :func:`entmax`.
-
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
-    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from fitzpatrick.jax import entmax_loss_with_integer_labels
-        >>> scores, labels = jnp.asarray([1.0, 0.0, -1.0]), 1
-        >>> round(float(entmax_loss_with_integer_labels(scores, labels, 1.3)), 4)
-        1.1357
-    """
-    return loss_at_labels(_static_loss(alpha, tightness), scores, labels, axis, where)
-
-
-def fitzpatrick_entmax_loss_with_integer_labels(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    alpha: float = 1.5,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-    *,
-    tightness: float = 1.0,
-) -> jax.Array:
-    """Fitzpatrick loss of ``Tsallis(alpha)``, at class labels; its link is :func:`entmax`.
-
-    ``alpha`` is a number from 1 to 2: the logistic loss at 1, the sparsemax loss at 2. The
-    tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
-    """
-    return loss_at_labels(_static_loss(alpha, tightness), scores, labels, axis, where)
-
-
-def normmax_loss(
-    scores: ArrayLike,
-    targets: ArrayLike,
-    alpha: float = 2.0,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-) -> jax.Array:
-    r"""Fenchel-Young loss of the norm :math:`\|y\|_\alpha`, at targets.
-
-    Its link is :func:`normmax`. ``alpha`` is a number above 1.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
-    """
-    loss = FenchelYoungLoss(Norm(_static(alpha)))
-    return loss_at_targets(loss, scores, targets, axis, where)
-
-
-def normmax_loss_with_integer_labels(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    alpha: float = 2.0,
-    axis: int = -1,
-    where: ArrayLike | None = None,
-) -> jax.Array:
-    r"""Fenchel-Young loss of the norm :math:`\|y\|_\alpha`, at class labels.
-
-    Its link is :func:`normmax`. ``alpha`` is a number above 1.
-    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
-    """
-    loss = FenchelYoungLoss(Norm(_static(alpha)))
-    return loss_at_labels(loss, scores, labels, axis, where)

@@ -42,9 +42,7 @@ def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) 
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = jnp.zeros_like(checked.theta)
     _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)
-    if checked.mask is not None:
-        p = jnp.where(checked.mask, p, 0)
-    return checked.restore(jnp.moveaxis(p, -1, checked.axis))
+    return checked.restore_rows(p)
 
 
 def probabilities_at(
@@ -53,6 +51,4 @@ def probabilities_at(
     """The class probabilities that belong to the scores, or those of each entry by itself."""
     checked = as_scores(scores, axis, where, loss.regularizer)
     q = loss.regularizer.solve_probabilities(checked.theta, loss.tightness)
-    if checked.mask is not None:
-        q = jnp.where(checked.mask, q, 0)
-    return checked.restore(jnp.moveaxis(q, -1, checked.axis))
+    return checked.restore_rows(q)

@@ -5,6 +5,7 @@ from jax.typing import ArrayLike
 
 from ..losses import get_loss
 from ._arguments import as_static_tightness
+from ._entmax import entmax_of, normmax_of
 from ._evaluate import link_at, loss_at_labels, loss_at_targets, probabilities_at
 
 
@@ -115,9 +116,13 @@ __all__ = [
     "entmax15_loss",
     "entmax15_loss_with_integer_labels",
     "entmax15_probabilities",
+    "entmax_loss",
+    "entmax_loss_with_integer_labels",
     "fitzpatrick_entmax15_loss",
     "fitzpatrick_entmax15_loss_with_integer_labels",
     "fitzpatrick_entmax15_probabilities",
+    "fitzpatrick_entmax_loss",
+    "fitzpatrick_entmax_loss_with_integer_labels",
     "fitzpatrick_logistic_loss",
     "fitzpatrick_logistic_loss_with_integer_labels",
     "fitzpatrick_logistic_probabilities",
@@ -134,6 +139,8 @@ __all__ = [
     "logistic_loss",
     "logistic_loss_with_integer_labels",
     "logistic_probabilities",
+    "normmax_loss",
+    "normmax_loss_with_integer_labels",
     "perceptron",
     "perceptron_loss",
     "perceptron_loss_with_integer_labels",
@@ -449,6 +456,82 @@ def squared_loss(
     """
     loss = get_loss("squared")
     return loss_at_targets(loss, scores, targets, axis, where)
+
+
+def entmax_loss(
+    scores: ArrayLike, targets: ArrayLike, alpha: float = 1.5, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 0.0,
+) -> Array:
+    r"""Loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
+    The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
+    """
+    return loss_at_targets(entmax_of(alpha, tightness), scores, targets, axis, where)
+
+
+def entmax_loss_with_integer_labels(
+    scores: ArrayLike, labels: ArrayLike, alpha: float = 1.5, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 0.0,
+) -> Array:
+    r"""Loss of ``Tsallis(alpha)``, at labels; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
+    The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
+    """
+    return loss_at_labels(entmax_of(alpha, tightness), scores, labels, axis, where)
+
+
+def fitzpatrick_entmax_loss(
+    scores: ArrayLike, targets: ArrayLike, alpha: float = 1.5, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
+) -> Array:
+    r"""Fitzpatrick loss of ``Tsallis(alpha)``, at targets; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
+    The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
+    """
+    return loss_at_targets(entmax_of(alpha, tightness), scores, targets, axis, where)
+
+
+def fitzpatrick_entmax_loss_with_integer_labels(
+    scores: ArrayLike, labels: ArrayLike, alpha: float = 1.5, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
+) -> Array:
+    r"""Fitzpatrick loss of ``Tsallis(alpha)``, at labels; its link is :func:`entmax`.
+
+    ``alpha`` is a number from 1 to 2: logistic losses at 1, sparsemax losses at 2.
+    The tightness is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
+    """
+    return loss_at_labels(entmax_of(alpha, tightness), scores, labels, axis, where)
+
+
+def normmax_loss(
+    scores: ArrayLike, targets: ArrayLike, alpha: float = 2.0, axis: int = -1,
+    where: ArrayLike | None = None,
+) -> Array:
+    r"""Fenchel-Young loss of ``Norm(alpha)``, at targets; its link is :func:`normmax`.
+
+    The norm is :math:`\|y\|_\alpha`, and ``alpha`` a number above 1.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
+    """
+    return loss_at_targets(normmax_of(alpha), scores, targets, axis, where)
+
+
+def normmax_loss_with_integer_labels(
+    scores: ArrayLike, labels: ArrayLike, alpha: float = 2.0, axis: int = -1,
+    where: ArrayLike | None = None,
+) -> Array:
+    r"""Fenchel-Young loss of ``Norm(alpha)``, at labels; its link is :func:`normmax`.
+
+    The norm is :math:`\|y\|_\alpha`, and ``alpha`` a number above 1.
+    The other arguments are explained in :func:`fitzpatrick_logistic_loss_with_integer_labels`.
+    """
+    return loss_at_labels(normmax_of(alpha), scores, labels, axis, where)
 
 
 def squared(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:

@@ -58,8 +58,12 @@ def _no_refine(_: Any, u: float, __: float, ___: float) -> tuple[float, float]:
     return u, 0.0
 
 
-# what formulas without a root leave out
-_DEFAULTS: dict[str, Any] = {"start": _no_start, "refine": _no_refine}
+def _no_shift(_: Any, __: float) -> float:
+    return 0.0
+
+
+# what formulas without a root, or with scores that are not shifted, leave out
+_DEFAULTS: dict[str, Any] = {"start": _no_start, "refine": _no_refine, "shift": _no_shift}
 
 
 def _declare(name: str, n_arguments: int) -> None:

@@ -16,8 +16,7 @@ from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import are_classes, usable
 from ._math import exp, log, log1p, wright_omega
-from ._reduce import divided_sum
-from ._softmax import exponentials
+from ._reduce import divided_sum, exponentials
 
 # Scores that are treated at once: they stay in the second-level cache.
 _CHUNK = 1 << 14
@@ -121,37 +120,6 @@ def logistic_labels(
             else:
                 out[first + i, label] = hit[i]
     return divided_sum(value, divisor, out)
-
-
-@loop
-def softmax(theta: Any, value: Any, out: Any, top: Any, e: Any) -> None:
-    """Write the soft argmax of each row, and a number that is NaN where a row needs the core."""
-    n, k = theta.shape
-    step = len(top)
-    for first in range(0, n, step):
-        rows = min(step, n - first)
-        exponentials(theta[first : first + rows], top, e)
-        for i in range(rows):
-            row = e[i * k : (i + 1) * k]
-            total = 0.0
-            for j in range(k):
-                total += row[j]
-            factor = 1 / total
-            value[first + i] = factor if total < np.inf else np.nan
-            for j in range(k):
-                out[first + i, j] = row[j] * factor
-
-
-@dataclass(frozen=True, eq=False)
-class SoftmaxKernel(CompiledKernel):
-    """The link."""
-
-    def _call(self, task: BlockTask) -> None:
-        k = task.theta.shape[1]
-        step = max(1, _CHUNK // k)
-        top = task.scratch.array("top", (step,), np.float64)
-        e = task.scratch.array("e", (step * k,), np.float64)
-        softmax(task.theta, task.value, task.out, top, e)
 
 
 class Softmax(NamedTuple):

@@ -6,7 +6,7 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
-The root is between lse(t) and lse(t) + c (see ``engines/omega.py``). From the middle, Halley's
+The root is between lse(t) and lse(t) + c (see ``engines/negentropy.py``). From the middle, Halley's
 method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
 one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
 that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
@@ -24,7 +24,7 @@ from ._jit import loop
 from ._kernel import GRADIENT, SLOPE, CompiledKernel
 from ._lists import support_lists
 from ._math import entropy_term, exp, log, omega_step, rough_omega
-from ._softmax import exponentials
+from ._reduce import exponentials
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
@@ -330,7 +330,7 @@ def proportions(
 
 @dataclass(frozen=True, eq=False)
 class ProportionKernel(CompiledKernel):
-    """Sparse and dense targets."""
+    """Sparse and dense targets, and none at all for the link."""
 
     def _call(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch = task

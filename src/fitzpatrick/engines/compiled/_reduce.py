@@ -1,10 +1,11 @@
-"""Reductions over a row that LLVM does not vectorise by itself."""
+"""What several kernels do to a row, or begin with."""
 
 from typing import Any
 
 import numpy as np
 
 from ._jit import loop, part
+from ._math import exp
 
 
 @part
@@ -22,7 +23,10 @@ def divided_sum(value: Any, divisor: float, out: Any) -> float:
 
 @loop
 def highest(x: Any) -> float:
-    """The largest entry of a row, in eight independent chains; NaN is ignored."""
+    """The largest entry of a row; NaN is ignored.
+
+    In eight independent chains, since LLVM does not vectorise it by itself.
+    """
     a = b = c = d = e = f = g = h = -np.inf
     n = len(x) // 8
     for i in range(n):
@@ -39,3 +43,16 @@ def highest(x: Any) -> float:
     for j in range(8 * n, len(x)):
         top = max(top, x[j])
     return top
+
+
+@loop
+def exponentials(theta: Any, top: Any, e: Any) -> None:
+    """Write the largest score of each row, and exp(θ − max θ), row after row, to a flat array."""
+    n, k = theta.shape
+    for i in range(n):
+        top[i] = highest(theta[i])
+        row = e[i * k : (i + 1) * k]
+        for j in range(k):
+            row[j] = theta[i, j] - top[i]
+    for m in range(n * k):
+        e[m] = exp(e[m])

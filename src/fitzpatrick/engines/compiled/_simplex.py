@@ -83,7 +83,9 @@ def threshold(
         if formula.power <= 0.5 and before > 0:
             left *= (step / before) * (step / before)
         slack = _EPS * (abs(tau) + abs(step))
-        if not (abs(step) > SHORT_STEP * slack and left > tolerance):
+        # a step back gives every tie at τ all of it, so that none is too short to be repeated
+        is_long = (step > SHORT_STEP * slack) | (step < -slack / 2)
+        if not (is_long and left > tolerance):
             break  # also where that is NaN
         # beyond the root, where rounding may carry τ, entries are lost: no step back is longer
         tau += max(step, -STEP_BACK * slack)

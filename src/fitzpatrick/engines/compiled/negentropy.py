@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...regularizers import Regularizer
-from ..targets import Labels, NoTargets, TargetForm
+from ..targets import Labels, TargetForm
 from ._entries import EntryKernel
 from ._jit import elementwise
 from ._kernel import CompiledKernel
-from ._labels import LabelKernel, SoftmaxKernel
+from ._labels import LabelKernel
 from ._math import MIN_TARGET, entropy_entry, entropy_term, exp, log, near_omega, omega_step
 from ._proportions import ProportionKernel
 
@@ -82,8 +82,6 @@ def bind_poisson(omega: Regularizer, tightness: float, targets: TargetForm) -> E
 
 
 def bind_logistic(omega: Regularizer, tightness: float, targets: TargetForm) -> CompiledKernel:
-    """Rows on the simplex."""
-    if isinstance(targets, NoTargets):
-        return SoftmaxKernel(omega, tightness, targets)
+    """Rows on the simplex; the link is the maximizer of proportions that are nowhere positive."""
     kernel = LabelKernel if isinstance(targets, Labels) else ProportionKernel
     return kernel(omega, tightness, targets)

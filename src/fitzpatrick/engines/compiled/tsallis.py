@@ -95,9 +95,6 @@ class Entmax15(NamedTuple):
         a = larger if s > 0 else bend * root * inverse  # without cancellation
         return a * a, a * a * larger * inverse
 
-    def shift(self, y: float) -> float:
-        return 0.0
-
     def step(self, total: float, slope: float) -> float:
         norm = math.sqrt(total)
         excess = (total - self.reach * self.reach) / (norm + self.reach)  # with its digits
@@ -136,6 +133,16 @@ def _log_alone(z: float, q: float, anchor: float) -> float:
     rounded = q - anchor
     exact = z / (rounded if rounded != 0 else 1.0)
     return log(q) * exact if rounded != 0 else z
+
+
+@elementwise
+def _alone(s: float, c: float, beta: float, anchor: float, rate: float) -> tuple[float, float]:
+    """p where y = 0, and q = p^β; both are 0 below the threshold."""
+    z = rate * (s - anchor * c)
+    q = anchor + z
+    inside = q > 0
+    p = exp(_log_alone(z if inside else 1 - anchor, q if inside else 1.0, anchor) / beta)
+    return (p if inside else 0.0), (q if inside else 0.0)
 
 
 @elementwise
@@ -180,31 +187,20 @@ class Entmax(NamedTuple):
         return raised / beta + self.tightness * q
 
     def part(self, s: float) -> tuple[float, float]:
-        z = self.rate * (s - self.anchor * self.tightness)
-        q = self.anchor + z
-        inside = q > 0
-        z, q = (z if inside else 1 - self.anchor), (q if inside else 1.0)
-        p = exp(_log_alone(z, q, self.anchor) / self.power)
-        return (p if inside else 0.0), (p * self.rate / (q * self.power) if inside else 0.0)
+        p, q = _alone(s, self.tightness, self.power, self.anchor, self.rate)
+        return p, (p * self.rate / (q * self.power) if q > 0 else 0.0)
 
     def own_part(self, s: float, y: float) -> tuple[float, float]:
         t = _log_point(s, y, self.tightness, self.power, self.anchor)
         p = math.exp(t)
         return p, _entry_slope(p, math.exp(self.power * t), y, self.tightness, self.power)
 
-    def shift(self, y: float) -> float:
-        return 0.0
-
     def step(self, total: float, slope: float) -> float:
         return -total * math.expm1(-self.power * math.log(total)) / (self.power * slope)
 
     def others(self, s: float) -> tuple[float, float]:
-        z = self.rate * (s - self.anchor * self.tightness)
-        q = self.anchor + z
-        inside = q > 0
-        z, q = (z if inside else 1 - self.anchor), (q if inside else 1.0)
-        p = exp(_log_alone(z, q, self.anchor) / self.power)
-        return (p if inside else 0.0), (p * q if inside else 0.0)
+        p, q = _alone(s, self.tightness, self.power, self.anchor, self.rate)
+        return p, p * q
 
     def own(self, s: float, y: float) -> tuple[float, float]:
         c, beta, alpha, a = self.tightness, self.power, 1 + self.power, self.anchor
