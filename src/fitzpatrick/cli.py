@@ -48,6 +48,7 @@ CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"
 DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
 FileFormat = StrEnum("FileFormat", ["csv", "libsvm", "arff", "parquet", "xlsx", "jsonl"])
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
+Model = StrEnum("Model", {"LINEAR": "linear", "BOOSTED": "boosted"})
 
 
 def _option(metavar: str, text: str, default: str | bool = True, *names: str, **limits: Any) -> Any:
@@ -332,6 +333,15 @@ def compare(
     tightness: Annotated[
         str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
     ] = "",
+    models: Annotated[
+        str,
+        _option(
+            "NAMES",
+            "linear, boosted (trees) or both.",
+            "both where lightgbm is installed",
+            "--model",
+        ),
+    ] = "",
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
     intercept: Intercept = True,
@@ -341,18 +351,20 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Compare losses on your own file.
+    """Compare losses on your own file, with linear models and boosted trees.
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
+    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
     grid = _alphas(alphas)
+    chosen = _models(models) if models else MODELS[: 1 + can_boost()]
     table, file = source.read(), source.file
     held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
@@ -361,7 +373,7 @@ def compare(
         if not table.has_several_labels:
             fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
     options = RunOptions(
-        losses=at_tightnesses(wanted, tightnesses),
+        losses=at_tightnesses(wanted, tightnesses, chosen),
         protocol=Protocol(
             intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid, refine=True
         ),
@@ -371,27 +383,42 @@ def compare(
         command=_command(),
     )
     experiment, notes = experiment_of(table, file, held_out, test, options)
+    if not models and len(chosen) == 1:
+        notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
 
     def fit_command(advice: Recommendation) -> str:
-        words = [str(file), *_given(context, "fit"), "--loss", advice.loss.name]
+        is_linear = advice.loss.model == "linear"
+        words = [str(file), *_given(context, "fit", () if is_linear else _OF_LINEAR_MODELS)]
+        words += ["--loss", advice.loss.name] + ([] if is_linear else ["--model", "boosted"])
         if advice.loss.tightness is not None:
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += ["--alpha", f"{advice.alpha:g}", "-o", "model.safetensors"]
+        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
+        words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
     run(experiment, table.kind, notes, options, fit_command, typer.echo)
+
+
+# the others mean nothing to boosted trees
+_OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 
 
 @app.command()
 @_reads_a_file
 def fit(
     source: Source,
+    context: typer.Context,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Model file to write (.safetensors).")
     ],
     loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
+    model: Annotated[Model, typer.Option(help="Linear model or boosted trees.")] = Model.LINEAR,
+    rounds: Annotated[
+        int | None,
+        _option("N", "Rounds of boosting; by default cross-validation chooses.", False, min=1),
+    ] = None,
     alpha: Annotated[
         float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
     ] = None,
@@ -419,10 +446,17 @@ def fit(
     from .datasets._files import write_atomically
     from .datasets._table import counted
     from .experiments import model_files, models
+    from .experiments.learners import in_words
     from .experiments.protocol import LossChoice
     from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
+    _check_model(model.value)
+    if source.options.normalize and not models.has_classes(loss):
+        fail(f"--normalize makes shares of the targets, and {loss!r} takes them as they are")
+    foreign = ("rounds",) if model is Model.LINEAR else _OF_LINEAR_MODELS
+    if unused := [name for name in foreign if _is_given(context, name)]:
+        fail(f"--{unused[0]} means nothing to a model that is {model.value}")
     if alpha is not None:
         _positive("--alpha", alpha)
         if alphas:
@@ -437,7 +471,8 @@ def fit(
         table,
         source.file,
         loss,
-        alpha,
+        alpha if model is Model.LINEAR else rounds,
+        model=model.value,
         alphas=grid,
         whole_grid=whole_grid,
         tightness=tightness,
@@ -445,18 +480,19 @@ def fit(
         standardize=scaling is Scaling.STANDARDIZE,
         labelled_only=labelled_only,
     )
-    model = fitted.model
-    model_files.save(model, output)
+    saved = fitted.model
+    model_files.save(saved, output)
     if coefficients:
-        write_atomically(coefficients, models.coefficients_csv(model))
+        write_atomically(coefficients, models.coefficients_csv(saved))
+    choice = LossChoice.of(loss, tightness, model.value)
     lines = [
-        f"fitted {LossChoice.of(loss, tightness)} to {counted(fitted.samples, 'sample')}, "
-        f"{counted(model.columns.n_features, 'feature')}, "
-        f"{counted(len(model.target_names), 'target')} ({model.kind})"
+        f"fitted {choice} to {counted(fitted.samples, 'sample')}, "
+        f"{counted(saved.columns.n_features, 'feature')}, "
+        f"{counted(len(saved.target_names), 'target')} ({saved.kind})"
     ]
-    if model.cv_score is not None:
-        error = number(-model.cv_score)
-        lines.append(f"α = {model.estimator.alpha:g}: cross-validated squared error {error}")
+    if saved.cv_score is not None:
+        setting = in_words(choice, f"{fitted.setting:g}")
+        lines.append(f"{setting}: cross-validated squared error {number(-saved.cv_score)}")
         lines.append(f"baseline, the mean target for every sample: {number(fitted.baseline or 0)}")
     lines += [f"note: {note}" for note in fitted.notes]
     lines += [f"wrote {written}" for written in (output, coefficients) if written]
@@ -580,6 +616,27 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
         fail(str(error))
 
 
+def _models(text: str) -> tuple[str, ...]:
+    """Kinds of models that can be fitted here."""
+    from .experiments.learners import MODELS
+
+    names = _names(text) or []
+    for name in names:
+        if name not in MODELS:
+            fail(f"unknown model {name!r}; the names are {', '.join(MODELS)}")
+        _check_model(name)
+    if not names:
+        fail(f"--model needs one or more of {', '.join(MODELS)}, got {text!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def _check_model(name: str) -> None:
+    from .experiments.learners import NEEDS_LIBRARY, can_boost
+
+    if name == "boosted" and not can_boost():
+        fail(f"--model boosted grows trees: {NEEDS_LIBRARY}")
+
+
 def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.models import has_classes
@@ -595,16 +652,20 @@ def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _given(context: typer.Context, command: str) -> list[str]:
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _given(context: typer.Context, command: str, without: Sequence[str]) -> list[str]:
     """The options that were given, as far as they say the same to another command."""
     others = {one.name for one in _commands()[command].params}
-    others -= {"output", "tightness", "alphas", "whole_grid"}
+    others -= {"output", "tightness", "alphas", "whole_grid", *without}
     words: list[str] = []
     for parameter in context.command.params:
         name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        is_given = source is not None and source.name == "COMMANDLINE"
-        if parameter.param_type_name != "option" or name not in others or not is_given:
+        is_option = parameter.param_type_name == "option" and name in others
+        if not is_option or not _is_given(context, name):
             continue
         value = context.params[name]
         if isinstance(value, bool):

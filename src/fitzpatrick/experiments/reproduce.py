@@ -61,7 +61,7 @@ def reproduce(
             warn(f"{name} was not run: {failures[name]}")
             continue
         records = run_experiment(experiment, options)
-        evaluation = evaluate(final_models(records), options.protocol.alphas)
+        evaluation = evaluate(final_models(records), options.protocol)
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))
