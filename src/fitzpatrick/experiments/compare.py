@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets import DataError, Table, split_table
-from ..datasets._files import sha256, write_atomically
+from ..datasets._files import sha256
 from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
@@ -25,11 +25,11 @@ from .report import (
     edge_of_grid,
     fit_lines,
     interval_text,
-    is_of_other_data,
     number,
     render,
     to_csv,
     wrapped,
+    write_results,
 )
 from .runner import RunOptions, run_experiment
 from .summary import (
@@ -51,6 +51,7 @@ SIMPLEX_LOSSES = tuple(
 LABEL_LOSSES = ends("sigmoid")  # for labels that may occur together
 MIN_SAMPLES = 16
 MIN_RELATIVE_DIFFERENCE = 0.01  # of the error; smaller ones are not reported
+MAX_NAMED = 6  # of losses that cannot be told apart
 MIN_SPLITS = 10  # fewer are said to be few
 MIN_ZEROS = 0.01  # share of zero predictions from which they are mentioned
 TEST_SHARE = 4  # a quarter is held out
@@ -152,7 +153,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         answer = f"{best.loss}: test error {error}"
         answer += f", the lowest of {len(others) + 1}." if others else "."
     words = in_words(best.loss, f"{setting:g}")
-    have = "has" if best.loss.model == "linear" else "have"
+    have = "has" if best.loss.model == "linear" or setting == 1 else "have"
     answer += f" Fit it with {words}, which {have} the least {'mean ' * (splits > 1)}dev error."
     # of the other kind of model, the nearest says enough
     own = [loss for loss in worse if loss.model == best.loss.model]
@@ -214,8 +215,10 @@ def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
 
 
 def _either(losses: Sequence[paper.LossChoice]) -> str:
-    """Two losses or more: "a, or b", "a, b or c"."""
+    """Two losses or more: "a, or b", "a, b or c"; of many, the first one by its name."""
     *first, last = map(str, losses)
+    if len(first) >= MAX_NAMED:
+        return f"{first[0]}, or one of {len(first)} others (marked * in the table)"
     return f"{', '.join(first)}{',' * (len(first) == 1)} or {last}"
 
 
@@ -286,12 +289,7 @@ def compare(
         commands=(options.command, command),
     )
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
-    contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
+    contents = {"txt": f"{head}\n\n{text}\n", "csv": to_csv(lines), "html": page}
     stem = options.output / f"compare-{experiment.name}"
-    if is_of_other_data(Path(f"{stem}.html"), page):
-        say(f"note: {stem}.* were of other data, and are replaced; -o FOLDER keeps both")
-    for suffix, content in contents.items():
-        path = Path(f"{stem}{suffix}")
-        write_atomically(path, content)
-        say(f"wrote {path}")
+    write_results({Path(f"{stem}.{suffix}"): one for suffix, one in contents.items()}, say)
     say(f"next: {command}")

@@ -138,7 +138,9 @@ def in_order(choice: LossChoice, settings: Iterable[float]) -> tuple[float, ...]
 
 def in_words(choice: LossChoice, settings: str) -> str:
     """A setting, or several, as a reader is told them."""
-    return f"{settings} rounds" if choice.model == "boosted" else f"α = {settings}"
+    if choice.model == "boosted":
+        return "1 round" if settings == "1" else f"{settings} rounds"
+    return f"α = {settings}"
 
 
 def grid_of(choice: LossChoice, protocol: Protocol) -> tuple[float, ...]:

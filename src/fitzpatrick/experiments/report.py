@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from html import escape
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from typing import Any
 from .. import __version__
 from .._page import read_asset, render_document
 from ..datasets import DATASETS
+from ..datasets._files import write_atomically
 from . import svg
 from .learners import can_boost, in_words
 from .protocol import MAX_STEP, FitPath, LossChoice, Protocol, describe
@@ -400,12 +401,23 @@ def render(
     )
 
 
-def is_of_other_data(file: Path, page: str) -> bool:
-    """Whether a page is there that names data which the one to replace it does not."""
-    if not file.is_file():
-        return False
-    there = file.read_text(encoding="utf-8", errors="replace")
-    return not set(_SHA256.findall(there)) <= set(_SHA256.findall(page))
+def write_results(results: dict[Path, str], say: Callable[[str], None]) -> None:
+    """Write text, table and page, and say so, and whether the page that was there had other data.
+
+    Args:
+        results: content by file; the page comes last.
+        say: gets a line for each.
+    """
+    file, page = list(results.items())[-1]
+    before = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    if not set(_SHA256.findall(before)) <= set(_SHA256.findall(page)):
+        say(
+            f"note: the results in {file.with_suffix('.*')} were of other data, and are replaced; "
+            "-o FOLDER keeps both"
+        )
+    for path, content in results.items():
+        write_atomically(path, content)
+        say(f"wrote {path}")
 
 
 def _section(section: Section) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
-from ..datasets._files import write_atomically
 from . import protocol as paper
 from .records import final_models
 from .report import (
@@ -13,12 +12,12 @@ from .report import (
     Section,
     fit_lines,
     heading,
-    is_of_other_data,
     number,
     render,
     results_table,
     to_csv,
     wrapped,
+    write_results,
 )
 from .runner import RunOptions, progress, run_experiment
 from .summary import evaluate
@@ -85,14 +84,7 @@ def reproduce(
         say("")
         if failures:
             say(f"{len(sections)} of {len(names)} data sets were run")
-        if is_of_other_data(options.output / "report.html", page):
-            say(
-                f"note: the results in {options.output} were of other data, and are replaced; "
-                "-o FOLDER keeps both"
-            )
-        for file, content in contents.items():
-            write_atomically(options.output / file, content)
-            say(f"wrote {options.output / file}")
+        write_results({options.output / name: one for name, one in contents.items()}, say)
     return len(sections)
 
 

@@ -221,17 +221,6 @@ def difference(first: LossSummary, second: LossSummary) -> Difference:
     return Difference(first.loss, second.loss, mean, *interval)
 
 
-def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
-    """Percentile interval of the mean of ``values``, (seeds, n), always the same one.
-
-    Example:
-        >>> low, high = bootstrap_interval(np.asarray([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-        >>> f"{low:.2f}, {high:.2f}"  # the t interval of three splits' means: -0.48, 4.48
-        '-0.69, 4.69'
-    """
-    return percentile_interval(resampled_means(values[None])[0])
-
-
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
     """Its middle part, of the share LEVEL."""
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
