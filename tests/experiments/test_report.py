@@ -9,7 +9,7 @@ import pytest
 from fitzpatrick.experiments import svg
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import evaluate
-from tests.experiments.test_summary import GRID, make
+from tests.experiments.test_summary import PROTOCOL, make
 
 CHECKSUM = "0123456789abcdef" * 4
 VOID = {"meta", "line", "circle", "rect", "polyline", "polygon"}
@@ -38,7 +38,7 @@ def page(title="demo", failures=None):
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
     section = Section(
         title,
-        evaluate(records, GRID),
+        evaluate(records, PROTOCOL),
         {"logistic": 0.2},
         {"α grid": "1"},
         {"file": CHECKSUM},
@@ -133,7 +133,7 @@ def test_six_losses_can_be_distinguished():
     records = {}
     for name in names:
         records |= {**make(name, 0.0), **make(f"fitzpatrick_{name}", 0.0)}
-    text = render("T", "lead", [Section("a", evaluate(records, GRID), None, {}, {})], {})
+    text = render("T", "lead", [Section("a", evaluate(records, PROTOCOL), None, {}, {})], {})
     lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
     assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
     legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text x="68"', text)

@@ -57,9 +57,7 @@ def undisturbed(tmp_path_factory):
 
 
 def a_record(**changes):
-    record = Record(
-        0.1, 0.5, np.float32([0.5, 0.25]), 0.75, 0.7, 0.0, 1.0, 1e-9, 3, "fine", True, 0.5, "NumPy"
-    )  # fmt: skip
+    record = Record(0.1, 0.5, np.float32([0.5, 0.25]), 0.75, 0.7, 0.0, 3, True, 0.5, "NumPy")
     return replace(record, **changes)
 
 
@@ -70,11 +68,11 @@ def a_record(**changes):
 def test_records_survive_the_disk(tmp_path, experiment, changes):
     store, path = Store.of(tmp_path, experiment, PROTOCOL), PATHS[0]
     assert store.read() == {}
-    store.add(path, [a_record(**changes), a_record(alpha=0.01)])
+    store.add(path, [a_record(**changes), a_record(setting=0.01)])
     first, second = Store.of(tmp_path, experiment, PROTOCOL).read()[path.name]
     assert first.to_row() == a_record(**changes).to_row()
     assert (first.test_error, first.converged) == (0.375, changes.get("converged", True))
-    assert second.alpha == 0.01
+    assert second.setting == 0.01
 
 
 @pytest.mark.parametrize("tightness", [None, 0.5])
@@ -128,7 +126,7 @@ def test_several_processes_give_the_same_records(tmp_path, experiment, undisturb
 
 def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
     first = fit(tmp_path, experiment)
-    monkeypatch.setattr(runner, "fit_path", lambda *_, **__: pytest.fail("fitted again"))
+    monkeypatch.setattr(runner, "fit_models", lambda *_, **__: pytest.fail("fitted again"))
     capsys.readouterr()
     assert contents(fit(tmp_path, experiment)) == contents(first)
     assert "demo: 24 of 24 fits" in capsys.readouterr().err
@@ -166,9 +164,12 @@ def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
     assert [path.seed for path in found] == [0, 1]
     for records in found.values():
         chosen = choose(records.grid)
-        assert (records.final.alpha, records.final.dev_error) == (chosen.alpha, chosen.dev_error)
+        assert (records.final.setting, records.final.dev_error) == (
+            chosen.setting,
+            chosen.dev_error,
+        )
         model = ProportionRegressor(
-            "sparsemax", chosen.alpha, fit_intercept=False, standardize=True, tol=1e-8
+            "sparsemax", chosen.setting, fit_intercept=False, standardize=True, tol=1e-8
         ).fit(experiment.X, experiment.Y)
         errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
         np.testing.assert_allclose(records.final.test_errors, errors, rtol=1e-5, atol=1e-6)
@@ -205,7 +206,6 @@ def test_device_gives_the_records_of_numpy(tmp_path, experiment):
         for path, records in by_numpy.items():
             for expected, found in zip(records, by_torch[path], strict=True):
                 assert (expected.device, found.device) == ("NumPy", "PyTorch cpu")
-                assert found.objective == pytest.approx(expected.objective, rel=1e-10)
                 np.testing.assert_allclose(found.test_errors, expected.test_errors, atol=1e-6)
 
 
@@ -225,7 +225,7 @@ def test_changed_rows_are_refused(tmp_path, experiment, name):
 
 def test_rows_of_another_place_are_refused(tmp_path, experiment):
     store = Store.of(tmp_path, experiment, PROTOCOL)
-    store.add(PATHS[0], [a_record(), a_record(alpha=0.01), a_record(alpha=0.001)])
+    store.add(PATHS[0], [a_record(), a_record(setting=0.01), a_record(setting=0.001)])
     for change in (
         f"UPDATE fits SET run = '{store.run}x'",
         "UPDATE fits SET path = 'logistic-seed1'",
@@ -240,7 +240,7 @@ def test_rows_of_another_place_are_refused(tmp_path, experiment):
             other.read()
         with connection:
             connection.execute("DELETE FROM fits")
-            connection.executemany(f"INSERT INTO fits VALUES ({'?, ' * 16}?)", kept)
+            connection.executemany(f"INSERT INTO fits VALUES ({'?, ' * 13}?)", kept)
         connection.close()
     assert store.read()
 

@@ -7,6 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import load_dataset, read_table
 from fitzpatrick.experiments import models
+from fitzpatrick.experiments.learners import fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     Experiment,
@@ -14,7 +15,6 @@ from fitzpatrick.experiments.protocol import (
     LossChoice,
     Protocol,
     at_tightnesses,
-    search,
 )
 from fitzpatrick.experiments.records import choose, final_models
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
@@ -64,7 +64,7 @@ def test_paths_end_where_they_are_told_to():
 def searched(protocol, error):
     """The penalties that the search comes to, and their errors."""
     errors = {}
-    for alpha in search(protocol, errors):
+    for alpha in search(LossChoice("logistic"), protocol, errors):
         errors[alpha] = error(alpha)
     return errors
 
@@ -96,14 +96,16 @@ def test_no_verdict_on_yeast_is_due_to_the_grid(tmp_path):
     for refine in (False, True):
         protocol = Protocol(alphas=(1e4, 1e3, 1e2, 1e1), refine=refine, tol=1e-4)
         records = run_experiment(yeast, RunOptions(losses, protocol, output=tmp_path))
-        found[refine] = evaluate(final_models(records), protocol.alphas)
+        found[refine] = evaluate(final_models(records), protocol)
     assert found[False].better == {LossChoice("sparsemax")}
     assert found[True].better == set()
     [coarse], [fine] = (one.differences.values() for one in found.values())
     assert abs(fine.mean) < 0.0005 < coarse.mean
     first, second = found[True].summaries
     # the tighter loss has half of the curvature
-    assert np.log(np.mean(first.alphas) / np.mean(second.alphas)) == pytest.approx(0.7, abs=0.35)
+    assert np.log(np.mean(first.settings) / np.mean(second.settings)) == pytest.approx(
+        0.7, abs=0.35
+    )
 
 
 @pytest.fixture(scope="module")
@@ -131,15 +133,15 @@ def test_the_search_chooses_what_the_whole_grid_does(tmp_path, overfitted):
     quick = run_experiment(overfitted, options(tmp_path, whole_grid=False))
     seeds = [path for path in whole if path.seed is not None]
     for path in seeds:
-        assert choose(quick[path]).alpha == choose(whole[path]).alpha
+        assert choose(quick[path]).setting == choose(whole[path]).setting
         assert len(quick[path]) < len(whole[path])
         assert has_risen([record.dev_error for record in quick[path]])
     refitted = [path for path in quick if path.seed is None]
     for path in refitted:
-        chosen = {choose(whole[one]).alpha for one in seeds if one.loss == path.loss}
-        assert path.alphas == tuple(sorted(chosen, reverse=True))
+        chosen = {choose(whole[one]).setting for one in seeds if one.loss == path.loss}
+        assert path.settings == tuple(sorted(chosen, reverse=True))
         for record in quick[path]:
-            [expected] = [r for r in whole[FitPath(path.loss, None)] if r.alpha == record.alpha]
+            [expected] = [r for r in whole[FitPath(path.loss, None)] if r.setting == record.setting]
             # both end at 1e-8 of the gradient, from other starts
             np.testing.assert_allclose(record.test_errors, expected.test_errors, atol=1e-6)
     assert len(refitted) == 2

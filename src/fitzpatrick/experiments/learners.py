@@ -2,7 +2,8 @@
 
 Models of one loss are fitted along a path of settings, from the simplest model to the most complex
 one: penalties α that fall, or rounds of boosting that rise. Held-out errors choose among them,
-always inside the training part. Boosted trees have the default settings otherwise.
+always inside the training part. Boosted trees have the default settings otherwise, but for
+smaller leaves where samples are few.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,9 @@ from .protocol import LossChoice, Protocol, halfway
 
 MODELS = ("linear", "boosted")
 MIN_CELLS_FOR_THREADS = 1_000_000
+MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
+# LightGBM leaves rare values out before it grows trees, and raises if no feature is left
+_ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 NEEDS_LIBRARY = "they need lightgbm: pip install 'fitzpatrick[boosting]'"
 
 
@@ -103,12 +107,15 @@ def _boost(
 ) -> Fitted:
     from ..boosting import BoostedProportionRegressor
 
-    last = start or Fitted(
-        0,
-        BoostedProportionRegressor(
-            choice.name, tightness=choice.tightness, warm_start=True, n_jobs=n_threads
-        ),
+    estimator = BoostedProportionRegressor(
+        choice.name,
+        tightness=choice.tightness,
+        min_child_samples=max(1, min(MAX_LEAF, X.shape[0] // 10)),
+        warm_start=True,
+        n_jobs=n_threads,
+        library_params=_ANY_SPLIT,
     )
+    last = start or Fitted(0, estimator)
     for rounds in settings:
         more = int(rounds - last.setting)
         last = Fitted(rounds, last.estimator.set_params(n_estimators=more).fit(X, Y))

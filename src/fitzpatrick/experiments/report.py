@@ -31,8 +31,8 @@ COARSE = (
 )
 DIFFERENCE = "minus Fenchel-Young"  # what the differences are
 BOOSTED = (
-    "LightGBM, the rounds chosen on dev as α is; learning rate 0.1, 31 leaves, 20 samples or more "
-    "in a leaf; intercept, scaling and α are of linear models alone"
+    "LightGBM, the rounds chosen on dev as α is; learning rate 0.1, 31 leaves, each of 20 samples "
+    "or a tenth of them; intercept, scaling and α are of linear models alone"
 )
 _CURVES = {"linear": ("Dev curve", "α"), "boosted": ("Dev curve of boosted trees", "rounds")}
 _MAX_DIGITS = 9
