@@ -351,7 +351,7 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Compare losses on your own file, with linear models and boosted trees.
+    """Compare losses on your own file: linear models, boosted trees.
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """

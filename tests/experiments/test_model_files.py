@@ -216,6 +216,9 @@ def test_the_text_is_bounded(tmp_path, monkeypatch):
 # files made by hand: a valid one, and all that must be refused, each wrong in one way
 
 
+PAYLOAD = COEF.tobytes() + INTERCEPT.tobytes()
+
+
 def described(**changes):
     return json.dumps({**DESCRIPTION, **changes})
 
@@ -238,7 +241,7 @@ def filled(coef=COEF, intercept=INTERCEPT, text=None, checksum=None):
     )
 
 
-def crafted(*, header=None, payload=COEF.tobytes() + INTERCEPT.tobytes(), **changes):
+def crafted(*, header=None, payload=PAYLOAD, **changes):
     """A file of these entries of the header; None leaves one out."""
     entries = {
         "__metadata__": {"model": "0" * 64 + described()},
@@ -445,7 +448,7 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch, li
         monkeypatch.setattr(model_files, limit, 10)
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match="are more than (100000000|10)"):
+        with pytest.raises(DataError, match=r"are more than (100000000|10)"):
             model_files.load(path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 22
     finally:

@@ -136,7 +136,7 @@ def test_six_losses_can_be_distinguished():
     text = render("T", "lead", [Section("a", evaluate(records, PROTOCOL), None, {}, {})], {})
     lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
     assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
-    legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text x="68"', text)
+    legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text class="" x="68', text)
     shapes = set()
     for kind, attributes in legend:
         points = re.findall(r"([\d.-]+),([\d.-]+)", attributes)

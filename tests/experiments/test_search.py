@@ -7,7 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import load_dataset, read_table
 from fitzpatrick.experiments import models
-from fitzpatrick.experiments.learners import fit_models, search
+from fitzpatrick.experiments.learners import search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     Experiment,
