@@ -7,7 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import load_dataset, read_table
 from fitzpatrick.experiments import models
-from fitzpatrick.experiments.learners import search
+from fitzpatrick.experiments.learners import fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     Experiment,
@@ -15,6 +15,7 @@ from fitzpatrick.experiments.protocol import (
     LossChoice,
     Protocol,
     at_tightnesses,
+    dev_split,
 )
 from fitzpatrick.experiments.records import choose, final_models
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
@@ -171,3 +172,42 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
     ]
     stopped, whole = (fit.model.estimator.alpha for fit in chosen)
     assert stopped == whole < max(ALPHAS)
+
+
+def test_boosted_trees_grow_along_their_path(tmp_path):
+    """Each record is that of an estimator with as many rounds, chosen on dev, then refitted."""
+    boosting = pytest.importorskip("fitzpatrick.boosting")
+    pytest.importorskip("lightgbm")
+    experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
+    protocol = Protocol(rounds=(2, 5, 9), refit=True, refine=True)
+    settings = RunOptions((choice,), protocol, seeds=1, output=tmp_path)
+    records = run_experiment(experiment, settings)
+    path, whole = records
+    assert [record.setting for record in records[path]] == [2, 5, 9]
+    assert whole.settings == (choose(records[path]).setting,)
+    assert {record.device for record in records[path]} == {"LightGBM"}
+    fitted, dev = dev_split(60, 0)
+    for rows, record in ((fitted, records[path][1]), (np.arange(60), records[whole][0])):
+        model = boosting.BoostedProportionRegressor(
+            "logistic",
+            n_estimators=int(record.setting),
+            min_child_samples=len(rows) // 10,
+            library_params={"feature_pre_filter": False, "min_data_in_bin": 1},
+        ).fit(experiment.X[rows], experiment.Y[rows])
+        errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
+        # warm starts hand scores on in double precision, trees keep theirs in text
+        np.testing.assert_allclose(record.test_errors, errors, rtol=1e-4, atol=1e-5)
+        if record.setting == 5 and len(rows) < 60:
+            predicted = model.predict(experiment.X[dev])
+            expected = np.square(predicted - experiment.Y[dev]).sum(axis=1).mean()
+            assert record.dev_error == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 17])
+def test_few_rows_and_rare_values_grow_trees(rows):
+    pytest.importorskip("lightgbm")
+    X = np.arange(rows)[:, None] == rows - 1.0
+    Y = np.hstack([X, 1 - X])
+    choice = LossChoice("sparsemax", None, "boosted")
+    found = fit_models(choice, X.astype(float), Y, [50], Protocol(), tol=1e-8)
+    assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5
