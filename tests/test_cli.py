@@ -881,8 +881,7 @@ FIT = ("fit", "a.csv", "-o", "m")
         ),
         (("compare", "a.csv", "--tightness", "0,inf"), "--tightness must be a finite number of"),
         (("compare", "a.csv", "--tightness", "0;1"), "--tightness needs numbers with commas"),
-        (("compare", "a.csv", "--model", "tree"), "unknown model 'tree'; the names are linear, b"),
-        (("compare", "a.csv", "--model", ","), "--model needs one or more of linear, boosted"),
+        (("compare", "a.csv", "--model", "tree"), "--model needs one or more of linear, boosted"),
         (
             ("compare", "a.csv", "--kinds", "zip"),
             "--kinds needs NAME=KIND, with KIND among number, ",

@@ -451,7 +451,7 @@ def fit(
     from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
-    _check_model(model.value)
+    _models(model.value)
     if source.options.normalize and not models.has_classes(loss):
         fail(f"--normalize makes shares of the targets, and {loss!r} takes them as they are")
     foreign = ("rounds",) if model is Model.LINEAR else _OF_LINEAR_MODELS
@@ -618,23 +618,14 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
 
 def _models(text: str) -> tuple[str, ...]:
     """Kinds of models that can be fitted here."""
-    from .experiments.learners import MODELS
+    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
 
-    names = _names(text) or []
-    for name in names:
-        if name not in MODELS:
-            fail(f"unknown model {name!r}; the names are {', '.join(MODELS)}")
-        _check_model(name)
-    if not names:
+    names = tuple(dict.fromkeys(_names(text) or ()))
+    if not names or not set(names) <= set(MODELS):
         fail(f"--model needs one or more of {', '.join(MODELS)}, got {text!r}")
-    return tuple(dict.fromkeys(names))
-
-
-def _check_model(name: str) -> None:
-    from .experiments.learners import NEEDS_LIBRARY, can_boost
-
-    if name == "boosted" and not can_boost():
+    if "boosted" in names and not can_boost():
         fail(f"--model boosted grows trees: {NEEDS_LIBRARY}")
+    return names
 
 
 def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def test_page_is_well_formed_and_whole():
 
 def test_page_asks_for_nothing_from_outside():
     text = page()
+    header = re.findall(r"<th>(.*?)</th>", text)
+    assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
     assert not re.search(r"(src|href)=|url\(|@import|https?:", text)
     assert "default-src 'none'" in text
 
@@ -111,11 +113,6 @@ def test_lead_points_and_command():
     assert "<pre>fitzpatrick a &amp; b</pre>" in text
     assert "<ul>" not in page()
     assert "<pre>" not in page()
-
-
-def test_difference_stands_beside_the_error():
-    header = re.findall(r"<th>(.*?)</th>", page())
-    assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
 
 
 def test_reference_does_not_cover_the_value():

@@ -43,10 +43,6 @@ _DIGEST = 64  # characters of the checksum
 _SHOWN, _MAX_REASON = 40, 200
 
 
-class MissingLibraryError(ImportError):
-    """Boosted trees need a library that is not installed."""
-
-
 class ScoreOverflowError(ValueError):
     """Scores that are not finite, and the first row of them, counted from 0."""
 
@@ -173,8 +169,6 @@ def _unpacked_trees(content: np.ndarray, n_targets: int, width: int) -> Any:
     """The model of such bytes, which the boosting package checks."""
     from ..boosting import BoostedProportionRegressor, load_model
 
-    if not can_boost():
-        raise MissingLibraryError(f"the model is of boosted trees: {NEEDS_LIBRARY}")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "trees"
         file.write_bytes(content.tobytes())
@@ -215,8 +209,8 @@ def load(path: Path) -> SavedModel:
         if length > 2 * MAX_TEXT_BYTES:  # JSON within JSON escapes each quotation mark
             raise ValueError(f"its header takes {length} bytes")
         return _read(path)
-    except MissingLibraryError as error:
-        raise DataError(str(error), path) from None
+    except DataError:
+        raise
     except Exception as error:  # of any type that safetensors or a recipe raises
         reason = " ".join(str(error).split())[:_MAX_REASON] or type(error).__name__
         raise DataError(f"not a model that fitzpatrick saved ({reason})", path) from None
@@ -231,6 +225,8 @@ def _read(path: Path) -> SavedModel:
         checksum, text = metadata[_METADATA][:_DIGEST], metadata[_METADATA][_DIGEST:]
         fields = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         _check_fields(fields)
+        if fields["model"] == "boosted" and not can_boost():
+            raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
         expected = _ARRAYS[fields["model"]]
         if sorted(file.keys()) != sorted(expected):
             names = _short(sorted(file.keys()))
