@@ -56,6 +56,11 @@ def _option(metavar: str, text: str, default: str | bool = True, *names: str, **
     return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
 
 
+def _flag(text: str, *names: str) -> Any:
+    """An option whose value is listed, or that has none."""
+    return typer.Option(*names, help=text)
+
+
 Output = Annotated[
     Path,
     _option("FOLDER", "Folder for records and results.", True, "--output", "-o", file_okay=False),
@@ -69,20 +74,21 @@ DeviceJobs = Annotated[
 _FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
 Format = Annotated[
-    FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
+    FileFormat | None, _flag("Format of FILE; by default its suffix tells.", "--format")
 ]
-Refit = Annotated[bool, typer.Option(help="Test a model that is fitted to train and dev together.")]
+Formats = Annotated[list[FigureFormat], _flag("Format; may be repeated.", "--format", "-f")]
+Refit = Annotated[bool, _flag("Test a model that is fitted to train and dev together.")]
 Alphas = Annotated[
     str, _option("NUMBERS", "Penalties to choose from, separated by commas.", "1e4, 1e3, …, 1e-4")
 ]
-WholeGrid = Annotated[
-    bool,
-    typer.Option(
-        "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
-    ),
-]
-Intercept = Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")]
-ScalingOption = Annotated[Scaling, typer.Option(help="How to scale the features.")]
+_STOP_EARLY = (
+    "End each path of penalties once its dev error has clearly risen; the paper fits every one."
+)
+_KINDS = "Models: linear, boosted (trees), or both with a comma between them."
+_EVERY = "Fit every penalty, even where weaker ones have become clearly worse."
+WholeGrid = Annotated[bool, _flag(_EVERY, "--whole-grid")]
+Intercept = Annotated[bool, _flag("Learn an unpenalized intercept.")]
+ScalingOption = Annotated[Scaling, _flag("How to scale the features.")]
 
 
 @dataclass(frozen=True)
@@ -119,12 +125,10 @@ def _source(
     ] = "",
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
-    missing: Annotated[MissingValues, typer.Option(help="How to treat missing values.")] = (
-        MissingValues.IMPUTE
-    ),
-    categories: Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")] = (
-        CategoryChoice.ENCODE
-    ),
+    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.IMPUTE,
+    categories: Annotated[
+        CategoryChoice, _flag("How to treat columns of words.")
+    ] = CategoryChoice.ENCODE,
     kinds: Annotated[
         str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
     ] = "",
@@ -135,13 +139,11 @@ def _source(
         str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
     ] = "",
     decimal: Annotated[
-        DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
+        DecimalMark | None, _flag("Decimal mark, if the file does not make it clear.")
     ] = None,
     normalize: Annotated[
         bool,
-        typer.Option(
-            "--normalize", help="Divide target columns, such as counts, by their sum in each row."
-        ),
+        _flag("Divide target columns, such as counts, by their sum in each row.", "--normalize"),
     ] = False,
 ) -> Source:
     from .datasets import ReadOptions
@@ -237,9 +239,7 @@ def reproduce(
         typer.Argument(metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"),
     ] = None,
     _: Annotated[bool, typer.Option("--datasets", hidden=True)] = False,
-    intercept: Annotated[
-        bool, typer.Option("--intercept", help="Learn an unpenalized intercept.")
-    ] = False,
+    intercept: Annotated[bool, _flag("Learn an unpenalized intercept.", "--intercept")] = False,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
         str, _option("NAMES", "Losses, separated by commas.", "the paper's four")
@@ -251,27 +251,14 @@ def reproduce(
     ] = None,
     seeds: Seeds = 5,
     jobs: DeviceJobs = 0,
-    precision: Annotated[Precision, typer.Option(help="Floating-point precision.")] = (
-        Precision.FLOAT64
-    ),
+    precision: Annotated[Precision, _flag("Floating-point precision.")] = Precision.FLOAT64,
     tol: Annotated[
-        float,
-        typer.Option(
-            metavar="X", help="Gradient norm, relative to the one at zero, that ends a fit."
-        ),
+        float, _option("X", "Gradient norm, relative to the one at zero, that ends a fit.")
     ] = 1e-8,
     alphas: Alphas = "",
-    stop_early: Annotated[
-        bool,
-        typer.Option(
-            "--stop-early",
-            help="End each path of penalties once its dev error has clearly risen; the paper fits "
-            "every one.",
-        ),
-    ] = False,
+    stop_early: Annotated[bool, _flag(_STOP_EARLY, "--stop-early")] = False,
     device: Annotated[
-        str | None,
-        _option("NAME", "PyTorch device, such as cuda.", "none: NumPy"),
+        str | None, _option("NAME", "PyTorch device, such as cuda.", "none: NumPy")
     ] = None,
     output: Output = Path("out"),
 ) -> None:
@@ -319,8 +306,7 @@ def compare(
     source: Source,
     context: typer.Context,
     test: Annotated[
-        Path | None,
-        typer.Option(help="File with test samples; by default a quarter of FILE is held out."),
+        Path | None, _flag("File with test samples; by default a quarter of FILE is held out.")
     ] = None,
     losses: Annotated[
         str,
@@ -333,15 +319,7 @@ def compare(
     tightness: Annotated[
         str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
     ] = "",
-    models: Annotated[
-        str,
-        _option(
-            "NAMES",
-            "linear, boosted (trees) or both.",
-            "both where lightgbm is installed",
-            "--model",
-        ),
-    ] = "",
+    models: Annotated[str, _option("NAMES", _KINDS, "both if lightgbm is there", "--model")] = "",
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
     intercept: Intercept = True,
@@ -410,17 +388,15 @@ _OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 def fit(
     source: Source,
     context: typer.Context,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Model file to write (.safetensors).")
-    ],
-    loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
-    model: Annotated[Model, typer.Option(help="Linear model or boosted trees.")] = Model.LINEAR,
+    output: Annotated[Path, _flag("Model file to write (.safetensors).", "--output", "-o")],
+    loss: Annotated[str, _flag("Name of the loss.")] = "fitzpatrick_logistic",
+    model: Annotated[Model, _flag("Linear model or boosted trees.")] = Model.LINEAR,
     rounds: Annotated[
         int | None,
         _option("N", "Rounds of boosting; by default cross-validation chooses.", False, min=1),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
+        float | None, _flag("Penalty; by default cross-validation chooses it.")
     ] = None,
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
@@ -431,8 +407,7 @@ def fit(
     intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     labelled_only: Annotated[
-        bool,
-        typer.Option("--labelled-only", help="Leave out samples without a label, as compare does."),
+        bool, _flag("Leave out samples without a label, as compare does.", "--labelled-only")
     ] = False,
     coefficients: Annotated[
         Path | None, _option("FILE", "Table of the coefficients to write (.csv).", False)
@@ -505,7 +480,7 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
     file: FileArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file; by default standard output.")
+        Path | None, _flag("CSV file; by default standard output.", "--output", "-o")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
@@ -548,9 +523,7 @@ def figures(
     output: Annotated[
         Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
     ] = Path("out"),
-    formats: Annotated[
-        list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
-    ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
+    formats: Formats = [FigureFormat.PNG],  # noqa: B006  (typer only reads the default)
 ) -> None:
     """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
@@ -577,9 +550,7 @@ def explore(
 
 @app.command()
 def datasets(
-    details: Annotated[
-        bool, typer.Option("--details", help="Show sources, licenses and notes, too.")
-    ] = False,
+    details: Annotated[bool, _flag("Show sources, licenses and notes, too.", "--details")] = False,
 ) -> None:
     """List the data sets of the paper, and where to get them."""
     from .datasets import where

@@ -142,8 +142,9 @@ def fit(
         )
     cv_error = baseline = None
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            check_features(X)
+        if model == "linear":
+            with np.errstate(over="ignore", invalid="ignore"):
+                check_features(X)
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
             setting = min(in_order(choice, errors), key=errors.__getitem__)
