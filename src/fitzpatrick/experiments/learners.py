@@ -18,7 +18,7 @@ from ..linear_model._path import has_risen
 from .protocol import LossChoice, Protocol, halfway
 
 MODELS = ("linear", "boosted")
-MIN_CELLS_FOR_THREADS = 1_000_000
+MIN_CELLS_FOR_THREADS = 1_000_000  # those that grow trees of a smaller table mostly wait
 MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
 # LightGBM leaves rare values out before it grows trees, and raises if no feature is left
 _ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
@@ -60,7 +60,7 @@ def fit_models(
         settings: asked for the next one after ``keep`` has seen the model before.
         protocol: how to fit linear models.
         tol: relative gradient norm at which the fit of a linear model ends.
-        n_threads: of each fit; None leaves it to the libraries.
+        n_threads: of each fit; None leaves it to the libraries, but trees of small tables to one.
         start: a model to start from.
         keep: called with each model.
     """
@@ -112,7 +112,7 @@ def _boost(
         tightness=choice.tightness,
         min_child_samples=max(1, min(MAX_LEAF, X.shape[0] // 10)),
         warm_start=True,
-        n_jobs=n_threads,
+        n_jobs=n_threads or (1 if X.shape[0] * X.shape[1] < MIN_CELLS_FOR_THREADS else None),
         library_params=_ANY_SPLIT,
     )
     last = start or Fitted(0, estimator)
@@ -121,11 +121,6 @@ def _boost(
         last = Fitted(rounds, last.estimator.set_params(n_estimators=more).fit(X, Y))
         keep(last)
     return last
-
-
-def threads_for(X: Any) -> int | None:
-    """Threads that grow trees: those of a small table would mostly wait for each other."""
-    return 1 if X.shape[0] * X.shape[1] < MIN_CELLS_FOR_THREADS else None
 
 
 def can_boost() -> bool:

@@ -19,7 +19,7 @@ from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
-from .learners import Fitted, fit_models, in_order, search, threads_for
+from .learners import Fitted, fit_models, in_order, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
 from .protocol import SEARCH_TOL, Experiment, LossChoice, Protocol, Rows
 from .report import csv_text, edge_of_grid
@@ -154,10 +154,7 @@ def fit(
             if model == "linear":
                 estimator = _fit_linear(X, Y, choice, setting, protocol, bar)
             else:
-                threads = threads_for(X)
-                estimator = fit_models(
-                    choice, X, Y, [setting], protocol, tol=TOL, n_threads=threads
-                ).estimator
+                estimator = fit_models(choice, X, Y, [setting], protocol, tol=TOL).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     if model == "linear":
@@ -216,7 +213,6 @@ def _cross_validate(
             n = rows.X.shape[0]
             raise ValueError(f"every feature is constant on the {n} samples of a fold")
     models: list[Fitted | None] = [None] * len(folds)
-    threads = None if choice.model == "linear" else threads_for(X)
     errors: dict[float, float] = {}
     unconverged = 0
     tol = TOL if protocol.whole_grid else SEARCH_TOL
@@ -227,14 +223,7 @@ def _cross_validate(
             found = []
             for i, rows in enumerate(folds):
                 model = fit_models(
-                    choice,
-                    rows.X,
-                    rows.Y,
-                    [setting],
-                    protocol,
-                    tol=tol,
-                    n_threads=threads,
-                    start=models[i],
+                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, start=models[i]
                 )
                 scores = model.estimator.predict_scores(rows.X_dev)
                 found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
@@ -258,7 +247,7 @@ def _notes_on_search(
     """Sentences on what the cross-validation left open."""
     if unconverged:
         yield f"{unconverged} fits of the cross-validation did not converge"
-    strongest, *_, weakest = (*protocol.alphas[:1], *protocol.alphas)
+    strongest, weakest = protocol.alphas[0], protocol.alphas[-1]
     if choice.model == "linear":
         if chosen in (strongest, weakest):
             yield edge_of_grid(chosen, is_weakest=chosen == weakest)
