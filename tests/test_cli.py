@@ -191,7 +191,8 @@ def test_explore_writes_and_opens_the_page(run, tmp_path, opened):
     assert list(page.parent.iterdir()) == [page]  # no temporary file is left
 
 
-def test_explore_says_what_to_do_where_no_browser_opens(ok, opened, monkeypatch):
+def test_explore_says_what_to_do_where_no_browser_opens(ok, fails, tmp_path, opened, monkeypatch):
+    assert fails("explore", "-o", tmp_path) == f"{tmp_path}: Is a directory"
     wrote = "wrote mine.html: open it in a browser\n"
     assert ok("explore", "--no-open", "-o", "mine.html") == wrote
     monkeypatch.delenv("DISPLAY")
@@ -201,14 +202,6 @@ def test_explore_says_what_to_do_where_no_browser_opens(ok, opened, monkeypatch)
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(explorer.webbrowser, "open", lambda url: False)
     assert ok("explore", "-o", "mine.html") == wrote
-
-
-def test_explore_where_it_cannot_write(fails, tmp_path, opened):
-    write("file")
-    said = fails("explore", "-o", tmp_path / "file" / "page.html")
-    assert re.fullmatch(r"\S+page.html: (Not a directory|File exists)", said)
-    assert fails("explore", "-o", tmp_path) == f"{tmp_path}: Is a directory"
-    assert opened == []
 
 
 @pytest.mark.parametrize("folder", [None, "nowhere"])
@@ -650,18 +643,6 @@ def test_fit_leaves_constant_columns_out(ok, tmp_path):
     assert coef[:, 1:4].all()
 
 
-def test_fit_says_what_was_left_out_and_rounded(ok):
-    labels = ["0,0" if i % 5 == 0 else "1,0" if i % 2 else "0,1" for i in range(30)]
-    write("a.csv", "x,z,u,v", *(f"{i},{3 * i % 7},{labels[i]}" for i in range(30)))
-    out = ok("fit", "a.csv", "--targets", "u,v", *FITTED)
-    assert "to 24 samples" in out
-    assert "note: 6 of 30 samples have no label and are left out\n" in out
-    write("b.csv", "x,u,v,w", *(f"{i},{('.5,.25,.25', '.33,.33,.33')[i % 2]}" for i in range(30)))
-    out = ok("fit", "b.csv", "--targets", "u,v,w", *FITTED)
-    assert "note: the proportions of 15 of 30 samples do not sum to one exactly" in out
-    assert widest(out) <= 79
-
-
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
     monkeypatch.setattr(models, "Protocol", lambda *a, **b: Protocol(*a, **b, max_iter=1))
     write_csv(tmp_path / "mine.csv")
@@ -916,19 +897,6 @@ def test_results_are_named_after_the_file(ok, tmp_path, name, stem):
     ok("compare", os.fsdecode(name), *ABC, "--losses", "logistic", *QUICK)
     for suffix in (b".txt", b".csv", b".html"):
         assert (tmp_path / "out" / os.fsdecode(b"compare-" + stem + suffix)).is_file()
-
-
-def test_damaged_records_are_named(ok, run, tmp_path):
-    ok(*SMALL)
-    table = (tmp_path / "out" / "table.txt").read_text()
-    file = tmp_path / "out" / FILE_NAME
-    file.write_bytes(file.read_bytes()[:5000])
-    code, _, err = run(*SMALL)
-    said = f"error: out/{FILE_NAME}: is damaged; delete it, and its fits are run again"
-    assert (code, last_line(err)) == (2, said)
-    file.unlink()
-    ok(*SMALL)
-    assert (tmp_path / "out" / "table.txt").read_text() == table
 
 
 # what needs a process of its own: signals, and disks that are full
