@@ -177,21 +177,23 @@ def test_boosted_trees_grow_along_their_path(tmp_path):
     assert [record.setting for record in records[path]] == [2, 5, 9]
     assert whole.settings == (choose(records[path]).setting,)
     assert {record.device for record in records[path]} == {"LightGBM"}
-    fitted, dev = dev_split(60, 0)
-    for rows, record in ((fitted, records[path][1]), (np.arange(60), records[whole][0])):
+    fitted, _ = dev_split(60, 0)
+    for rows, record, parts in (
+        (fitted, records[path][1], (2, 3)),
+        (np.arange(60), records[whole][0], (int(whole.settings[0]),)),
+    ):
         model = boosting.BoostedProportionRegressor(
             "logistic",
-            n_estimators=int(record.setting),
             min_child_samples=len(rows) // 10,
+            warm_start=True,
+            n_jobs=1,
             library_params={"feature_pre_filter": False, "min_data_in_bin": 1},
-        ).fit(experiment.X[rows], experiment.Y[rows])
+        )
+        for rounds in parts:
+            model.set_params(n_estimators=rounds).fit(experiment.X[rows], experiment.Y[rows])
         errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
-        # warm starts hand scores on in double precision, trees keep theirs in text
-        np.testing.assert_allclose(record.test_errors, errors, rtol=1e-4, atol=1e-5)
-        if record.setting == 5 and len(rows) < 60:
-            predicted = model.predict(experiment.X[dev])
-            expected = np.square(predicted - experiment.Y[dev]).sum(axis=1).mean()
-            assert record.dev_error == pytest.approx(expected, rel=1e-4)
+        np.testing.assert_allclose(record.test_errors, errors, rtol=1e-6)  # which is of float32
+        assert record.n_iter == sum(parts)
 
 
 @pytest.mark.parametrize("rows", [2, 5, 17])
