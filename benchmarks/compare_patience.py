@@ -71,7 +71,7 @@ def timed(experiment: Experiment, *, whole_grid: bool) -> tuple[float, dict[FitP
 
 def chosen(records: dict[FitPath, list[Record]]) -> dict[FitPath, float]:
     """The penalty of each path."""
-    return {path: choose(grid).alpha for path, grid in records.items() if path.seed is not None}
+    return {path: choose(grid).setting for path, grid in records.items() if path.seed is not None}
 
 
 def main() -> None:
@@ -87,8 +87,7 @@ def main() -> None:
         quick, stopped = statistics.median(seconds for seconds, _ in runs), runs[0][1]
         slow, whole = timed(experiment, whole_grid=True)
         answers = [
-            recommend(evaluate(final_models(records), Protocol().alphas))
-            for records in (stopped, whole)
+            recommend(evaluate(final_models(records), Protocol())) for records in (stopped, whole)
         ]
         same = {(one.loss, one.tied) for one in answers}
         fits = [sum(map(len, records.values())) for records in (stopped, whole)]

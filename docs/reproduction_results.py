@@ -110,8 +110,8 @@ def load_runs(*folders: Path) -> dict[RunKey, Run]:
         grids = runs.setdefault(key, Run(settings, {})).grids
         for name, found in store.read().items():
             path = _path_of(name)
-            records = {record.alpha: record for record in [*found, *grids.get(path, [])]}
-            grids[path] = sorted(records.values(), key=lambda record: -record.alpha)
+            records = {record.setting: record for record in [*found, *grids.get(path, [])]}
+            grids[path] = sorted(records.values(), key=lambda record: -record.setting)
     return runs
 
 
@@ -126,7 +126,9 @@ def _path_of(name: str) -> FitPath:
 def compared_models(runs: dict[RunKey, Run]) -> dict[RunKey, Models]:
     """What comparisons need of each run."""
     chosen = {
-        key: {path: choose(grid).alpha for path, grid in run.grids.items() if path.seed is not None}
+        key: {
+            path: choose(grid).setting for path, grid in run.grids.items() if path.seed is not None
+        }
         for key, run in runs.items()
     }
     found = {}
@@ -139,10 +141,10 @@ def compared_models(runs: dict[RunKey, Run]) -> dict[RunKey, Models]:
             for where in (path, FitPath(path.loss, None))
         }
         errors = {
-            (path, record.alpha): record.test_errors
+            (path, record.setting): record.test_errors
             for path, grid in run.grids.items()
             for record in grid
-            if (path, record.alpha) in wanted
+            if (path, record.setting) in wanted
         }
         found[key] = Models(run.settings, chosen[key], errors)
     return found

@@ -189,9 +189,7 @@ def _read_model(path: Path, _: random.Random) -> None:
 
 
 _RECORDS = [
-    Record(
-        a, 0.5, np.arange(5, dtype=np.float32), 0.5, 0.7, 0.0, 2.5, 0.0, 4, "done", True, 0.1, "x"
-    )
+    Record(a, 0.5, np.arange(5, dtype=np.float32), 0.5, 0.7, 0.0, 4, True, 0.1, "x")
     for a in (10.0, 1.0)
 ]
 _PATH = FitPath(LossChoice("logistic"), 0)

@@ -48,11 +48,17 @@ CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"
 DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
 FileFormat = StrEnum("FileFormat", ["csv", "libsvm", "arff", "parquet", "xlsx", "jsonl"])
 Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
+Model = StrEnum("Model", {"LINEAR": "linear", "BOOSTED": "boosted"})
 
 
 def _option(metavar: str, text: str, default: str | bool = True, *names: str, **limits: Any) -> Any:
     """An option with a placeholder for its value; a text for the default, or whether to show it."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
+
+
+def _flag(text: str, *names: str) -> Any:
+    """An option whose value is listed, or that has none."""
+    return typer.Option(*names, help=text)
 
 
 Output = Annotated[
@@ -68,20 +74,21 @@ DeviceJobs = Annotated[
 _FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
 Format = Annotated[
-    FileFormat | None, typer.Option("--format", help="Format of FILE; by default its suffix tells.")
+    FileFormat | None, _flag("Format of FILE; by default its suffix tells.", "--format")
 ]
-Refit = Annotated[bool, typer.Option(help="Test a model that is fitted to train and dev together.")]
+Formats = Annotated[list[FigureFormat], _flag("Format; may be repeated.", "--format", "-f")]
+Refit = Annotated[bool, _flag("Test a model that is fitted to train and dev together.")]
 Alphas = Annotated[
     str, _option("NUMBERS", "Penalties to choose from, separated by commas.", "1e4, 1e3, …, 1e-4")
 ]
-WholeGrid = Annotated[
-    bool,
-    typer.Option(
-        "--whole-grid", help="Fit every penalty, even where weaker ones have become clearly worse."
-    ),
-]
-Intercept = Annotated[bool, typer.Option(help="Learn an unpenalized intercept.")]
-ScalingOption = Annotated[Scaling, typer.Option(help="How to scale the features.")]
+_STOP_EARLY = (
+    "End each path of penalties once its dev error has clearly risen; the paper fits every one."
+)
+_KINDS = "Models: linear, boosted (trees), or both with a comma between them."
+_EVERY = "Fit every penalty, even where weaker ones have become clearly worse."
+WholeGrid = Annotated[bool, _flag(_EVERY, "--whole-grid")]
+Intercept = Annotated[bool, _flag("Learn an unpenalized intercept.")]
+ScalingOption = Annotated[Scaling, _flag("How to scale the features.")]
 
 
 @dataclass(frozen=True)
@@ -118,12 +125,10 @@ def _source(
     ] = "",
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
-    missing: Annotated[MissingValues, typer.Option(help="How to treat missing values.")] = (
-        MissingValues.IMPUTE
-    ),
-    categories: Annotated[CategoryChoice, typer.Option(help="How to treat columns of words.")] = (
-        CategoryChoice.ENCODE
-    ),
+    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.IMPUTE,
+    categories: Annotated[
+        CategoryChoice, _flag("How to treat columns of words.")
+    ] = CategoryChoice.ENCODE,
     kinds: Annotated[
         str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
     ] = "",
@@ -134,13 +139,11 @@ def _source(
         str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
     ] = "",
     decimal: Annotated[
-        DecimalMark | None, typer.Option(help="Decimal mark, if the file does not make it clear.")
+        DecimalMark | None, _flag("Decimal mark, if the file does not make it clear.")
     ] = None,
     normalize: Annotated[
         bool,
-        typer.Option(
-            "--normalize", help="Divide target columns, such as counts, by their sum in each row."
-        ),
+        _flag("Divide target columns, such as counts, by their sum in each row.", "--normalize"),
     ] = False,
 ) -> Source:
     from .datasets import ReadOptions
@@ -236,9 +239,7 @@ def reproduce(
         typer.Argument(metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"),
     ] = None,
     _: Annotated[bool, typer.Option("--datasets", hidden=True)] = False,
-    intercept: Annotated[
-        bool, typer.Option("--intercept", help="Learn an unpenalized intercept.")
-    ] = False,
+    intercept: Annotated[bool, _flag("Learn an unpenalized intercept.", "--intercept")] = False,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     losses: Annotated[
         str, _option("NAMES", "Losses, separated by commas.", "the paper's four")
@@ -250,27 +251,14 @@ def reproduce(
     ] = None,
     seeds: Seeds = 5,
     jobs: DeviceJobs = 0,
-    precision: Annotated[Precision, typer.Option(help="Floating-point precision.")] = (
-        Precision.FLOAT64
-    ),
+    precision: Annotated[Precision, _flag("Floating-point precision.")] = Precision.FLOAT64,
     tol: Annotated[
-        float,
-        typer.Option(
-            metavar="X", help="Gradient norm, relative to the one at zero, that ends a fit."
-        ),
+        float, _option("X", "Gradient norm, relative to the one at zero, that ends a fit.")
     ] = 1e-8,
     alphas: Alphas = "",
-    stop_early: Annotated[
-        bool,
-        typer.Option(
-            "--stop-early",
-            help="End each path of penalties once its dev error has clearly risen; the paper fits "
-            "every one.",
-        ),
-    ] = False,
+    stop_early: Annotated[bool, _flag(_STOP_EARLY, "--stop-early")] = False,
     device: Annotated[
-        str | None,
-        _option("NAME", "PyTorch device, such as cuda.", "none: NumPy"),
+        str | None, _option("NAME", "PyTorch device, such as cuda.", "none: NumPy")
     ] = None,
     output: Output = Path("out"),
 ) -> None:
@@ -318,8 +306,7 @@ def compare(
     source: Source,
     context: typer.Context,
     test: Annotated[
-        Path | None,
-        typer.Option(help="File with test samples; by default a quarter of FILE is held out."),
+        Path | None, _flag("File with test samples; by default a quarter of FILE is held out.")
     ] = None,
     losses: Annotated[
         str,
@@ -332,6 +319,7 @@ def compare(
     tightness: Annotated[
         str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
     ] = "",
+    models: Annotated[str, _option("NAMES", _KINDS, "both if lightgbm is there", "--model")] = "",
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
     intercept: Intercept = True,
@@ -341,18 +329,20 @@ def compare(
     jobs: Jobs = 0,
     output: Output = Path("out"),
 ) -> None:
-    """Compare losses on your own file.
+    """Compare losses on your own file: linear models, boosted trees.
 
     Targets are 0/1 indicators, proportions that sum to one, or one column of class names or tags.
     """
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
+    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
     tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
     grid = _alphas(alphas)
+    chosen = _models(models) if models else MODELS[: 1 + can_boost()]
     table, file = source.read(), source.file
     held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
@@ -361,7 +351,7 @@ def compare(
         if not table.has_several_labels:
             fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
     options = RunOptions(
-        losses=at_tightnesses(wanted, tightnesses),
+        losses=at_tightnesses(wanted, tightnesses, chosen),
         protocol=Protocol(
             intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid, refine=True
         ),
@@ -371,29 +361,42 @@ def compare(
         command=_command(),
     )
     experiment, notes = experiment_of(table, file, held_out, test, options)
+    if not models and len(chosen) == 1:
+        notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
 
     def fit_command(advice: Recommendation) -> str:
-        words = [str(file), *_given(context, "fit"), "--loss", advice.loss.name]
+        is_linear = advice.loss.model == "linear"
+        words = [str(file), *_given(context, "fit", () if is_linear else _OF_LINEAR_MODELS)]
+        words += ["--loss", advice.loss.name] + ([] if is_linear else ["--model", "boosted"])
         if advice.loss.tightness is not None:
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += ["--alpha", f"{advice.alpha:g}", "-o", "model.safetensors"]
+        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
+        words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
     run(experiment, table.kind, notes, options, fit_command, typer.echo)
+
+
+# the others mean nothing to boosted trees
+_OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 
 
 @app.command()
 @_reads_a_file
 def fit(
     source: Source,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Model file to write (.safetensors).")
-    ],
-    loss: Annotated[str, typer.Option(help="Name of the loss.")] = "fitzpatrick_logistic",
+    context: typer.Context,
+    output: Annotated[Path, _flag("Model file to write (.safetensors).", "--output", "-o")],
+    loss: Annotated[str, _flag("Name of the loss.")] = "fitzpatrick_logistic",
+    model: Annotated[Model, _flag("Linear model or boosted trees.")] = Model.LINEAR,
+    rounds: Annotated[
+        int | None,
+        _option("N", "Rounds of boosting; by default cross-validation chooses.", False, min=1),
+    ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Penalty; by default cross-validation chooses it.")
+        float | None, _flag("Penalty; by default cross-validation chooses it.")
     ] = None,
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
@@ -404,8 +407,7 @@ def fit(
     intercept: Intercept = True,
     scaling: ScalingOption = Scaling.STANDARDIZE,
     labelled_only: Annotated[
-        bool,
-        typer.Option("--labelled-only", help="Leave out samples without a label, as compare does."),
+        bool, _flag("Leave out samples without a label, as compare does.", "--labelled-only")
     ] = False,
     coefficients: Annotated[
         Path | None, _option("FILE", "Table of the coefficients to write (.csv).", False)
@@ -419,10 +421,17 @@ def fit(
     from .datasets._files import write_atomically
     from .datasets._table import counted
     from .experiments import model_files, models
+    from .experiments.learners import in_words
     from .experiments.protocol import LossChoice
     from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
+    _models(model.value)
+    if source.options.normalize and not models.has_classes(loss):
+        fail(f"--normalize makes shares of the targets, and {loss!r} takes them as they are")
+    foreign = ("rounds",) if model is Model.LINEAR else _OF_LINEAR_MODELS
+    if unused := [name for name in foreign if _is_given(context, name)]:
+        fail(f"--{unused[0]} means nothing to a model that is {model.value}")
     if alpha is not None:
         _positive("--alpha", alpha)
         if alphas:
@@ -437,7 +446,8 @@ def fit(
         table,
         source.file,
         loss,
-        alpha,
+        alpha if model is Model.LINEAR else rounds,
+        model=model.value,
         alphas=grid,
         whole_grid=whole_grid,
         tightness=tightness,
@@ -445,18 +455,19 @@ def fit(
         standardize=scaling is Scaling.STANDARDIZE,
         labelled_only=labelled_only,
     )
-    model = fitted.model
-    model_files.save(model, output)
+    saved = fitted.model
+    model_files.save(saved, output)
     if coefficients:
-        write_atomically(coefficients, models.coefficients_csv(model))
+        write_atomically(coefficients, models.coefficients_csv(saved))
+    choice = LossChoice.of(loss, tightness, model.value)
     lines = [
-        f"fitted {LossChoice.of(loss, tightness)} to {counted(fitted.samples, 'sample')}, "
-        f"{counted(model.columns.n_features, 'feature')}, "
-        f"{counted(len(model.target_names), 'target')} ({model.kind})"
+        f"fitted {choice} to {counted(fitted.samples, 'sample')}, "
+        f"{counted(saved.columns.n_features, 'feature')}, "
+        f"{counted(len(saved.target_names), 'target')} ({saved.kind})"
     ]
-    if model.cv_score is not None:
-        error = number(-model.cv_score)
-        lines.append(f"α = {model.estimator.alpha:g}: cross-validated squared error {error}")
+    if saved.cv_score is not None:
+        setting = in_words(choice, f"{fitted.setting:g}")
+        lines.append(f"{setting}: cross-validated squared error {number(-saved.cv_score)}")
         lines.append(f"baseline, the mean target for every sample: {number(fitted.baseline or 0)}")
     lines += [f"note: {note}" for note in fitted.notes]
     lines += [f"wrote {written}" for written in (output, coefficients) if written]
@@ -469,7 +480,7 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
     file: FileArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file; by default standard output.")
+        Path | None, _flag("CSV file; by default standard output.", "--output", "-o")
     ] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
@@ -512,9 +523,7 @@ def figures(
     output: Annotated[
         Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
     ] = Path("out"),
-    formats: Annotated[
-        list[FigureFormat], typer.Option("--format", "-f", help="Format; may be repeated.")
-    ] = [FigureFormat.PNG],  # noqa: B006  (typer reads the default, nobody writes to it)
+    formats: Formats = [FigureFormat.PNG],  # noqa: B006  (typer only reads the default)
 ) -> None:
     """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
@@ -541,9 +550,7 @@ def explore(
 
 @app.command()
 def datasets(
-    details: Annotated[
-        bool, typer.Option("--details", help="Show sources, licenses and notes, too.")
-    ] = False,
+    details: Annotated[bool, _flag("Show sources, licenses and notes, too.", "--details")] = False,
 ) -> None:
     """List the data sets of the paper, and where to get them."""
     from .datasets import where
@@ -580,6 +587,18 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
         fail(str(error))
 
 
+def _models(text: str) -> tuple[str, ...]:
+    """Kinds of models that can be fitted here."""
+    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
+
+    names = tuple(dict.fromkeys(_names(text) or ()))
+    if not names or not set(names) <= set(MODELS):
+        fail(f"--model needs one or more of {', '.join(MODELS)}, got {text!r}")
+    if "boosted" in names and not can_boost():
+        fail(f"--model boosted grows trees: {NEEDS_LIBRARY}")
+    return names
+
+
 def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.models import has_classes
@@ -595,16 +614,20 @@ def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _given(context: typer.Context, command: str) -> list[str]:
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _given(context: typer.Context, command: str, without: Sequence[str]) -> list[str]:
     """The options that were given, as far as they say the same to another command."""
     others = {one.name for one in _commands()[command].params}
-    others -= {"output", "tightness", "alphas", "whole_grid"}
+    others -= {"output", "tightness", "alphas", "whole_grid", *without}
     words: list[str] = []
     for parameter in context.command.params:
         name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        is_given = source is not None and source.name == "COMMANDLINE"
-        if parameter.param_type_name != "option" or name not in others or not is_given:
+        is_option = parameter.param_type_name == "option" and name in others
+        if not is_option or not _is_given(context, name):
             continue
         value = context.params[name]
         if isinstance(value, bool):

@@ -18,32 +18,29 @@ from fitzpatrick.experiments.summary import (
 )
 
 GRID = (100.0, 10.0, 1.0, 0.1)
+FEW_SPLITS = "5 dev splits are few: see whether --seeds 20 agrees"
+TRIFLE = "differences below 1% of the error count as none, however certain they are"
 
 
-# two losses of two families; what they are called does not matter here
-NAMES = {"a": "logistic", "b": "sparsemax"}
-
-
-def summary(name, errors, curve=(0.4, 0.3, 0.2, 0.3), zeros=0.0, alphas=(100.0, 0.1, 0.1)):
+def summary(name, errors, curve=(0.4, 0.3, 0.2, 0.3), model="linear", **changes):
     """Errors (seeds, n)."""
     errors = np.asarray(errors, dtype=np.float64)
-    return LossSummary(
-        loss=LossChoice(NAMES.get(name, name)),
-        alphas=alphas,
+    found = LossSummary(
+        loss=LossChoice(name, None, model),
+        settings=(100.0, 0.1, 0.1),
         errors=errors.mean(axis=1),
         n_test=errors.shape[1],
         resampled_errors=resampled_means(errors[None])[0],
         dev_curve=np.asarray(curve),
-        grid=GRID,
-        zeros=zeros,
+        grid=GRID if model == "linear" else (10, 20, 40, 80),
         seconds=1.0,
-        unconverged=0,
         fits=len(GRID),
     )
+    return replace(found, **changes)
 
 
-def recommend(summaries, baseline=None):
-    return compare.recommend(Evaluation(summaries, baseline))
+def recommend(*summaries, baseline=None):
+    return compare.recommend(Evaluation(list(summaries), baseline))
 
 
 def errors(level, seeds=5, noise=0.0, seed=0):
@@ -52,19 +49,39 @@ def errors(level, seeds=5, noise=0.0, seed=0):
     return level * base / base.mean() + noise * np.random.default_rng(seed).normal(size=(seeds, 1))
 
 
+def pair(second, first=0.1, **options):
+    return summary("logistic", errors(first, **options)), summary(
+        "sparsemax", errors(second, **options)
+    )
+
+
 def test_least_error_with_the_least_mean_dev_error():
     """Not the penalty that most splits chose, nor the middle one of them."""
-    best = summary("sparsemax", errors(0.1))
-    advice = recommend([summary("logistic", errors(0.2)), best])
-    assert (advice.loss, advice.alpha) == (LossChoice("sparsemax"), 1.0)
+    advice = recommend(*pair(0.1, first=0.2))
+    assert (advice.loss, advice.setting) == (LossChoice("sparsemax"), 1.0)
     assert advice.answer == (
         "sparsemax: test error .1000 (mean over 5 dev splits, each with the α that it chose), "
         "the lowest of 2. Fit it with α = 1, which has the least mean dev error."
     )
 
 
+def test_boosted_trees_are_recommended_by_their_rounds():
+    boosted = [summary(name, errors(0.1), model="boosted") for name in ("sparsemax", "entmax15")]
+    advice = recommend(*pair(0.3, first=0.2), *boosted)
+    assert (advice.loss, advice.setting) == (LossChoice("sparsemax", None, "boosted"), 40)
+    assert advice.answer.startswith("boosted sparsemax, or boosted entmax15: no difference could")
+    assert advice.answer.endswith(
+        "each with the rounds that it chose). Fit it with 40 rounds, which have the least mean dev "
+        "error."
+    )
+    better, *_ = advice.points
+    assert re.fullmatch(
+        r"better than logistic: -\.1000 \[.*\]; the other 1 linear ones are further behind", better
+    )
+
+
 def test_a_single_loss_is_compared_with_nothing():
-    advice = recommend([summary("sparsemax", errors(0.1, seeds=1))])
+    advice = recommend(summary("sparsemax", errors(0.1, seeds=1)))
     assert advice.answer == (
         "sparsemax: test error .1000. Fit it with α = 1, which has the least dev error."
     )
@@ -72,69 +89,57 @@ def test_a_single_loss_is_compared_with_nothing():
 
 
 def test_better_where_every_split_agrees():
-    points = recommend([summary("a", errors(0.1)), summary("b", errors(0.2))]).points
+    points = recommend(*pair(0.2)).points
     assert points[0].startswith("better than sparsemax: -.1000 [-.1")
     assert "over 5 dev splits and 200 test samples" in points[1]
-    assert points[2] == "5 dev splits are few: see whether --seeds 20 agrees"
-    many = [summary("a", errors(0.1, seeds=12)), summary("b", errors(0.2, seeds=12))]
-    assert not any("are few" in point for point in recommend(many).points)
+    assert points[2] == FEW_SPLITS
+    assert FEW_SPLITS not in recommend(*pair(0.2, seeds=12)).points
 
 
 def test_not_better_where_the_splits_disagree():
     """Each split alone has a narrow interval; together they leave it open."""
     first, second = errors(0.3, noise=0.05, seed=1), errors(0.3, noise=0.05, seed=2)
-    advice = recommend([summary("a", first), summary("b", second)])
-    best, other = (
-        ("logistic", "sparsemax") if first.mean() < second.mean() else ("sparsemax", "logistic")
-    )
+    advice = recommend(summary("logistic", first), summary("sparsemax", second))
+    best, other = ("logistic", "sparsemax")[:: 1 if first.mean() < second.mean() else -1]
     assert advice.answer.startswith(
         f"{best}, or {other}: no difference could be shown on 200 test samples. "
         f"{best} has the lowest test error, .2"
     )
     assert advice.tied == (LossChoice(other),)
-    assert advice.points == [
-        "differences below 1% of the error count as none, however certain they are",
-        "5 dev splits are few: see whether --seeds 20 agrees",
-    ]
+    assert advice.points == [TRIFLE, FEW_SPLITS]
 
 
-def test_a_single_split_is_said_to_be_one():
+@pytest.mark.parametrize("level", [0.1, 0.2])
+def test_a_single_split_is_said_to_be_one(level):
     """Whether or not a difference is seen."""
-    for level in (0.1, 0.2):
-        pair = [summary("a", errors(0.1, seeds=1)), summary("b", errors(level, seeds=1))]
-        advice = recommend(pair)
-        assert advice.points[-1] == "one dev split says little: see whether --seeds 20 agrees"
-        assert "mean" not in advice.answer
+    advice = recommend(*pair(level, seeds=1))
+    assert advice.points[-1] == "one dev split says little: see whether --seeds 20 agrees"
+    assert "mean" not in advice.answer
+    said = "paired bootstrap over 200 test samples, not over splits"
+    assert any(said in point for point in advice.points) is (level > 0.1)
 
 
 def test_no_verdict_on_few_test_samples():
     """However sure the bootstrap is: it knows no other samples than these."""
-    few = [summary(name, errors(level)[:, :1]) for name, level in (("a", 0.1), ("b", 0.2))]
-    advice = recommend(few)
+    few = [summary(*one) for one in (("logistic", errors(0.1)[:, :1]), ("sparsemax", [[0.2]] * 5))]
+    advice = recommend(*few)
     assert advice.answer.startswith(
         "logistic, or sparsemax: no difference could be shown on 1 test sample. logistic has the"
     )
     assert advice.points[0] == "too few test samples for a verdict; it takes 30 or more"
     for n, better in ((30, {LossChoice("logistic")}), (29, set())):
-        pair = [
+        two = [
             summary(name, errors(level)[:, :n])
             for name, level in (("logistic", 0.1), ("fitzpatrick_logistic", 0.2))
         ]
-        assert Evaluation(pair).better == better
-
-
-def test_what_was_resampled_is_said():
-    one = [summary("a", errors(0.1, seeds=1)), summary("b", errors(0.2, seeds=1))]
-    assert "paired bootstrap over 200 test samples, not over splits" in recommend(one).points[1]
+        assert Evaluation(two).better == better
 
 
 def test_not_better_by_a_trifle():
     """However sure: a difference of less than a hundredth of the error."""
-    advice = recommend([summary("a", errors(0.1)), summary("b", errors(0.1005))])
-    assert advice.tied == (LossChoice("sparsemax"),)
-    assert advice.points[0].startswith("differences below 1% of the error count as none")
-    points = recommend([summary("a", errors(0.1)), summary("b", errors(0.102))]).points
-    assert points[0].startswith("better than sparsemax: -.0020 [")
+    advice = recommend(*pair(0.1005))
+    assert (advice.tied, advice.points[0]) == ((LossChoice("sparsemax"),), TRIFLE)
+    assert recommend(*pair(0.102)).points[0].startswith("better than sparsemax: -.0020 [")
 
 
 @pytest.mark.parametrize(
@@ -145,31 +150,37 @@ def test_not_better_by_a_trifle():
     ],
 )
 def test_the_end_of_the_grid_is_said(curve, end, further):
-    advice = recommend([summary("a", errors(0.1), curve)])
+    advice = recommend(summary("logistic", errors(0.1), curve))
     alpha = GRID[int(np.argmin(curve))]
-    assert advice.alpha == alpha
     said = f"α = {alpha:g} is the {end} penalty that was tried: --alphas {further} goes further"
-    assert advice.points == [said]
+    assert (advice.setting, advice.points) == (alpha, [said])
 
 
 def test_zeros_are_said():
-    points = recommend([summary("a", errors(0.1), zeros=0.4)]).points
+    points = recommend(summary("logistic", errors(0.1), zeros=0.4)).points
     assert points == ["40% of its predicted proportions are exactly zero"]
 
 
-def test_losses_that_cannot_be_told_apart_are_all_named():
-    three = [summary(name, errors(0.1)) for name in ("a", "b", "entmax15")]
-    advice = recommend([*three, summary("fitzpatrick_logistic", errors(0.2))])
+def test_losses_that_cannot_be_told_apart_are_named_unless_they_are_many():
+    three = [summary(name, errors(0.1)) for name in ("logistic", "sparsemax", "entmax15")]
+    advice = recommend(*three, summary("fitzpatrick_logistic", errors(0.2)))
     assert advice.answer.startswith("logistic, sparsemax or entmax15: no difference could be ")
     assert advice.points[0].startswith("better than fitzpatrick_logistic: ")
+    boosted = [replace(one, loss=LossChoice(one.loss.name, None, "boosted")) for one in three]
+    more = summary("fitzpatrick_sparsemax", errors(0.1))
+    assert recommend(*three, *boosted, more).answer.startswith(
+        "logistic, or one of 6 others (marked * in the table): no difference could be "
+    )
 
 
-@pytest.mark.parametrize(("level", "said"), [(0.2, "better than"), (0.1001, "not clearly better")])
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [(0.2, "better than the baseline"), (0.1001, "not clearly better than the baseline")],
+)
 def test_the_best_is_compared_with_the_baseline(level, said):
-    baseline = replace(summary("a", errors(level)), loss=BASELINE)
-    advice = recommend([summary("b", errors(0.1))], baseline)
-    assert advice.points[0].startswith(f"{said} than the baseline" if "not" in said else said)
-    assert "the baseline, which predicts the mean of the training targets" in advice.points[0]
+    baseline = summary("logistic", errors(level), loss=BASELINE)
+    points = recommend(summary("sparsemax", errors(0.1)), baseline=baseline).points
+    assert points[0].startswith(f"{said}, which predicts the mean of the training targets")
 
 
 @pytest.mark.parametrize(
@@ -182,13 +193,14 @@ def test_the_best_is_compared_with_the_baseline(level, said):
     ],
 )
 def test_where_the_paths_stopped_is_said(seeds, ends, said):
-    curve = (0.4, 0.2, 0.3, np.nan)
-    summaries = [
-        replace(summary(name, errors(0.1, seeds), curve), ends=end)
-        for name, end in zip("ab", ends, strict=False)
-    ]
-    advice = recommend(summaries)
-    assert advice.alpha == 10.0
+    names = ("logistic", "sparsemax")
+    advice = recommend(
+        *(
+            summary(name, errors(0.1, seeds), (0.4, 0.2, 0.3, np.nan), ends=end)
+            for name, end in zip(names, ends, strict=False)
+        )
+    )
+    assert advice.setting == 10.0
     assert advice.points[-1] == (
         f"{said}, where the dev error had clearly risen; "
         "--whole-grid goes on to the weakest penalty"
@@ -203,17 +215,17 @@ def test_intervals_show_the_digits_that_they_need():
 
 def test_class_scores_stand_beside_the_error():
     rows = [
-        replace(summary("a", errors(0.1)), accuracy=0.875, log_loss=0.5),
-        replace(summary("b", errors(0.2)), accuracy=0.5, log_loss=np.inf),
+        summary("logistic", errors(0.1), accuracy=0.875, log_loss=0.5),
+        summary("sparsemax", errors(0.2), accuracy=0.5, log_loss=np.inf),
+        summary("sparsemax", errors(0.2), model="boosted", settings=(10, 40), accuracy=0.5),
     ]
-    baseline = replace(summary("a", errors(0.3)), loss=BASELINE, alphas=())
-    text = comparison_table(
-        "demo", Evaluation(rows, baseline), {LossChoice("logistic")}, has_classes=True
-    )
-    head, _, first, second, last = text.splitlines()
-    assert re.fullmatch(r"demo +error +± +accuracy +log loss +α chosen", head)
-    assert re.fullmatch(r"  logistic +\.1000\* +\.0000 +87\.5% +\.5000 +0\.1, 100", first)
-    assert re.fullmatch(r"  sparsemax +\.2000 +\.0000 +50\.0% +n/a +0\.1, 100", second)
-    assert re.match(r"  baseline +\.3000 +– ", last)
-    plain = comparison_table("demo", Evaluation(rows, baseline), (), has_classes=False)
-    assert "accuracy" not in plain
+    baseline = summary("logistic", errors(0.3), loss=BASELINE, settings=(), fits=0)
+    evaluation = Evaluation(rows, baseline)
+    text = comparison_table("demo", evaluation, {LossChoice("logistic")}, has_classes=True)
+    head, _, first, second, third, last = text.splitlines()
+    assert re.fullmatch(r"demo +error +± +accuracy +log loss +chosen", head)
+    assert re.fullmatch(r"  logistic +\.1000\* +\.0000 +87\.5% +\.5000 +α = 0\.1, 100", first)
+    assert re.fullmatch(r"  sparsemax +\.2000 +\.0000 +50\.0% +n/a +α = 0\.1, 100", second)
+    assert re.fullmatch(r"  boosted sparsemax +\.2000 .* 10, 40 rounds", third)
+    assert re.fullmatch(r"  baseline +\.3000 +– .*", last)
+    assert "accuracy" not in comparison_table("demo", evaluation, (), has_classes=False)

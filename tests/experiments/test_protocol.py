@@ -35,17 +35,6 @@ def test_dev_split_is_a_partition_that_depends_on_the_seed():
     assert dev.tolist() == dev_split(50, seed=1)[1].tolist()
 
 
-def test_grid_is_the_papers():
-    np.testing.assert_allclose(np.log10(Protocol().alphas), np.arange(4, -5, -1))
-    assert sorted(Protocol().alphas) == list(DEFAULT_ALPHAS)
-
-
-def test_yeast_as_an_experiment():
-    experiment = Experiment.of_dataset(load_dataset("yeast"))
-    np.testing.assert_allclose(experiment.Y.sum(axis=1), 1.0)
-    assert experiment.Y_test.shape == (917, 14)
-
-
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_features_constant_on_the_fitted_rows_are_left_out(experiment, make):
     """On these rows alone: on dev and test they vary."""
@@ -60,15 +49,21 @@ def test_features_constant_on_the_fitted_rows_are_left_out(experiment, make):
     assert rows.X_test.shape == (30, 3)
     dense = rows.X_test.toarray() if sparse.issparse(rows.X_test) else rows.X_test
     np.testing.assert_array_equal(dense, X_test[:, [0, 2, 3]])
-    assert split(changed, Protocol(), seed=None).X.shape == (60, 5)
+    whole = split(changed, Protocol(), seed=None)
+    assert (whole.X.shape, whole.X_dev.shape) == ((60, 5), (0, 5))
 
 
-def test_features_constant_in_the_precision_of_the_fit_are_left_out(experiment):
+def test_the_precision_decides_what_is_constant_and_what_is_too_large(experiment):
     X = experiment.X.copy()
     X[:, 1] = 1 + 1e-9 * X[:, 1]
-    changed = replace(experiment, X=X)
-    assert split(changed, Protocol(), seed=0).X.shape == (45, 5)
-    assert split(changed, Protocol(dtype="float32"), seed=0).X.shape == (45, 4)
+    single, almost = Protocol(dtype="float32"), replace(experiment, X=X)
+    assert split(almost, Protocol(), seed=0).X.shape == (45, 5)
+    rows = split(almost, single, seed=0)
+    assert (rows.X.shape, rows.X.dtype) == ((45, 4), np.float32)
+    large = changed(experiment, X=experiment.X * 1e30)
+    check(large, Protocol(), 5)
+    with pytest.raises(DataError, match="overflow float32"):
+        check(large, single, 5)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -104,18 +99,8 @@ def test_what_cannot_be_fitted_is_said_before(experiment, change, problem):
         check(changed(experiment, **change(experiment)), Protocol(), 5)
 
 
-def test_size_of_features_depends_on_the_precision(experiment):
-    large = changed(experiment, X=experiment.X * 1e30)
-    check(large, Protocol(), 5)
-    with pytest.raises(DataError, match="overflow float32"):
-        check(large, Protocol(dtype="float32"), 5)
-
-
-def test_precision_of_the_rows(experiment):
-    assert split(experiment, Protocol(dtype="float32"), seed=0).X.dtype == np.float32
-
-
 def test_settings_have_a_key_of_their_own():
+    assert sorted(Protocol().alphas) == list(DEFAULT_ALPHAS) == [10.0**i for i in range(-4, 5)]
     base = Protocol()
     others = [
         Protocol(intercept=True),
@@ -166,13 +151,6 @@ def test_both_ends_of_a_family_go_by_their_names():
     assert str(LossChoice("fitzpatrick_logistic", 0.5)) == "fitzpatrick_logistic (tightness 0.5)"
 
 
-def test_whole_rows_have_no_dev_part(experiment):
-    rows = split(experiment, Protocol(), seed=None)
-    assert rows.X.shape == (60, 5)
-    assert rows.X_dev.shape == (0, 5)
-    np.testing.assert_array_equal(rows.Y, experiment.Y)
-
-
 def test_samples_without_a_label_are_left_out_of_both_parts():
     data = load_dataset("yeast")
     train, test = (np.asarray(part.Y).copy() for part in (data.train, data.test))
@@ -182,4 +160,5 @@ def test_samples_without_a_label_are_left_out_of_both_parts():
     experiment = Experiment.of_dataset(changed)
     assert len(experiment.Y) == len(experiment.X) == len(train) - 2
     assert len(experiment.Y_test) == experiment.X_test.shape[0] == len(test) - 3
-    np.testing.assert_allclose(experiment.Y_test.sum(axis=1), 1.0)
+    for Y in (experiment.Y, experiment.Y_test):
+        np.testing.assert_allclose(Y.sum(axis=1), 1.0)

@@ -9,7 +9,7 @@ import pytest
 from fitzpatrick.experiments import svg
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import evaluate
-from tests.experiments.test_summary import GRID, make
+from tests.experiments.test_summary import PROTOCOL, make
 
 CHECKSUM = "0123456789abcdef" * 4
 VOID = {"meta", "line", "circle", "rect", "polyline", "polygon"}
@@ -38,7 +38,7 @@ def page(title="demo", failures=None):
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
     section = Section(
         title,
-        evaluate(records, GRID),
+        evaluate(records, PROTOCOL),
         {"logistic": 0.2},
         {"α grid": "1"},
         {"file": CHECKSUM},
@@ -58,6 +58,8 @@ def test_page_is_well_formed_and_whole():
 
 def test_page_asks_for_nothing_from_outside():
     text = page()
+    header = re.findall(r"<th>(.*?)</th>", text)
+    assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
     assert not re.search(r"(src|href)=|url\(|@import|https?:", text)
     assert "default-src 'none'" in text
 
@@ -113,11 +115,6 @@ def test_lead_points_and_command():
     assert "<pre>" not in page()
 
 
-def test_difference_stands_beside_the_error():
-    header = re.findall(r"<th>(.*?)</th>", page())
-    assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
-
-
 def test_reference_does_not_cover_the_value():
     drawn = svg.interval_plot("t", [svg.Interval("a", 0.5, 0.4, 0.6, reference=0.5)], "error")
     (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
@@ -133,10 +130,10 @@ def test_six_losses_can_be_distinguished():
     records = {}
     for name in names:
         records |= {**make(name, 0.0), **make(f"fitzpatrick_{name}", 0.0)}
-    text = render("T", "lead", [Section("a", evaluate(records, GRID), None, {}, {})], {})
+    text = render("T", "lead", [Section("a", evaluate(records, PROTOCOL), None, {}, {})], {})
     lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
     assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
-    legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text x="68"', text)
+    legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text class="" x="68', text)
     shapes = set()
     for kind, attributes in legend:
         points = re.findall(r"([\d.-]+),([\d.-]+)", attributes)

@@ -73,7 +73,7 @@ def test_records_are_found_again(tmp_path, experiment):
     assert found.settings["data"] == experiment.fingerprint
     assert "device" not in found.settings
     assert set(grids) == set(wanted)
-    assert [record.alpha for record in grids[wanted[0]]] == [10.0, 1.0, 0.1]
+    assert [record.setting for record in grids[wanted[0]]] == [10.0, 1.0, 0.1]
     for path in wanted[1:]:
         assert [r.to_row() for r in grids[path]] == [r.to_row() for r in first[path]]
 
@@ -149,13 +149,13 @@ def test_comparisons_are_of_the_models_that_are_tested(runs):
     with_one = runs["demo", "standardize", True].grids
 
     def error(grids, path, alpha):
-        return next(r.test_error for r in grids[path] if r.alpha == alpha)
+        return next(r.test_error for r in grids[path] if r.setting == alpha)
 
     for rows in ("train", "train+dev"):
         expected, same = [], []
         for seed in range(4):
             path = FitPath(LossChoice("logistic"), seed)
-            alphas = choose(without[path]).alpha, choose(with_one[path]).alpha
+            alphas = choose(without[path]).setting, choose(with_one[path]).setting
             tested = path if rows == "train" else FitPath(LossChoice("logistic"), None)
             plain = error(without, tested, alphas[0])
             expected.append(error(with_one, tested, alphas[1]) - plain)
@@ -228,6 +228,6 @@ def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, loss):
     found = fit(tmp_path, experiment, Protocol(alphas=(1e4, 1e3, 1e2)), [path])[path]
     lines = page.Results.read().grid(("yeast", "standardize"), False, loss, 3)[:3]
     for line, record in zip(lines, found, strict=True):
-        assert line.alpha == record.alpha
+        assert line.alpha == record.setting
         assert line.dev_error == pytest.approx(record.dev_error, rel=1e-4)
         assert line.test_error == pytest.approx(record.test_error, rel=1e-4)

@@ -17,7 +17,6 @@ from scipy import sparse
 from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments import runner
 from fitzpatrick.experiments.protocol import (
-    Experiment,
     FitPath,
     LossChoice,
     Protocol,
@@ -57,9 +56,7 @@ def undisturbed(tmp_path_factory):
 
 
 def a_record(**changes):
-    record = Record(
-        0.1, 0.5, np.float32([0.5, 0.25]), 0.75, 0.7, 0.0, 1.0, 1e-9, 3, "fine", True, 0.5, "NumPy"
-    )  # fmt: skip
+    record = Record(0.1, 0.5, np.float32([0.5, 0.25]), 0.75, 0.7, 0.0, 3, True, 0.5, "NumPy")
     return replace(record, **changes)
 
 
@@ -70,11 +67,11 @@ def a_record(**changes):
 def test_records_survive_the_disk(tmp_path, experiment, changes):
     store, path = Store.of(tmp_path, experiment, PROTOCOL), PATHS[0]
     assert store.read() == {}
-    store.add(path, [a_record(**changes), a_record(alpha=0.01)])
+    store.add(path, [a_record(**changes), a_record(setting=0.01)])
     first, second = Store.of(tmp_path, experiment, PROTOCOL).read()[path.name]
     assert first.to_row() == a_record(**changes).to_row()
     assert (first.test_error, first.converged) == (0.375, changes.get("converged", True))
-    assert second.alpha == 0.01
+    assert second.setting == 0.01
 
 
 @pytest.mark.parametrize("tightness", [None, 0.5])
@@ -122,13 +119,22 @@ def test_interrupted_after_any_path(tmp_path, experiment, undisturbed, monkeypat
     assert before.items() <= after.items()  # with their times: none was fitted again
 
 
-def test_several_processes_give_the_same_records(tmp_path, experiment, undisturbed):
+def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undisturbed):
     assert contents(fit(tmp_path, experiment, n_jobs=2)) == undisturbed
+    pytest.importorskip("torch")
+    protocol = replace(PROTOCOL, device="cpu")
+    by_torch = fit(tmp_path / "torch", experiment, protocol, PATHS[:2], n_jobs=2)
+    for path, records in by_torch.items():
+        for row, found in zip(undisturbed[path], records, strict=True):
+            expected = Record.from_row(row)
+            assert (expected.device, found.device) == ("NumPy", "PyTorch cpu")
+            # both end at 1e-8 of the gradient
+            np.testing.assert_allclose(found.test_errors, expected.test_errors, atol=1e-6)
 
 
 def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
     first = fit(tmp_path, experiment)
-    monkeypatch.setattr(runner, "fit_path", lambda *_, **__: pytest.fail("fitted again"))
+    monkeypatch.setattr(runner, "fit_models", lambda *_, **__: pytest.fail("fitted again"))
     capsys.readouterr()
     assert contents(fit(tmp_path, experiment)) == contents(first)
     assert "demo: 24 of 24 fits" in capsys.readouterr().err
@@ -148,65 +154,31 @@ def test_settings_and_data_are_part_of_the_key(tmp_path, experiment):
     assert Store.of(tmp_path, replace(experiment), PROTOCOL).run in runs
 
 
-def test_refit_adds_fits_and_repeats_none(tmp_path, experiment):
+def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
+    """A refit adds fits and repeats none; without one the chosen fit is final."""
     protocol = Protocol(alphas=(1.0, 0.1), tol=1e-8)
-    losses = at_tightnesses(("sparsemax", "logistic"))
+    losses = at_tightnesses(("sparsemax",))
     before = fit(tmp_path, experiment, protocol, paths(losses, 2, refit=False))
+    for records in final_models(before).values():
+        assert records.final is choose(records.grid)
     wanted = paths(losses, 2, refit=True)
     after = fit(tmp_path, experiment, replace(protocol, refit=True), wanted)
-    assert len(after) == len(before) + 2
-    for path, records in before.items():
-        assert [one.seconds for one in after[path]] == [one.seconds for one in records]
-
-
-def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
-    protocol = Protocol(alphas=(1.0, 0.1), tol=1e-8)
-    wanted = paths(at_tightnesses(("sparsemax",)), 2, refit=True)
-    found = final_models(fit(tmp_path, experiment, protocol, wanted))
+    assert len(after) == len(before) + 1
+    found = final_models(after)
     assert [path.seed for path in found] == [0, 1]
-    for records in found.values():
+    for path, records in found.items():
+        assert [one.seconds for one in records.grid] == [one.seconds for one in before[path]]
         chosen = choose(records.grid)
-        assert (records.final.alpha, records.final.dev_error) == (chosen.alpha, chosen.dev_error)
+        assert (records.final.setting, records.final.dev_error) == (
+            chosen.setting,
+            chosen.dev_error,
+        )
         model = ProportionRegressor(
-            "sparsemax", chosen.alpha, fit_intercept=False, standardize=True, tol=1e-8
+            "sparsemax", chosen.setting, fit_intercept=False, standardize=True, tol=1e-8
         ).fit(experiment.X, experiment.Y)
         errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
         np.testing.assert_allclose(records.final.test_errors, errors, rtol=1e-5, atol=1e-6)
         assert records.final.test_error != chosen.test_error
-
-
-def test_without_refit_the_chosen_fit_is_final(tmp_path, experiment):
-    path = FitPath(LossChoice("sparsemax"), 1)
-    records = final_models(fit(tmp_path, experiment, wanted=[path]))[path]
-    assert records.final is choose(records.grid)
-
-
-@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax", "logistic"])
-def test_weak_penalties_on_separable_data_are_fitted_to_the_end(tmp_path, loss):
-    """From zero or along the grid: the same test error, to three digits."""
-    generator = np.random.default_rng(3)
-    X = generator.normal(size=(60, 150))
-    Y = np.eye(4)[(X @ generator.normal(size=(150, 4))).argmax(axis=1)]
-    wide = Experiment("wide", X[:40], Y[:40], X[40:], Y[40:], {})
-    path, errors = FitPath(LossChoice(loss), None), []
-    for alphas in ((100.0, 10.0, 1.0, 0.1, 0.01, 1e-3), (1e-3,)):
-        found = fit(tmp_path, wide, Protocol(alphas=alphas), [path])
-        errors.append(found[path][-1].test_error)
-    assert errors[0] == pytest.approx(errors[1], abs=1e-3)
-
-
-def test_device_gives_the_records_of_numpy(tmp_path, experiment):
-    pytest.importorskip("torch")
-    protocol = Protocol(alphas=(10.0, 1.0, 0.1), tol=1e-8, intercept=True)
-    by_numpy = fit(tmp_path, experiment, protocol, PATHS[:2])
-    for n_jobs in (1, 2):  # here, or in a worker
-        folder = tmp_path / str(n_jobs)
-        by_torch = fit(folder, experiment, replace(protocol, device="cpu"), PATHS[:2], n_jobs)
-        for path, records in by_numpy.items():
-            for expected, found in zip(records, by_torch[path], strict=True):
-                assert (expected.device, found.device) == ("NumPy", "PyTorch cpu")
-                assert found.objective == pytest.approx(expected.objective, rel=1e-10)
-                np.testing.assert_allclose(found.test_errors, expected.test_errors, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["sha256", *Record.__dataclass_fields__])
@@ -225,7 +197,7 @@ def test_changed_rows_are_refused(tmp_path, experiment, name):
 
 def test_rows_of_another_place_are_refused(tmp_path, experiment):
     store = Store.of(tmp_path, experiment, PROTOCOL)
-    store.add(PATHS[0], [a_record(), a_record(alpha=0.01), a_record(alpha=0.001)])
+    store.add(PATHS[0], [a_record(), a_record(setting=0.01), a_record(setting=0.001)])
     for change in (
         f"UPDATE fits SET run = '{store.run}x'",
         "UPDATE fits SET path = 'logistic-seed1'",
@@ -240,7 +212,7 @@ def test_rows_of_another_place_are_refused(tmp_path, experiment):
             other.read()
         with connection:
             connection.execute("DELETE FROM fits")
-            connection.executemany(f"INSERT INTO fits VALUES ({'?, ' * 16}?)", kept)
+            connection.executemany(f"INSERT INTO fits VALUES ({'?, ' * 13}?)", kept)
         connection.close()
     assert store.read()
 
@@ -328,3 +300,40 @@ def test_interrupt_while_workers_start_ends_without_a_traceback(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert all("fits" in line for line in errors.splitlines())
+
+
+@pytest.fixture
+def reproduce(run, monkeypatch, tmp_path):
+    """Call the command on yeast."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
+    options = ("--seeds", 2, "--losses", "logistic", "--alphas", "1e3")
+    return lambda *more: run("reproduce", *options, *more)
+
+
+def test_the_table_of_a_device_is_that_of_numpy(reproduce, monkeypatch, tmp_path):
+    """By default in one process, since each of them would have to start the device."""
+    pytest.importorskip("torch")
+    by_numpy, asked = reproduce("-j", 1), []
+
+    class Counting(runner.Parallel):
+        def __init__(self, n_jobs, **options):
+            asked.append(n_jobs)
+            super().__init__(n_jobs, **options)
+
+    monkeypatch.setattr(runner, "Parallel", Counting)
+    by_torch = reproduce("--device", "cpu")
+    assert (by_numpy[:2], asked) == (by_torch[:2], [1])
+    assert "PyTorch cpu" in (tmp_path / "out" / "fits.csv").read_text()
+    assert "PyTorch on cpu" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_device_that_is_not_there(reproduce, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    code, _, errors = reproduce("--device", "abacus")
+    said = "error: --device: PyTorch cannot use the device 'abacus' here: "
+    assert (code, errors.count("\n"), errors[: len(said)]) == (2, 1, said)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    said = "error: --device needs PyTorch: pip install 'fitzpatrick[torch]'\n"
+    assert reproduce("--device", "cpu")[::2] == (2, said)
+    assert not (tmp_path / "out").exists()

@@ -7,6 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import load_dataset, read_table
 from fitzpatrick.experiments import models
+from fitzpatrick.experiments.learners import fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     Experiment,
@@ -14,7 +15,7 @@ from fitzpatrick.experiments.protocol import (
     LossChoice,
     Protocol,
     at_tightnesses,
-    search,
+    dev_split,
 )
 from fitzpatrick.experiments.records import choose, final_models
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
@@ -51,20 +52,15 @@ def test_paths_end_where_they_are_told_to():
     generator = np.random.default_rng(0)
     X, Y = generator.normal(size=(40, 3)), generator.dirichlet(np.ones(3), size=40)
     whole = fit_path(X, Y, "logistic", ALPHAS)
-    seen = []
-    part = fit_path(
-        X, Y, "logistic", ALPHAS, callback=seen.append, stop=lambda model: model.alpha <= 10
-    )
+    part = fit_path(X, Y, "logistic", ALPHAS, stop=lambda model: model.alpha <= 10)
     assert part.alphas.tolist() == [1e4, 1e3, 1e2, 1e1]
-    assert list(part.models) == seen
     np.testing.assert_array_equal(part.coefs, whole.coefs[:4])
-    assert len(fit_path(X, Y, "logistic", ALPHAS, stop=lambda _: True).models) == 1
 
 
 def searched(protocol, error):
     """The penalties that the search comes to, and their errors."""
     errors = {}
-    for alpha in search(protocol, errors):
+    for alpha in search(LossChoice("logistic"), protocol, errors):
         errors[alpha] = error(alpha)
     return errors
 
@@ -84,10 +80,6 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
     assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
 
 
-def test_a_single_penalty_is_not_refined():
-    assert list(searched(Protocol(alphas=(1.0,), refine=True), lambda _: 0.5)) == [1.0]
-
-
 def test_no_verdict_on_yeast_is_due_to_the_grid(tmp_path):
     """One penalty per power of ten calls sparsemax better, which a finer grid takes back."""
     yeast = Experiment.of_dataset(load_dataset("yeast"))
@@ -96,14 +88,16 @@ def test_no_verdict_on_yeast_is_due_to_the_grid(tmp_path):
     for refine in (False, True):
         protocol = Protocol(alphas=(1e4, 1e3, 1e2, 1e1), refine=refine, tol=1e-4)
         records = run_experiment(yeast, RunOptions(losses, protocol, output=tmp_path))
-        found[refine] = evaluate(final_models(records), protocol.alphas)
+        found[refine] = evaluate(final_models(records), protocol)
     assert found[False].better == {LossChoice("sparsemax")}
     assert found[True].better == set()
     [coarse], [fine] = (one.differences.values() for one in found.values())
     assert abs(fine.mean) < 0.0005 < coarse.mean
     first, second = found[True].summaries
     # the tighter loss has half of the curvature
-    assert np.log(np.mean(first.alphas) / np.mean(second.alphas)) == pytest.approx(0.7, abs=0.35)
+    assert np.log(np.mean(first.settings) / np.mean(second.settings)) == pytest.approx(
+        0.7, abs=0.35
+    )
 
 
 @pytest.fixture(scope="module")
@@ -131,15 +125,15 @@ def test_the_search_chooses_what_the_whole_grid_does(tmp_path, overfitted):
     quick = run_experiment(overfitted, options(tmp_path, whole_grid=False))
     seeds = [path for path in whole if path.seed is not None]
     for path in seeds:
-        assert choose(quick[path]).alpha == choose(whole[path]).alpha
+        assert choose(quick[path]).setting == choose(whole[path]).setting
         assert len(quick[path]) < len(whole[path])
         assert has_risen([record.dev_error for record in quick[path]])
     refitted = [path for path in quick if path.seed is None]
     for path in refitted:
-        chosen = {choose(whole[one]).alpha for one in seeds if one.loss == path.loss}
-        assert path.alphas == tuple(sorted(chosen, reverse=True))
+        chosen = {choose(whole[one]).setting for one in seeds if one.loss == path.loss}
+        assert path.settings == tuple(sorted(chosen, reverse=True))
         for record in quick[path]:
-            [expected] = [r for r in whole[FitPath(path.loss, None)] if r.alpha == record.alpha]
+            [expected] = [r for r in whole[FitPath(path.loss, None)] if r.setting == record.setting]
             # both end at 1e-8 of the gradient, from other starts
             np.testing.assert_allclose(record.test_errors, expected.test_errors, atol=1e-6)
     assert len(refitted) == 2
@@ -169,3 +163,44 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
     ]
     stopped, whole = (fit.model.estimator.alpha for fit in chosen)
     assert stopped == whole < max(ALPHAS)
+
+
+def test_boosted_trees_grow_along_their_path(tmp_path):
+    """Each record is that of an estimator with as many rounds, chosen on dev, then refitted."""
+    boosting = pytest.importorskip("fitzpatrick.boosting")
+    pytest.importorskip("lightgbm")
+    experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
+    protocol = Protocol(rounds=(2, 5, 9), refit=True, refine=True)
+    settings = RunOptions((choice,), protocol, seeds=1, output=tmp_path)
+    records = run_experiment(experiment, settings)
+    path, whole = records
+    assert [record.setting for record in records[path]] == [2, 5, 9]
+    assert whole.settings == (choose(records[path]).setting,)
+    assert {record.device for record in records[path]} == {"LightGBM"}
+    fitted, _ = dev_split(60, 0)
+    for rows, record, parts in (
+        (fitted, records[path][1], (2, 3)),
+        (np.arange(60), records[whole][0], (int(whole.settings[0]),)),
+    ):
+        model = boosting.BoostedProportionRegressor(
+            "logistic",
+            min_child_samples=len(rows) // 10,
+            warm_start=True,
+            n_jobs=1,
+            library_params={"feature_pre_filter": False, "min_data_in_bin": 1},
+        )
+        for rounds in parts:
+            model.set_params(n_estimators=rounds).fit(experiment.X[rows], experiment.Y[rows])
+        errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
+        np.testing.assert_allclose(record.test_errors, errors, rtol=1e-6)  # which is of float32
+        assert record.n_iter == sum(parts)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 17])
+def test_few_rows_and_rare_values_grow_trees(rows):
+    pytest.importorskip("lightgbm")
+    X = np.arange(rows)[:, None] == rows - 1.0
+    Y = np.hstack([X, 1 - X])
+    choice = LossChoice("sparsemax", None, "boosted")
+    found = fit_models(choice, X.astype(float), Y, [50], Protocol(), tol=1e-8)
+    assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5

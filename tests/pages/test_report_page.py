@@ -6,7 +6,7 @@ import pytest
 
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import evaluate
-from tests.experiments.test_summary import GRID, make
+from tests.experiments.test_summary import PROTOCOL, make
 
 ATTACK = (
     """</script></style><script>window.hit = 1</script><img src=x onerror="hit=2">'" onload=hit=3"""
@@ -18,7 +18,9 @@ def section(title="demo", notes=(), checksums=None):
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
     settings = {"α grid": "1", title: title}
     checksums = checksums or {"file": "0123456789abcdef" * 4}
-    return Section(title, evaluate(records, GRID), {"logistic": 0.2}, settings, checksums, notes)
+    return Section(
+        title, evaluate(records, PROTOCOL), {"logistic": 0.2}, settings, checksums, notes
+    )
 
 
 def write(tmp_path_factory, page):

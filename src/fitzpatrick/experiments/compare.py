@@ -8,26 +8,28 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets import DataError, Table, split_table
-from ..datasets._files import sha256, write_atomically
+from ..datasets._files import sha256
 from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
 from ..preprocessing import label_proportions
 from . import protocol as paper
+from .learners import in_words
 from .records import final_models
 from .report import (
+    BOOSTED,
     Section,
     comparison_heading,
     comparison_table,
     edge_of_grid,
     fit_lines,
     interval_text,
-    is_of_other_data,
     number,
     render,
     to_csv,
     wrapped,
+    write_results,
 )
 from .runner import RunOptions, run_experiment
 from .summary import (
@@ -49,6 +51,7 @@ SIMPLEX_LOSSES = tuple(
 LABEL_LOSSES = ends("sigmoid")  # for labels that may occur together
 MIN_SAMPLES = 16
 MIN_RELATIVE_DIFFERENCE = 0.01  # of the error; smaller ones are not reported
+MAX_NAMED = 6  # of losses that cannot be told apart
 MIN_SPLITS = 10  # fewer are said to be few
 MIN_ZEROS = 0.01  # share of zero predictions from which they are mentioned
 TEST_SHARE = 4  # a quarter is held out
@@ -115,41 +118,49 @@ class Recommendation:
     """What to fit, why in a few sentences, and the evidence point by point.
 
     Attributes:
-        loss: the one with the lowest test error.
-        alpha: for it.
+        loss: the one with the lowest test error, and its model.
+        setting: penalty or rounds for it.
         tied: losses that are not clearly worse.
         answer: a few sentences.
         points: the evidence.
     """
 
     loss: paper.LossChoice
-    alpha: float
+    setting: float
     tied: tuple[paper.LossChoice, ...]
     answer: str
     points: list[str]
 
 
 def recommend(evaluation: Evaluation) -> Recommendation:
-    """The loss with the lowest test error, and the α with its least mean dev error."""
+    """The loss with the lowest test error, and the setting with its least mean dev error."""
     best, *others = sorted(evaluation.summaries, key=lambda summary: summary.error)
     splits, n_test = best.errors.size, best.n_test
     at = int(np.nanargmin(best.dev_curve))
-    alpha = best.grid[at]
+    setting = best.grid[at]
     found = {other.loss: difference(best, other) for other in others}
     worse = [loss for loss, one in found.items() if _is_worse(one, best)]
     tied = tuple(loss for loss in found if loss not in worse)
     samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
-        error += f" (mean over {splits} dev splits, each with the α that it chose)"
+        chosen = "α" if best.loss.model == "linear" else "rounds"
+        error += f" (mean over {splits} dev splits, each with the {chosen} that it chose)"
     if tied:
         answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
         answer += f"{best.loss} has the lowest test error, {error}."
     else:
         answer = f"{best.loss}: test error {error}"
         answer += f", the lowest of {len(others) + 1}." if others else "."
-    answer += f" Fit it with α = {alpha:g}, which has the least {'mean ' * (splits > 1)}dev error."
-    points = [f"better than {loss}: {interval_text(found[loss])}" for loss in worse]
+    words = in_words(best.loss, f"{setting:g}")
+    have = "has" if best.loss.model == "linear" or setting == 1 else "have"
+    answer += f" Fit it with {words}, which {have} the least {'mean ' * (splits > 1)}dev error."
+    # of the other kind of model, the nearest says enough
+    own = [loss for loss in worse if loss.model == best.loss.model]
+    foreign = [loss for loss in worse if loss.model != best.loss.model]
+    points = [f"better than {loss}: {interval_text(found[loss])}" for loss in own + foreign[:1]]
+    if len(foreign) > 1:
+        points[-1] += f"; the other {len(foreign) - 1} {foreign[0].model} ones are further behind"
     if evaluation.baseline is not None and n_test >= MIN_TEST_SAMPLES:
         points.append(_beside_baseline(best, evaluation.baseline))
     if worse:
@@ -168,11 +179,12 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     if others and splits < MIN_SPLITS:
         few = f"{splits} dev splits are few" if splits > 1 else "one dev split says little"
         points.append(f"{few}: see whether --seeds 20 agrees")
-    if at in (0, len(best.grid) - 1):
-        points.append(edge_of_grid(alpha, is_weakest=at > 0))
-    stopped = [end for summary in evaluation.summaries for end in summary.ends]
+    if best.loss.model == "linear" and at in (0, len(best.grid) - 1):
+        points.append(edge_of_grid(setting, is_weakest=at > 0))
+    linear = [one for one in evaluation.summaries if one.loss.model == "linear"]
+    stopped = [end for one in linear for end in one.ends]
     if stopped:
-        paths = sum(summary.errors.size for summary in evaluation.summaries)
+        paths = sum(one.errors.size for one in linear)
         span = f"{min(stopped):g}" if min(stopped) == max(stopped) else ""
         span = span or f"{max(stopped):g} to {min(stopped):g}"
         points.append(
@@ -182,7 +194,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         )
     if best.zeros > MIN_ZEROS:
         points.append(f"{best.zeros:.0%} of its predicted proportions are exactly zero")
-    return Recommendation(best.loss, alpha, tied, answer, points)
+    return Recommendation(best.loss, setting, tied, answer, points)
 
 
 def _is_worse(one: Difference, best: LossSummary) -> bool:
@@ -203,8 +215,10 @@ def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
 
 
 def _either(losses: Sequence[paper.LossChoice]) -> str:
-    """Two losses or more: "a, or b", "a, b or c"."""
+    """Two losses or more: "a, or b", "a, b or c"; of many, the first one by its name."""
     *first, last = map(str, losses)
+    if len(first) >= MAX_NAMED:
+        return f"{first[0]}, or one of {len(first)} others (marked * in the table)"
     return f"{', '.join(first)}{',' * (len(first) == 1)} or {last}"
 
 
@@ -234,11 +248,14 @@ def compare(
         say: gets the results.
     """
     protocol, has_classes = options.protocol, kind == "labels"
-    head = comparison_heading(protocol, options.seeds, has_classes=has_classes)
+    has_boosted = any(one.model == "boosted" for one in options.losses)
+    head = comparison_heading(
+        protocol, options.seeds, has_classes=has_classes, has_boosted=has_boosted
+    )
     say(head)
     records = run_experiment(experiment, options)
     evaluation = evaluate(
-        final_models(records), protocol.alphas, (experiment.Y_test, experiment.Y.mean(axis=0))
+        final_models(records), protocol, (experiment.Y_test, experiment.Y.mean(axis=0))
     )
     advice = recommend(evaluation)
     best = (advice.loss, *advice.tied)
@@ -256,6 +273,7 @@ def compare(
         "targets": kind,
         "samples": f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test",
         **paper.describe(protocol),
+        **({"boosted trees": BOOSTED} if has_boosted else {}),
         "dev splits": options.seeds,
     }
     section = Section(
@@ -271,12 +289,7 @@ def compare(
         commands=(options.command, command),
     )
     lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
-    contents = {".txt": f"{head}\n\n{text}\n", ".csv": to_csv(lines), ".html": page}
+    contents = {"txt": f"{head}\n\n{text}\n", "csv": to_csv(lines), "html": page}
     stem = options.output / f"compare-{experiment.name}"
-    if is_of_other_data(Path(f"{stem}.html"), page):
-        say(f"note: {stem}.* were of other data, and are replaced; -o FOLDER keeps both")
-    for suffix, content in contents.items():
-        path = Path(f"{stem}{suffix}")
-        write_atomically(path, content)
-        say(f"wrote {path}")
+    write_results({Path(f"{stem}.{suffix}"): one for suffix, one in contents.items()}, say)
     say(f"next: {command}")

@@ -1,10 +1,10 @@
 """Model files: pure data, in which nothing can be executed.
 
-A file is in the safetensors format: the coefficients and the intercepts as float64, and as metadata
-a checksum and a description in JSON. The description must have exactly the keys below, each once,
-with values exactly of the type and in the range that the table of fields says. No name in a file is
-imported or called, and whatever :func:`save` would not write is refused with the reason, before
-memory is taken for it.
+A file is in the safetensors format: the coefficients and the intercepts as float64, or boosted
+trees as the bytes of their own file, and as metadata a checksum and a description in JSON. The
+description must have exactly the keys below, each once, with values exactly of the type and in the
+range that the table of fields says. No name in a file is imported or called, and whatever
+:func:`save` would not write is refused with the reason, before memory is taken for it.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..datasets._files import write_atomically
 from ..datasets._table import MAX_FEATURES, Matrix, counted
 from ..linear_model import FittedModel, ProportionRegressor, Status
 from ..losses import loss_names
+from .learners import NEEDS_LIBRARY, can_boost
 from .protocol import LossChoice
 
 FORMAT, VERSION = "fitzpatrick-model", 1
@@ -34,7 +36,8 @@ KINDS = ("indicators", "proportions", "labels", "numbers")
 MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
 # objects parsed from JSON take up to 25 times its bytes: no more than 800 MB
 MAX_TEXT_BYTES = 32 << 20
-_ARRAYS = ["coef", "intercept"]
+# the arrays of each model, and their types
+_ARRAYS = {"linear": {"coef": "F64", "intercept": "F64"}, "boosted": {"trees": "U8"}}
 _METADATA = "model"
 _DIGEST = 64  # characters of the checksum
 _SHOWN, _MAX_REASON = 40, 200
@@ -59,15 +62,20 @@ class SavedModel:
         columns: the recipe that makes the features of a file.
         target_names: one per column of Y.
         kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
-        cv_score: mean score of the estimator's alpha over the folds of the cross-validation that
-            chose it; None if alpha was given.
+        cv_score: mean score of the estimator's alpha or rounds over the folds of the
+            cross-validation that chose it; None if it was given.
     """
 
-    estimator: ProportionRegressor
+    estimator: Any  # ProportionRegressor or BoostedProportionRegressor
     columns: Columns
     target_names: tuple[str, ...]
     kind: str
     cv_score: float | None = None
+
+    @property
+    def model(self) -> str:
+        """``"linear"`` or ``"boosted"``."""
+        return "linear" if isinstance(self.estimator, ProportionRegressor) else "boosted"
 
     def predict(self, data: Any) -> np.ndarray:
         """Predictions, one row per sample and one column per name in ``target_names``.
@@ -93,7 +101,7 @@ class SavedModel:
         """Predictions for features as the estimator takes them; probabilities of class labels."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.kind == "labels":
-                loss = LossChoice.of(self.estimator.loss_, self.estimator.tightness)
+                loss = LossChoice.of(self.estimator.loss_, self.estimator.tightness_)
                 predictions = loss.probabilities(self.estimator.predict_scores(X))
             else:
                 predictions = np.asarray(self.estimator.predict(X))
@@ -106,41 +114,75 @@ class SavedModel:
 def save(model: SavedModel, path: Path) -> None:
     """Write the file, all of it or nothing; the same model is the same bytes."""
     estimator = model.estimator
-    coef, intercept = (
-        np.ascontiguousarray(array, dtype=np.float64)
-        for array in (estimator.coef_, estimator.intercept_)
-    )
-    tightness = estimator.tightness
     fields = {
         "format": FORMAT,
         "version": VERSION,
         "library": __version__,
-        "loss": estimator.loss_,
-        "tightness": None if tightness is None else float(tightness),
-        "alpha": float(estimator.alpha),
-        "fit_intercept": bool(estimator.fit_intercept),
-        "standardize": bool(estimator.standardize),
+        "model": model.model,
         "kind": model.kind,
         "columns": model.columns.to_json(),
         "target_names": list(model.target_names),
         "cv_score": model.cv_score,
-        "objective": float(estimator.objective_),
-        "gradient_norm": float(estimator.gradient_norm_),
-        "n_iter": int(estimator.n_iter_),
-        "status": estimator.status_.name,
     }
+    if model.model == "linear":
+        arrays = {name: getattr(estimator, f"{name}_") for name in _ARRAYS["linear"]}
+        arrays = {name: np.ascontiguousarray(one, dtype=float) for name, one in arrays.items()}
+        tightness = estimator.tightness
+        fields |= {
+            "loss": estimator.loss_,
+            "tightness": None if tightness is None else float(tightness),
+            "alpha": float(estimator.alpha),
+            "fit_intercept": bool(estimator.fit_intercept),
+            "standardize": bool(estimator.standardize),
+            "objective": float(estimator.objective_),
+            "gradient_norm": float(estimator.gradient_norm_),
+            "n_iter": int(estimator.n_iter_),
+            "status": estimator.status_.name,
+        }
+    else:
+        arrays = {"trees": _packed_trees(estimator)}
     try:
         _check_fields(fields)
         columns = Columns.from_json(fields["columns"])
-        _check_shapes(len(model.target_names), columns.n_features, coef.shape, intercept.shape)
-        _check_finite(coef, intercept)
+        shapes = {name: array.shape for name, array in arrays.items()}
+        _check_shapes(model.model, len(model.target_names), columns.n_features, shapes)
+        if model.model == "linear":
+            _check_finite(arrays)
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
         if len(text.encode()) > MAX_TEXT_BYTES:
             raise ValueError(f"its names take more than {MAX_TEXT_BYTES >> 20} MiB")
     except ValueError as error:
         raise DataError(f"the model cannot be saved ({error})", path) from None
-    metadata = {_METADATA: _checksum(text, coef, intercept) + text}
-    write_atomically(path, pack({"coef": coef, "intercept": intercept}, metadata))
+    write_atomically(path, pack(arrays, {_METADATA: _checksum(text, arrays) + text}))
+
+
+def _packed_trees(estimator: Any) -> np.ndarray:
+    """The bytes of the file that the boosting package writes."""
+    from ..boosting import save_model
+
+    with TemporaryDirectory() as folder:
+        save_model(estimator, Path(folder) / "trees")
+        return np.frombuffer((Path(folder) / "trees").read_bytes(), dtype=np.uint8)
+
+
+def _unpacked_trees(content: np.ndarray, n_targets: int, width: int) -> Any:
+    """The model of such bytes, which the boosting package checks."""
+    from ..boosting import BoostedProportionRegressor, load_model
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "trees"
+        file.write_bytes(content.tobytes())
+        try:
+            model = load_model(file)
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix(f"{file}: ")) from None
+    shape = model.n_classes_in_, model.n_features_in_
+    if not isinstance(model, BoostedProportionRegressor) or shape != (n_targets, width):
+        raise ValueError(
+            f"trees of a {type(model).__name__} for {shape[0]} targets and {shape[1]} features, "
+            f"expected {n_targets} and {width}"
+        )
+    return model
 
 
 def load(path: Path) -> SavedModel:
@@ -167,58 +209,63 @@ def load(path: Path) -> SavedModel:
         if length > 2 * MAX_TEXT_BYTES:  # JSON within JSON escapes each quotation mark
             raise ValueError(f"its header takes {length} bytes")
         return _read(path)
+    except DataError:
+        raise
     except Exception as error:  # of any type that safetensors or a recipe raises
         reason = " ".join(str(error).split())[:_MAX_REASON] or type(error).__name__
         raise DataError(f"not a model that fitzpatrick saved ({reason})", path) from None
 
 
 def _read(path: Path) -> SavedModel:
-    """Everything small is checked before the coefficients are read."""
+    """Everything small is checked before the arrays are read."""
     with safe_open(path, "numpy") as file:
-        if sorted(file.keys()) != _ARRAYS:
-            raise ValueError(f"it holds {_short(sorted(file.keys()))}, expected coef, intercept")
         metadata = file.metadata() or {}
         if metadata.keys() != {_METADATA}:
             raise ValueError(f"its metadata are {_short(sorted(metadata))}, expected {_METADATA}")
         checksum, text = metadata[_METADATA][:_DIGEST], metadata[_METADATA][_DIGEST:]
         fields = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         _check_fields(fields)
+        if fields["model"] == "boosted" and not can_boost():
+            raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
+        expected = _ARRAYS[fields["model"]]
+        if sorted(file.keys()) != sorted(expected):
+            names = _short(sorted(file.keys()))
+            raise ValueError(f"it holds {names}, expected {', '.join(expected)}")
         columns = Columns.from_json(fields["columns"])
-        slices = [file.get_slice(name) for name in _ARRAYS]
-        for name, one in zip(_ARRAYS, slices, strict=True):
-            if one.get_dtype() != "F64":
-                raise ValueError(f"{name} is of type {one.get_dtype()}, expected F64")
-        shapes = [tuple(one.get_shape()) for one in slices]
-        _check_shapes(len(fields["target_names"]), columns.n_features, *shapes)
+        slices = {name: file.get_slice(name) for name in expected}
+        for name, one in slices.items():
+            if one.get_dtype() != expected[name]:
+                raise ValueError(f"{name} is of type {one.get_dtype()}, expected {expected[name]}")
+        shapes = {name: tuple(one.get_shape()) for name, one in slices.items()}
+        size = len(fields["target_names"]), columns.n_features
+        _check_shapes(fields["model"], *size, shapes)
         # the tensors of safetensors are views of the file
-        coef, intercept = (np.array(file.get_tensor(name)) for name in _ARRAYS)
-    if checksum != _checksum(text, coef, intercept):
+        arrays = {name: np.array(file.get_tensor(name)) for name in expected}
+    if checksum != _checksum(text, arrays):
         raise ValueError("not the content that its checksum is of")
-    _check_finite(coef, intercept)
-    model = FittedModel(
-        fields["alpha"],
-        coef,
-        intercept,
-        fields["objective"],
-        fields["gradient_norm"],
-        fields["n_iter"],
-        Status[fields["status"]],
-    )
-    estimator = ProportionRegressor.from_model(
-        model,
-        fields["loss"],
-        tightness=fields["tightness"],
-        fit_intercept=fields["fit_intercept"],
-        standardize=fields["standardize"],
-    )
-    names = tuple(fields["target_names"])
-    return SavedModel(estimator, columns, names, fields["kind"], fields["cv_score"])
+    if fields["model"] == "linear":
+        _check_finite(arrays)
+        estimator = _linear_model(fields, **arrays)
+    else:
+        estimator = _unpacked_trees(arrays["trees"], *size)
+    targets = tuple(fields["target_names"])
+    return SavedModel(estimator, columns, targets, fields["kind"], fields["cv_score"])
 
 
-def _checksum(text: str, coef: np.ndarray, intercept: np.ndarray) -> str:
+def _linear_model(
+    fields: dict[str, Any], coef: np.ndarray, intercept: np.ndarray
+) -> ProportionRegressor:
+    how = {name: fields[name] for name in ("alpha", "objective", "gradient_norm", "n_iter")}
+    status = Status[fields["status"]]
+    model = FittedModel(coef=coef, intercept=intercept, status=status, **how)
+    options = {name: fields[name] for name in ("tightness", "fit_intercept", "standardize")}
+    return ProportionRegressor.from_model(model, fields["loss"], **options)
+
+
+def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
     digest = hashlib.sha256(text.encode())
-    digest.update(coef.data)
-    digest.update(intercept.data)
+    for name in sorted(arrays):
+        digest.update(arrays[name].data)
     return digest.hexdigest()
 
 
@@ -243,41 +290,50 @@ def _is_one_of(names: Any) -> Callable[[Any], bool]:
     return lambda value: type(value) is str and value in names
 
 
-_TRUTH = "true or false", lambda value: type(value) is bool
-# what each value must be, in words and as a test
-_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+Field = tuple[str, Callable[[Any], bool]]  # what a value must be, in words and as a test
+_TRUTH: Field = "true or false", lambda value: type(value) is bool
+_COMMON: dict[str, Field] = {
     "format": (FORMAT, _is_one_of((FORMAT,))),
     "version": (f"{VERSION}", lambda value: type(value) is int and value == VERSION),
     "library": ("a version", lambda value: type(value) is str),
-    "loss": ("the name of a loss", _is_one_of(loss_names())),
-    "tightness": (
-        "null or a number of at least 0",
-        lambda value: value is None or _is_not_negative(value),
-    ),
-    "alpha": ("a positive number", lambda value: _is_number(value) and value > 0),
-    "fit_intercept": _TRUTH,
-    "standardize": _TRUTH,
+    "model": (" or ".join(_ARRAYS), _is_one_of(_ARRAYS)),
     "kind": (" or ".join(KINDS), _is_one_of(KINDS)),
     "columns": ("the recipe of the columns", lambda value: type(value) is dict),
     "target_names": ("different names", _are_names),
     "cv_score": ("null or a number", lambda value: value is None or _is_number(value)),
-    "objective": ("a number", _is_number),
-    "gradient_norm": ("a number of at least 0", _is_not_negative),
-    "n_iter": ("a whole number of at least 0", lambda value: type(value) is int and value >= 0),
-    "status": (" or ".join(Status.__members__), _is_one_of(Status.__members__)),
+}
+_FIELDS: dict[str, dict[str, Field]] = {
+    "boosted": _COMMON,
+    "linear": {
+        **_COMMON,
+        "loss": ("the name of a loss", _is_one_of(loss_names())),
+        "tightness": (
+            "null or a number of at least 0",
+            lambda value: value is None or _is_not_negative(value),
+        ),
+        "alpha": ("a positive number", lambda value: _is_number(value) and value > 0),
+        "fit_intercept": _TRUTH,
+        "standardize": _TRUTH,
+        "objective": ("a number", _is_number),
+        "gradient_norm": ("a number of at least 0", _is_not_negative),
+        "n_iter": ("a whole number of at least 0", lambda value: type(value) is int and value >= 0),
+        "status": (" or ".join(Status.__members__), _is_one_of(Status.__members__)),
+    },
 }
 
 
 def _check_fields(fields: Any) -> None:
     if type(fields) is not dict:
         raise ValueError("its JSON does not describe a model")
-    if missing := [key for key in _FIELDS if key not in fields]:
+    model = fields.get("model")
+    expected = _FIELDS["boosted" if model == "boosted" else "linear"]
+    if missing := [key for key in expected if key not in fields]:
         raise ValueError(f"{missing[0]} is missing")
-    if unknown := fields.keys() - _FIELDS.keys():
+    if unknown := fields.keys() - expected.keys():
         raise ValueError(f"{_short(min(unknown))} is not known")
-    for key, (expected, accepts) in _FIELDS.items():
+    for key, (words, accepts) in expected.items():
         if not accepts(fields[key]):
-            raise ValueError(f"{key} is {_short(fields[key])}, expected {expected}")
+            raise ValueError(f"{key} is {_short(fields[key])}, expected {words}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -299,18 +355,25 @@ def _short(value: Any) -> str:
 
 
 def _check_shapes(
-    n_targets: int, width: int, coef: tuple[int, ...], intercept: tuple[int, ...]
+    model: str, n_targets: int, width: int, shapes: dict[str, tuple[int, ...]]
 ) -> None:
-    """Both shapes must be those that names and recipe ask for, within the bounds of a fit."""
+    """The shapes must be those that names and recipe ask for, within the bounds of a fit."""
     targets, features = counted(n_targets, "target"), counted(width, "feature")
+    if width > MAX_FEATURES:
+        raise ValueError(f"{features} are more than {MAX_FEATURES}")
+    if model == "boosted":
+        if len(shapes["trees"]) != 1:
+            raise ValueError(f"trees {shapes['trees']}, expected bytes")
+        return
+    coef, intercept = shapes["coef"], shapes["intercept"]
     if coef != (n_targets, width):
         raise ValueError(f"coefficients {coef} for {targets} and {features}")
     if intercept != (n_targets,):
         raise ValueError(f"intercepts {intercept} for {targets}")
-    if width > MAX_FEATURES or n_targets * width > MAX_COEFFICIENTS:
+    if n_targets * width > MAX_COEFFICIENTS:
         raise ValueError(f"coefficients {coef} are more than {MAX_COEFFICIENTS}")
 
 
-def _check_finite(coef: np.ndarray, intercept: np.ndarray) -> None:
-    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+def _check_finite(arrays: dict[str, np.ndarray]) -> None:
+    if not all(np.isfinite(array).all() for array in arrays.values()):
         raise ValueError("not all of its coefficients are finite")

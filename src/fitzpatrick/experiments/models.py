@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..linear_model import DEFAULT_ALPHAS, FittedModel, ProportionRegressor, fit_path
+from ..linear_model import DEFAULT_ALPHAS, ProportionRegressor
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
+from .learners import Fitted, fit_models, in_order, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .protocol import SEARCH_TOL, LossChoice, Protocol, search
+from .protocol import SEARCH_TOL, Experiment, LossChoice, Protocol, Rows
 from .report import csv_text, edge_of_grid
 from .runner import progress
 
@@ -30,8 +31,6 @@ FOLDS = 5
 _FORMULA = tuple("=+-@\t\r")  # what spreadsheets take for the beginning of one
 _NUMBER = re.compile(r"[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?\s*%?")
 
-Rows = tuple[Matrix, np.ndarray]  # features and targets
-
 
 @dataclass(frozen=True, eq=False)
 class FileFit:
@@ -39,13 +38,15 @@ class FileFit:
 
     Attributes:
         model: to be saved.
+        setting: its alpha or its rounds.
         samples: how many it was fitted to.
         notes: what was left out, and the like.
         baseline: cross-validated squared error of the mean target, beside the model's ``cv_score``;
-            None if alpha was given.
+            None if the setting was given.
     """
 
     model: SavedModel
+    setting: float
     samples: int
     notes: tuple[str, ...]
     baseline: float | None = None
@@ -80,196 +81,188 @@ def fit(
     table: Table,
     file: Path,
     loss: str,
-    alpha: float | None,
+    setting: float | None = None,
     *,
+    model: str = "linear",
     alphas: Sequence[float] = DEFAULT_ALPHAS[::-1],
     whole_grid: bool = False,
     tightness: float | None = None,
-    intercept: bool,
-    standardize: bool,
+    intercept: bool = True,
+    standardize: bool = True,
     labelled_only: bool = False,
 ) -> FileFit:
-    """Fit to all samples; without alpha, cross-validation on five shuffled folds chooses it.
+    """Fit to all samples; without a setting, cross-validation on five shuffled folds chooses it.
 
     The search for alpha goes on between the given ones, around the best. Samples without a label
-    are left out if the loss needs one. Features that are constant are left out too: their
-    coefficients are zero.
+    are left out if the loss needs one. Features that are constant are left out of linear models:
+    their coefficients are zero.
 
     Args:
         table: the data.
         file: where they are from.
         loss: its name.
-        alpha: strength of the penalty, or None.
+        setting: strength of the penalty of a linear model, rounds of a boosted one, or None.
+        model: ``"linear"`` or ``"boosted"``.
         alphas: what cross-validation chooses from, falling.
-        whole_grid: whether it fits them all, even where weaker ones have become clearly worse.
+        whole_grid: True to fit all of them, even where weaker ones have become clearly worse.
         tightness: replaces that of a Fitzpatrick loss.
-        intercept: whether to learn one.
-        standardize: whether the model sees standardized features.
-        labelled_only: whether samples without a label are left out for every loss.
+        intercept: True if a linear model learns one.
+        standardize: True if a linear model sees standardized features.
+        labelled_only: True to leave out samples without a label for every loss.
     """
-    if has_classes(loss):
+    choice = LossChoice.of(loss, tightness, model)
+    if choice.has_classes:
         table = table.labelled(file)
         Y = label_proportions(table.Y)
     else:
         table = table.labelled(file) if labelled_only else table
         Y = np.asarray(table.Y, dtype=np.float64)
-        _check_targets(Y, table, loss, file)
+        _check_targets(Y, table, choice, file)
     notes = list(table.notes)
     if table.kind == "indicators" and table.without_label:
         notes.append(f"{table.without_label} and are kept: each of their targets is 0")
-    width = table.X.shape[1]
-    if width * Y.shape[1] > MAX_COEFFICIENTS:
+    X, width = table.X, table.X.shape[1]
+    if model == "linear" and width * Y.shape[1] > MAX_COEFFICIENTS:
         raise DataError(
             f"{width} features × {Y.shape[1]} targets are more than {MAX_COEFFICIENTS} "
             "coefficients",
             file,
         )
-    is_centered = intercept or standardize
-    constant = constant_columns(table.X, zero_only=not is_centered)
+    scaling = "standardize" if standardize else "none"
+    protocol = Protocol(intercept, scaling, tuple(alphas), whole_grid=whole_grid, refine=True)
+    constant = constant_columns(X, zero_only=model == "linear" and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
         raise DataError("every feature is constant", file)
-    if constant.size:
+    if model == "linear" and constant.size:
+        X = X[:, kept]
         notes.append(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
             "predict expects them)"
         )
-    X = table.X[:, kept]
-    options: dict[str, Any] = {"fit_intercept": intercept, "standardize": standardize}
-    choice = LossChoice.of(loss, tightness)
     cv_error = baseline = None
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            check_features(X)
-        if alpha is None:
-            protocol = Protocol(alphas=tuple(alphas), whole_grid=whole_grid, refine=True)
-            errors, baseline, unconverged = _cross_validate(
-                X, Y, choice, protocol, file.name, options
-            )
-            if unconverged:
-                notes.append(f"{unconverged} fits of the cross-validation did not converge")
-            alpha = min(sorted(errors, reverse=True), key=errors.__getitem__)
-            cv_error = errors[alpha]
-            if alpha in (min(alphas), max(alphas)):
-                notes.append(edge_of_grid(alpha, is_weakest=alpha == min(alphas)))
-            if min(errors) > min(alphas):
-                notes.append(
-                    f"the search stopped at α = {min(errors):g}, where the error had clearly "
-                    "risen; --whole-grid goes on to the weakest penalty"
-                )
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            progress(f"{file.name}: fitting", None, "iterations") as bar,
-        ):
-            warnings.simplefilter("always", ConvergenceWarning)
-            estimator = ProportionRegressor(
-                loss,
-                alpha,
-                tightness=tightness,
-                callback=lambda _: bar.update() and None,
-                **options,
-            ).fit(X, Y)
+        if model == "linear":
+            with np.errstate(over="ignore", invalid="ignore"):
+                check_features(X)
+        if setting is None:
+            errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
+            setting = min(in_order(choice, errors), key=errors.__getitem__)
+            cv_error = errors[setting]
+            notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
+        with progress(f"{file.name}: fitting", None, "iterations") as bar:
+            if model == "linear":
+                estimator = _fit_linear(X, Y, choice, setting, protocol, bar)
+            else:
+                estimator = fit_models(choice, X, Y, [setting], protocol, tol=TOL).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
-    notes += [_first_sentence(warning) for warning in caught]
-    coef = np.zeros((Y.shape[1], width))
-    coef[:, kept] = estimator.coef_
-    fitted = FittedModel(
-        alpha,
-        coef,
-        estimator.intercept_.astype(np.float64),
-        estimator.objective_,
-        estimator.gradient_norm_,
-        estimator.n_iter_,
-        estimator.status_,
-    )
-    model = SavedModel(
-        ProportionRegressor.from_model(fitted, loss, tightness=tightness, **options),
+    if model == "linear":
+        coef = np.zeros((Y.shape[1], width))
+        coef[:, kept] = estimator.coef_
+        estimator.coef_, estimator.n_features_in_ = coef, width
+        if not estimator.status_.converged:
+            notes.append(
+                f"stopped after {estimator.n_iter_} iterations at gradient norm "
+                f"{estimator.gradient_norm_:.3g}: {estimator.status_.value}"
+            )
+    saved = SavedModel(
+        estimator,
         table.columns or Columns.plain(table.feature_names),
         table.target_names,
         table.kind,
         None if cv_error is None else -cv_error,
     )
-    return FileFit(model, len(Y), tuple(notes), baseline)
+    return FileFit(saved, setting, len(Y), tuple(notes), baseline)
+
+
+def _fit_linear(
+    X: Matrix, Y: np.ndarray, choice: LossChoice, alpha: float, protocol: Protocol, bar: Any
+) -> ProportionRegressor:
+    """A linear model from zero, its iterations on a bar."""
+    estimator = ProportionRegressor(
+        choice.name,
+        alpha,
+        tightness=choice.tightness,
+        fit_intercept=protocol.intercept,
+        standardize=protocol.scaling == "standardize",
+        tol=TOL,
+        max_iter=protocol.max_iter,
+        callback=lambda _: bar.update() and None,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its status becomes a note
+        estimator.fit(X, Y)
+    estimator.set_params(callback=None)
+    estimator.intercept_ = estimator.intercept_.astype(np.float64)
+    return estimator
 
 
 def _cross_validate(
-    X: Matrix,
-    Y: np.ndarray,
-    choice: LossChoice,
-    protocol: Protocol,
-    title: str,
-    options: dict[str, Any],
+    X: Matrix, Y: np.ndarray, choice: LossChoice, protocol: Protocol, title: str
 ) -> tuple[dict[float, float], float, int]:
-    """Mean squared error over the folds of each alpha that the search comes to.
+    """Mean squared error over the folds of each setting that the search comes to.
 
     And of the mean target, and the number of fits that did not converge.
     """
+    whole = Experiment(title, X, Y, X[:0], Y[:0], {})
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
-    folds = [_Fold.of(X, Y, rows, choice, options) for rows in splits]
+    folds = [Rows.of(whole, protocol, *rows) for rows in splits]
+    for rows in folds:
+        if rows.X.shape[1] == 0:
+            n = rows.X.shape[0]
+            raise ValueError(f"every feature is constant on the {n} samples of a fold")
+    models: list[Fitted | None] = [None] * len(folds)
     errors: dict[float, float] = {}
     unconverged = 0
     tol = TOL if protocol.whole_grid else SEARCH_TOL
-    with progress(f"{title}: choosing α", None) as bar:
-        for alpha in search(protocol, errors):
+    with progress(
+        f"{title}: choosing {'α' if choice.model == 'linear' else 'rounds'}", None
+    ) as bar:
+        for setting in search(choice, protocol, errors):
             found = []
-            for fold in folds:
-                error, has_converged = fold.fit(alpha, tol)
-                found.append(error)
-                unconverged += not has_converged
+            for i, rows in enumerate(folds):
+                model = fit_models(
+                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, start=models[i]
+                )
+                scores = model.estimator.predict_scores(rows.X_dev)
+                found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
+                unconverged += not model.converged
+                models[i] = model
                 bar.update()
-            errors[alpha] = float(np.mean(found))
-    return errors, float(np.mean([fold.baseline for fold in folds])), unconverged
+            errors[setting] = float(np.mean(found))
+    means = [
+        squared_error(r.Y_dev, np.broadcast_to(r.Y.mean(axis=0), r.Y_dev.shape)) for r in folds
+    ]
+    return errors, float(np.mean(means)), unconverged
 
 
-@dataclass(eq=False)
-class _Fold:
-    """Rows to fit and rows held out, and where the last fit ended: the next one starts there."""
-
-    fitted: Rows
-    held_out: Rows
-    choice: LossChoice
-    options: dict[str, Any]
-    start: tuple[np.ndarray, np.ndarray] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        X: Matrix,
-        Y: np.ndarray,
-        rows: tuple[np.ndarray, np.ndarray],
-        choice: LossChoice,
-        options: dict[str, Any],
-    ) -> "_Fold":
-        """The rows of a fold, without the features that are constant on those to fit."""
-        fitted, held_out = rows
-        constant = constant_columns(X[fitted], zero_only=not any(options.values()))
-        kept = np.delete(np.arange(X.shape[1]), constant)
-        if kept.size == 0:
-            raise ValueError(f"every feature is constant on the {len(fitted)} samples of a fold")
-        X = X[:, kept]
-        return cls((X[fitted], Y[fitted]), (X[held_out], Y[held_out]), choice, options)
-
-    @property
-    def baseline(self) -> float:
-        """The error of the mean target."""
-        Y = self.held_out[1]
-        return squared_error(Y, np.broadcast_to(self.fitted[1].mean(axis=0), Y.shape))
-
-    def fit(self, alpha: float, tol: float) -> tuple[float, bool]:
-        """The error on the rows held out, and whether the fit converged."""
-        loss = self.choice.loss
-        path = fit_path(*self.fitted, loss, [alpha], tol=tol, start=self.start, **self.options)
-        model = path.models[0]
-        self.start = model.coef, model.intercept
-        X, Y = self.held_out
-        scores = np.asarray(X @ model.coef.T) + model.intercept
-        return squared_error(Y, loss.link(scores)), model.status.converged
+def _notes_on_search(
+    choice: LossChoice,
+    protocol: Protocol,
+    errors: Mapping[float, float],
+    chosen: float,
+    unconverged: int,
+) -> Iterator[str]:
+    """Sentences on what the cross-validation left open."""
+    if unconverged:
+        yield f"{unconverged} fits of the cross-validation did not converge"
+    strongest, weakest = protocol.alphas[0], protocol.alphas[-1]
+    if choice.model == "linear":
+        if chosen in (strongest, weakest):
+            yield edge_of_grid(chosen, is_weakest=chosen == weakest)
+        if min(errors) > weakest:
+            yield (
+                f"the search stopped at α = {min(errors):g}, where the error had clearly risen; "
+                "--whole-grid goes on to the weakest penalty"
+            )
+    elif chosen == protocol.rounds[-1]:
+        yield f"{chosen} rounds are the most that were tried: --rounds {2 * chosen} goes further"
 
 
-def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
+def _check_targets(Y: np.ndarray, table: Table, choice: LossChoice, file: Path) -> None:
     """Raise for the first target that the loss does not take, with its line."""
-    domain = get_loss(loss).regularizer.domain
+    domain = choice.loss.regularizer.domain
     inside = np.asarray(domain.contains(Y))
     if inside.all():
         return
@@ -280,12 +273,7 @@ def _check_targets(Y: np.ndarray, table: Table, loss: str, file: Path) -> None:
         domain.violation(Y[row]),
     )
     line = int(table.lines[row]) if table.lines.size else None
-    raise DataError(f"{what}, the range of the loss {loss!r}", file, line)
-
-
-def _first_sentence(warning: warnings.WarningMessage) -> str:
-    """What happened; the advice that follows is for those who write Python."""
-    return str(warning.message).partition(": ")[2].partition(". ")[0]
+    raise DataError(f"{what}, the range of the loss {choice.name!r}", file, line)
 
 
 def predictions_csv(

@@ -24,7 +24,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from ..datasets._table import Matrix
 from ..linear_model import DEFAULT_ALPHAS
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
-from ..linear_model._path import has_risen
 from ..losses import Loss, get_loss, name_of
 from ..preprocessing import label_proportions
 
@@ -45,10 +44,12 @@ SCALINGS = ("standardize", "none")
 DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 
 # a change of the protocol or of the records' fields makes older records unusable
-_FORMAT = 4
+_FORMAT = 5
 
 SEARCH_TOL = 1e-4  # relative gradient norm of fits that only serve to choose α
 MAX_STEP = 1.4  # from the best α to its neighbors; three halvings of a power of ten leave 1.33
+# rounds of boosted trees to choose from
+ROUNDS = (1, 2, 4, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100, 126, 160, 200, 250, 320)
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Protocol:
         max_iter: the most iterations of a fit.
         whole_grid: whether every α is fitted, as in the paper.
         refine: whether the search for α goes on between those of the grid.
+        rounds: of boosted trees to choose from, rising.
         device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
 
@@ -79,6 +81,7 @@ class Protocol:
     max_iter: int = 1000
     whole_grid: bool = True
     refine: bool = False
+    rounds: tuple[int, ...] = ROUNDS
     device: str | None = None
 
     def __post_init__(self) -> None:
@@ -175,7 +178,7 @@ def _parts(array: Any) -> tuple[np.ndarray, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What is fitted, and what it is tried on."""
+    """What is fitted, and what it is tried on, without features that are constant where fitted."""
 
     X: Matrix
     Y: np.ndarray
@@ -183,6 +186,28 @@ class Rows:
     Y_dev: np.ndarray
     X_test: Matrix
     Y_test: np.ndarray
+
+    @classmethod
+    def of(
+        cls, experiment: Experiment, protocol: Protocol, fitted: np.ndarray, dev: np.ndarray
+    ) -> "Rows":
+        """The rows with these indices."""
+        X = experiment.X[fitted].astype(protocol.dtype, copy=False)
+        constant = constant_columns(X, zero_only=not protocol.centered)
+        kept = np.delete(np.arange(X.shape[1]), constant)
+
+        def prepare(X: Matrix) -> Matrix:
+            X = X[:, kept].astype(protocol.dtype, copy=False)
+            return X if sparse.issparse(X) else np.ascontiguousarray(X)
+
+        return cls(
+            prepare(X),
+            experiment.Y[fitted],
+            prepare(experiment.X[dev]),
+            experiment.Y[dev],
+            prepare(experiment.X_test),
+            experiment.Y_test,
+        )
 
 
 def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -229,54 +254,43 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
 
 
 def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
-    """The rows of one seed, without the features that are constant on the rows to fit.
-
-    Without a seed, train and dev together, and no dev rows.
-    """
-    n, width = experiment.X.shape
-    fit, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
-    fitted = experiment.X[fit].astype(protocol.dtype, copy=False)
-    kept = np.delete(np.arange(width), constant_columns(fitted, zero_only=not protocol.centered))
-
-    def prepare(X: Matrix) -> Matrix:
-        X = X[:, kept].astype(protocol.dtype, copy=False)
-        return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-    return Rows(
-        X=prepare(fitted),
-        Y=experiment.Y[fit],
-        X_dev=prepare(experiment.X[dev]),
-        Y_dev=experiment.Y[dev],
-        X_test=prepare(experiment.X_test),
-        Y_test=experiment.Y_test,
-    )
+    """The rows of one seed; without a seed, train and dev together, and no dev rows."""
+    n = experiment.X.shape[0]
+    fitted, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
+    return Rows.of(experiment, protocol, fitted, dev)
 
 
 @dataclass(frozen=True)
 class LossChoice:
-    """A loss of the registry, at the tightness of its name (None) or at another one.
+    """A loss of the registry, at the tightness of its name (None) or another, and what fits it.
 
     Example:
         >>> print(LossChoice.of("fitzpatrick_logistic", 0.5))
         fitzpatrick_logistic (tightness 0.5)
-        >>> print(LossChoice.of("fitzpatrick_logistic", 0.0))
-        logistic
+        >>> print(LossChoice.of("fitzpatrick_logistic", 0.0, "boosted"))
+        boosted logistic
     """
 
     name: str
     tightness: float | None = None
+    model: str = "linear"
 
     @classmethod
-    def of(cls, name: str, tightness: float | None = None) -> "LossChoice":
+    def of(cls, name: str, tightness: float | None = None, model: str = "linear") -> "LossChoice":
         """The choice for that loss; both ends of a family go by their names."""
         loss = get_loss(name, tightness)
         known = name_of(loss)
-        return cls(name, loss.tightness) if known is None else cls(known)
+        return cls(name, loss.tightness, model) if known is None else cls(known, None, model)
 
     @property
     def loss(self) -> Loss:
         """The loss itself."""
         return get_loss(self.name, self.tightness)
+
+    @property
+    def family(self) -> tuple[str, Any]:
+        """What losses at every tightness share: the model, and the regularizer."""
+        return self.model, self.loss.regularizer
 
     @property
     def has_classes(self) -> bool:
@@ -305,28 +319,32 @@ class LossChoice:
 
     @property
     def slug(self) -> str:
-        """Its part of a folder's name."""
-        return self.name if self.tightness is None else f"{self.name}-tightness{self.tightness!r}"
+        """Its part of a path's name."""
+        tightness = "" if self.tightness is None else f"-tightness{self.tightness!r}"
+        return f"{'boosted-' * (self.model == 'boosted')}{self.name}{tightness}"
 
     def __str__(self) -> str:
-        return (
-            self.name if self.tightness is None else f"{self.name} (tightness {self.tightness:g})"
-        )
+        tightness = "" if self.tightness is None else f" (tightness {self.tightness:g})"
+        return f"{'boosted ' * (self.model == 'boosted')}{self.name}{tightness}"
 
 
 def at_tightnesses(
-    names: Sequence[str], tightnesses: Sequence[float | None] = (None,)
+    names: Sequence[str],
+    tightnesses: Sequence[float | None] = (None,),
+    models: Sequence[str] = ("linear",),
 ) -> tuple[LossChoice, ...]:
-    """Each Fitzpatrick loss at each tightness, and the other losses as they are.
+    """Each Fitzpatrick loss at each tightness, and the other losses as they are, for each model.
 
     Example:
         >>> print(*at_tightnesses(["sparsemax", "fitzpatrick_sparsemax"], [0, 0.5, 1]), sep=", ")
         sparsemax, fitzpatrick_sparsemax (tightness 0.5), fitzpatrick_sparsemax
     """
-    choices: list[LossChoice] = []
-    for name in names:
-        has_tightness = get_loss(name).tightness > 0
-        choices += [LossChoice.of(name, c) for c in (tightnesses if has_tightness else [None])]
+    choices = [
+        LossChoice.of(name, tightness, model)
+        for model in models
+        for name in names
+        for tightness in (tightnesses if get_loss(name).tightness > 0 else [None])
+    ]
     return tuple(dict.fromkeys(choices))
 
 
@@ -334,39 +352,24 @@ def at_tightnesses(
 class FitPath:
     """One path of fits: a loss on the rows of a seed, or on train and dev together (None).
 
-    Without alphas it is over the grid.
+    Without settings, penalties or rounds, it is over the grid.
     """
 
     loss: LossChoice
     seed: int | None
-    alphas: tuple[float, ...] = ()
+    settings: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
         """Its name among the records."""
         rows = "whole" if self.seed is None else f"seed{self.seed}"
-        return "-".join([self.loss.slug, rows, *map(repr, self.alphas)])
+        return "-".join([self.loss.slug, rows, *map(repr, self.settings)])
 
 
 def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitPath]:
     """All paths of a run, seeds first, so that early results cover every loss."""
     rows = [*range(seeds), *([None] if refit else [])]
     return [FitPath(loss, seed) for seed in rows for loss in losses]
-
-
-def search(protocol: Protocol, errors: Mapping[float, float]) -> Iterator[float]:
-    """The penalties to fit, one after the other.
-
-    Args:
-        protocol: the grid, and how it is searched.
-        errors: held-out error of each penalty so far, to be added before the next one is asked for.
-    """
-    for alpha in protocol.alphas:
-        yield alpha
-        if not protocol.whole_grid and has_risen(list(errors.values())):
-            break
-    while protocol.refine and (between := halfway(errors)):
-        yield from between
 
 
 def halfway(errors: Mapping[float, float]) -> list[float]:
@@ -390,7 +393,7 @@ def halfway(errors: Mapping[float, float]) -> list[float]:
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
-    """The settings in words, for reports."""
+    """The settings of linear models in words, for reports."""
     return {
         "intercept": "unpenalized" if protocol.intercept else "none, as in the paper",
         "features": "standardized" if protocol.scaling == "standardize" else "as given",

@@ -35,31 +35,25 @@ class Record:
     """One finished fit.
 
     Attributes:
-        alpha: strength of the penalty.
+        setting: penalty α of a linear model, rounds of a boosted one.
         dev_error: mean squared error on dev, summed over classes; NaN without dev rows.
         test_errors: squared error of each test sample, float32.
         accuracy: share of test samples whose largest prediction is at their largest target.
         log_loss: mean of -Σ y log p over the test samples; infinite where p is 0 and y is not.
         zeros: share of exact zeros among the test predictions.
-        objective: value at the end.
-        gradient_norm: norm of its gradient.
-        n_iter: iterations.
-        status: how the solver ended.
+        n_iter: iterations of the solver, or rounds.
         converged: whether it reached the tolerance.
         seconds: wall-clock time of the fit.
         device: what computed it.
     """
 
-    alpha: float
+    setting: float
     dev_error: float
     test_errors: np.ndarray
     accuracy: float
     log_loss: float
     zeros: float
-    objective: float
-    gradient_norm: float
     n_iter: int
-    status: str
     converged: bool
     seconds: float
     device: str
@@ -97,7 +91,7 @@ CREATE TABLE IF NOT EXISTS fits (run, path, position, sha256, {_COLUMNS},
 
 @dataclass(frozen=True, eq=False)
 class PathRecords:
-    """A finished path: its fits, from the strongest penalty, and the model that is tested."""
+    """A finished path: its fits, from the simplest model, and the model that is tested."""
 
     grid: list[Record]
     final: Record
@@ -109,7 +103,7 @@ class PathRecords:
 
 
 def choose(records: list[Record]) -> Record:
-    """The least dev error; among equals the strongest penalty, which comes first."""
+    """The least dev error; among equals the simplest model, which comes first."""
     return min(records, key=lambda record: record.dev_error)
 
 
@@ -195,7 +189,7 @@ def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecord
     The latter wherever the paths on train and dev are among the records.
     """
     whole = {
-        (path.loss, record.alpha): record
+        (path.loss, record.setting): record
         for path, grid in grids.items()
         if path.seed is None
         for record in grid
@@ -204,7 +198,7 @@ def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecord
     for path, grid in grids.items():
         if path.seed is not None:
             final = choose(grid)
-            refitted = whole.get((path.loss, final.alpha))
+            refitted = whole.get((path.loss, final.setting))
             if refitted is not None:
                 final = replace(refitted, dev_error=final.dev_error)
             found[path] = PathRecords(grid, final)

@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from html import escape
 from importlib.metadata import version
@@ -17,7 +17,9 @@ from typing import Any
 from .. import __version__
 from .._page import read_asset, render_document
 from ..datasets import DATASETS
+from ..datasets._files import write_atomically
 from . import svg
+from .learners import can_boost, in_words
 from .protocol import MAX_STEP, FitPath, LossChoice, Protocol, describe
 from .records import Record
 from .summary import LEVEL, RESAMPLES, Difference, Evaluation, LossSummary
@@ -28,6 +30,11 @@ COARSE = (
     "  best α: a * can be due to the grid. compare searches between its α."
 )
 DIFFERENCE = "minus Fenchel-Young"  # what the differences are
+BOOSTED = (
+    "LightGBM, the rounds chosen on dev as α is; learning rate 0.1, 31 leaves, each of 20 samples "
+    "or a tenth of them; intercept, scaling and α are of linear models alone"
+)
+_CURVES = {"linear": ("Dev curve", "α"), "boosted": ("Dev curve of boosted trees", "rounds")}
 _MAX_DIGITS = 9
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -76,74 +83,80 @@ def edge_of_grid(alpha: float, *, is_weakest: bool) -> str:
     return f"α = {alpha:g} is the {end} penalty that was tried: --alphas {further} goes further"
 
 
-def results_table(title: str, evaluation: Evaluation, paper: dict[str, float] | None) -> str:
-    """One block: a line per loss, the paper's number beside ours, differences in each family."""
-    width = _width(evaluation.summaries)
-    column = f"  {'paper':>5}" if paper else ""
-    error = "ours" if paper else "error"
-    lines = [f"{title:<{width + 2}}{error:>7} {'±':>6}{column}  {DIFFERENCE}", "-" * 80]
-    for summary in evaluation.summaries:
-        mark = "*" if summary.loss in evaluation.better else " "
-        if paper:
-            published = paper.get(str(summary.loss))
-            column = f"  {'–' if published is None else number(published, 3):>5}"
-        found = evaluation.differences.get(summary.loss)
-        lines.append(
-            f"  {summary.loss!s:<{width}}{number(summary.error):>7}{mark}{spread(summary):>6}"
-            f"{column}  {interval_text(found) if found else ''}".rstrip()
-        )
-    return "\n".join([*lines, *_unconverged(evaluation.summaries)])
+# widths of the columns of a table as text; the last one is as wide as it needs
+_WIDTHS = {"error": 7, "ours": 7, "±": 6, "paper": 7, "accuracy": 10, "log loss": 10}
 
 
-def comparison_table(
-    title: str, evaluation: Evaluation, best: Collection[LossChoice], *, has_classes: bool
+def _cells(row: LossSummary, evaluation: Evaluation, paper: dict[str, float]) -> dict[str, str]:
+    """Every cell of a loss or of the baseline, by the name of its column."""
+    found, published = evaluation.differences.get(row.loss), paper.get(str(row.loss))
+    shown = [f"{setting:g}" for setting in sorted(set(row.settings))]
+    chosen = ", ".join(shown) if len(shown) < 3 else f"{shown[0]} to {shown[-1]}"
+    cells = {
+        "error": number(row.error),
+        "±": number(row.spread) if row.errors.size > 1 and shown else "–",
+        "paper": "–" if published is None else number(published, 3),
+        "accuracy": f"{row.accuracy:.1%}",
+        "log loss": number(row.log_loss) if math.isfinite(row.log_loss) else "n/a",
+        DIFFERENCE: interval_text(found) if found else "",
+    }
+    if row.fits:
+        cells |= {
+            "chosen": in_words(row.loss, chosen),
+            "zeros": f"{row.zeros:.0%}",
+            "s per path": f"{row.seconds:.2g}",
+            "not converged": f"{row.unconverged} of {row.fits}",
+        }
+    return cells
+
+
+def text_table(
+    title: str,
+    evaluation: Evaluation,
+    best: Collection[LossChoice],
+    columns: Sequence[str],
+    paper: dict[str, float] | None = None,
 ) -> str:
-    """One block: a line per loss and one for the baseline, the best marked; 80 columns.
+    """A line per loss and one for the baseline, the best marked; 80 columns.
 
     Args:
         title: of the first column.
         evaluation: what to show.
         best: the losses to mark.
-        has_classes: whether each sample has one class, so that accuracy and log loss are shown.
+        columns: what to show of each.
+        paper: published errors, by loss.
     """
-    rows = [*evaluation.summaries, *([evaluation.baseline] if evaluation.baseline else [])]
-    width = _width(rows)
-    scores = f"{'accuracy':>10}{'log loss':>10}" if has_classes else ""
-    lines = [f"{title:<{width + 2}}{'error':>7} {'±':>6}{scores}  α chosen", "-" * 80]
+    rows = evaluation.rows
+    width = max(22, *(len(str(row.loss)) for row in rows))
+
+    def line(first: str, cells: dict[str, str], mark: str) -> str:
+        text = f"{first:<{width + 2}}{cells[columns[0]]:>7}{mark}"
+        text += "".join(f"{cells[name]:>{_WIDTHS[name]}}" for name in columns[1:-1])
+        return f"{text}  {cells.get(columns[-1], '')}".rstrip()
+
+    names = dict(zip(columns, columns, strict=True)) | ({"error": "ours"} if paper else {})
+    lines = [line(title, names, " "), "-" * 80]
     for row in rows:
         mark = "*" if row.loss in best else " "
-        scores = f"{row.accuracy:>10.1%}{log_loss_text(row):>10}" if has_classes else ""
-        lines.append(
-            f"  {row.loss!s:<{width}}{number(row.error):>7}{mark}{spread(row):>6}{scores}"
-            f"  {alphas_text(row)}".rstrip()
-        )
-    return "\n".join([*lines, *_unconverged(evaluation.summaries)])
+        lines.append(line(f"  {row.loss}", _cells(row, evaluation, paper or {}), mark))
+    count = sum(row.unconverged for row in rows)
+    if count:
+        lines.append(f"  {count} of {sum(row.fits for row in rows)} fits did not converge")
+    return "\n".join(lines)
 
 
-def _width(rows: list[LossSummary]) -> int:
-    return max(22, *(len(str(row.loss)) for row in rows))
+def results_table(title: str, evaluation: Evaluation, paper: dict[str, float] | None) -> str:
+    """A line per loss, the paper's number beside ours, differences in each family."""
+    columns = ("error", "±", *(["paper"] if paper else []), DIFFERENCE)
+    return text_table(title, evaluation, evaluation.better, columns, paper)
 
 
-def _unconverged(summaries: list[LossSummary]) -> list[str]:
-    count = sum(summary.unconverged for summary in summaries)
-    fits = sum(summary.fits for summary in summaries)
-    return [f"  {count} of {fits} fits did not converge"] if count else []
-
-
-def spread(summary: LossSummary) -> str:
-    """Standard deviation over the splits."""
-    return number(summary.spread) if summary.errors.size > 1 and summary.alphas else "–"
-
-
-def log_loss_text(summary: LossSummary) -> str:
-    """The log loss, where every class that occurs has a positive probability."""
-    return number(summary.log_loss) if math.isfinite(summary.log_loss) else "n/a"
-
-
-def alphas_text(summary: LossSummary) -> str:
-    """The penalties that dev chose: one or two, or from the least to the largest."""
-    alphas = [f"{alpha:g}" for alpha in sorted(set(summary.alphas))]
-    return ", ".join(alphas) if len(alphas) < 3 else f"{alphas[0]} to {alphas[-1]}"
+def comparison_table(
+    title: str, evaluation: Evaluation, best: Collection[LossChoice], *, has_classes: bool
+) -> str:
+    """A line per loss with its setting; accuracy and log loss where each sample has one class."""
+    scores = ("accuracy", "log loss") if has_classes else ()
+    return text_table(title, evaluation, best, ("error", "±", *scores, "chosen"))
 
 
 def interval_text(found: Difference) -> str:
@@ -172,14 +185,17 @@ def is_coarse(protocol: Protocol) -> bool:
     return any(steps) and not protocol.refine
 
 
-def comparison_heading(protocol: Protocol, seeds: int, *, has_classes: bool) -> str:
+def comparison_heading(
+    protocol: Protocol, seeds: int, *, has_classes: bool, has_boosted: bool = False
+) -> str:
     """What the columns of :func:`comparison_table` mean, and what was run."""
     lines = error_lines(seeds)
     lines += ["* the lowest error, and every loss that is not clearly worse."]
     if has_classes:
         lines += ["Accuracy: of the class with the largest probability. Log loss: n/a where a"]
         lines += ["class that occurs was given the probability 0."]
-    return "\n".join([*lines, *settings_lines(protocol)])
+    lines += settings_lines(protocol)
+    return "\n".join([*lines, *(wrapped(f"Boosted trees: {BOOSTED}.") if has_boosted else [])])
 
 
 def error_lines(seeds: int) -> list[str]:
@@ -244,7 +260,7 @@ class FitLine:
         intercept: whether there was one.
         loss: its name.
         seed: of the dev split; None for a fit to train and dev together.
-        alpha: strength of the penalty.
+        alpha: strength of the penalty of a linear model.
         dev_error: error on dev, NaN where there is none.
         test_error: error on the test samples.
         zeros: share of exact zeros among the test predictions.
@@ -253,6 +269,8 @@ class FitLine:
         seconds: time it took.
         device: what computed it.
         tightness: of the loss, where it is not that of its name.
+        model: ``"linear"`` or ``"boosted"``.
+        rounds: of a boosted model, which has no alpha.
     """
 
     dataset: str
@@ -269,6 +287,8 @@ class FitLine:
     seconds: float
     device: str
     tightness: float | None = None
+    model: str = "linear"
+    rounds: int | None = None
 
 
 def fit_lines(
@@ -283,8 +303,11 @@ def fit_lines(
             intercept,
             path.loss.name,
             path.seed,
+            alpha=record.setting if path.loss.model == "linear" else math.nan,
+            rounds=None if path.loss.model == "linear" else int(record.setting),
             test_error=record.test_error,
             tightness=path.loss.tightness,
+            model=path.loss.model,
             **{name: getattr(record, name) for name in shared},
         )
         for path, grid in grids.items()
@@ -378,12 +401,23 @@ def render(
     )
 
 
-def is_of_other_data(file: Path, page: str) -> bool:
-    """Whether a page is there that names data which the one to replace it does not."""
-    if not file.is_file():
-        return False
-    there = file.read_text(encoding="utf-8", errors="replace")
-    return not set(_SHA256.findall(there)) <= set(_SHA256.findall(page))
+def write_results(results: dict[Path, str], say: Callable[[str], None]) -> None:
+    """Write text, table and page, and say so, and whether the page that was there had other data.
+
+    Args:
+        results: content by file; the page comes last.
+        say: gets a line for each.
+    """
+    file, page = list(results.items())[-1]
+    before = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    if not set(_SHA256.findall(before)) <= set(_SHA256.findall(page)):
+        say(
+            f"note: the results in {file.with_suffix('.*')} were of other data, and are replaced; "
+            "-o FOLDER keeps both"
+        )
+    for path, content in results.items():
+        write_atomically(path, content)
+        say(f"wrote {path}")
 
 
 def _section(section: Section) -> str:
@@ -397,32 +431,18 @@ def _section(section: Section) -> str:
 
 def _results(section: Section) -> str:
     evaluation, paper = section.evaluation, section.paper or {}
-    head = ["loss", "test error", *(["paper"] if paper else [])]
-    head += ["accuracy", "log loss"] * section.has_classes
-    head += [DIFFERENCE, "± splits", "α chosen", "zeros", "s per path", "not converged"]
+    columns = ["error", *(["paper"] if paper else [])]
+    columns += ["accuracy", "log loss"] * section.has_classes
+    columns += [DIFFERENCE, "±", "chosen", "zeros", "s per path", "not converged"]
     marked = evaluation.better if section.best is None else section.best
     rows = []
-    for summary in [*evaluation.summaries, evaluation.baseline]:
-        if summary is None:
-            continue
-        found = evaluation.differences.get(summary.loss)
-        cells = [escape(str(summary.loss)), number(summary.error)]
-        if paper:
-            published = paper.get(str(summary.loss))
-            cells.append("–" if published is None else number(published, 3))
-        if section.has_classes:
-            cells += [f"{summary.accuracy:.1%}", log_loss_text(summary)]
-        cells += [escape(interval_text(found)) if found else "", spread(summary)]
-        if summary.fits:
-            cells += [
-                alphas_text(summary),
-                f"{summary.zeros:.0%}",
-                f"{summary.seconds:.2g}",
-                f"{summary.unconverged} of {summary.fits}",
-            ]
-        mark = ' class="better"' if summary.loss in marked else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    header = "".join(f"<th>{cell}</th>" for cell in head)
+    for row in evaluation.rows:
+        cells = _cells(row, evaluation, paper)
+        shown = [str(row.loss), *(cells.get(name, "") for name in columns)]
+        mark = ' class="better"' if row.loss in marked else ""
+        rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in shown)}</tr>")
+    names = {"error": "test error", "±": "± splits"}
+    header = "".join(f"<th>{names.get(name, name)}</th>" for name in ("loss", *columns))
     resampling = (
         f"paired bootstrap over {resampled(evaluation.summaries[0].errors.size)}, "
         f"{RESAMPLES} resamples"
@@ -442,41 +462,41 @@ def _results(section: Section) -> str:
 
 def _plots(section: Section) -> str:
     summaries, paper = section.evaluation.summaries, section.paper or {}
+    names = [str(one.loss) for one in summaries]
     rows = [
-        svg.Interval(str(one.loss), one.error, *one.interval, paper.get(str(one.loss)))
-        for one in summaries
+        svg.Interval(name, one.error, *one.interval, paper.get(name))
+        for name, one in zip(names, summaries, strict=True)
     ]
+    families = list(dict.fromkeys(one.loss.family for one in summaries))
     reference = "; diamond: paper" if paper else ""
-    ticks = sorted(set(summaries[0].grid).intersection(*(one.grid for one in summaries)))
-    families = list(dict.fromkeys(one.loss.loss.regularizer for one in summaries))
-    curves = [
-        svg.Series(
-            str(one.loss),
-            one.grid,
-            one.dev_curve,
-            families.index(one.loss.loss.regularizer),
-            one.loss.loss.tightness > 0,
-        )
-        for one in summaries
-    ]
-    plots = (
-        svg.interval_plot(
-            f"{LEVEL:.0%} interval of the mean test error{reference}", rows, "test error"
-        ),
-        svg.line_plot("Dev curve", ticks, curves, ("α", "dev error")),
-        svg.bar_plot(
+    title = f"{LEVEL:.0%} interval of the mean test error{reference}"
+    plots = [svg.interval_plot(title, rows, "test error")]
+    for model, (title, axis) in _CURVES.items():
+        group = [one for one in summaries if one.loss.model == model]
+        if not group:
+            continue
+        ticks = sorted(set(group[0].grid).intersection(*(one.grid for one in group)))
+        curves = [
+            svg.Series(
+                str(one.loss),
+                one.grid,
+                one.dev_curve,
+                families.index(one.loss.family),
+                one.loss.loss.tightness > 0,
+            )
+            for one in group
+        ]
+        plots.append(svg.line_plot(title, ticks, curves, (axis, "dev error")))
+    for title, axis, unit, values in (
+        (
             "Zeros among predictions",
-            [(str(s.loss), 100 * s.zeros) for s in summaries],
             "% of the predicted proportions",
             " %",
+            [100 * one.zeros for one in summaries],
         ),
-        svg.bar_plot(
-            "Training time of a path",
-            [(str(s.loss), s.seconds) for s in summaries],
-            "seconds",
-            " s",
-        ),
-    )
+        ("Training time of a path", "seconds", " s", [one.seconds for one in summaries]),
+    ):
+        plots.append(svg.bar_plot(title, list(zip(names, values, strict=True)), axis, unit))
     return f'<div class="plots">{"".join(plots)}</div>'
 
 
@@ -489,7 +509,7 @@ def _pairs_table(values: dict[str, object] | dict[str, str]) -> str:
 
 
 def _versions() -> str:
-    packages = ("numpy", "scipy", "scikit-learn")
+    packages = ("numpy", "scipy", "scikit-learn", *(["lightgbm"] if can_boost() else []))
     versions = {
         "fitzpatrick": __version__,
         "Python": platform.python_version(),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
-from ..datasets._files import write_atomically
 from . import protocol as paper
 from .records import final_models
 from .report import (
@@ -13,12 +12,12 @@ from .report import (
     Section,
     fit_lines,
     heading,
-    is_of_other_data,
     number,
     render,
     results_table,
     to_csv,
     wrapped,
+    write_results,
 )
 from .runner import RunOptions, progress, run_experiment
 from .summary import evaluate
@@ -61,7 +60,7 @@ def reproduce(
             warn(f"{name} was not run: {failures[name]}")
             continue
         records = run_experiment(experiment, options)
-        evaluation = evaluate(final_models(records), options.protocol.alphas)
+        evaluation = evaluate(final_models(records), options.protocol)
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))
@@ -85,14 +84,7 @@ def reproduce(
         say("")
         if failures:
             say(f"{len(sections)} of {len(names)} data sets were run")
-        if is_of_other_data(options.output / "report.html", page):
-            say(
-                f"note: the results in {options.output} were of other data, and are replaced; "
-                "-o FOLDER keeps both"
-            )
-        for file, content in contents.items():
-            write_atomically(options.output / file, content)
-            say(f"wrote {options.output / file}")
+        write_results({options.output / name: one for name, one in contents.items()}, say)
     return len(sections)
 
 

@@ -20,9 +20,9 @@ from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ..datasets._table import Matrix
-from ..linear_model import FittedModel, fit_path
 from ..metrics import squared_error, squared_errors
-from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, search, split
+from .learners import Fitted, fit_models, grid_of, in_order, search
+from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
 from .records import Record, Store, choose
 from .summary import accuracy, log_loss
 
@@ -52,23 +52,22 @@ class RunOptions:
 
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
-    """The records of every path of an experiment, from the strongest penalty to the weakest."""
+    """The records of every path of an experiment, from the simplest model to the most complex."""
     protocol, seeds, losses = options.protocol, options.seeds, options.losses
     store = Store.of(options.output, experiment, protocol)
     title = experiment.name + (
-        ": choosing α" if protocol.refit and not protocol.refits_grid else ""
+        ": choosing settings" if protocol.refit and not protocol.refits_grid else ""
     )
     wanted = paths(losses, seeds, refit=protocol.refits_grid)
     records = run(experiment, protocol, store, wanted, options.n_jobs, title)
     if protocol.refit and not protocol.refits_grid:
         chosen: dict[LossChoice, set[float]] = {}
         for path, grid in records.items():
-            chosen.setdefault(path.loss, set()).add(choose(grid).alpha)
+            chosen.setdefault(path.loss, set()).add(choose(grid).setting)
         wanted = [
-            FitPath(loss, None, tuple(sorted(alphas, reverse=True)))
-            for loss, alphas in chosen.items()
+            FitPath(loss, None, in_order(loss, settings)) for loss, settings in chosen.items()
         ]
-        title = f"{experiment.name}: fitting train and dev with the α chosen"
+        title = f"{experiment.name}: fitting train and dev as chosen"
         records |= run(experiment, protocol, store, wanted, options.n_jobs, title)
     return records
 
@@ -97,7 +96,7 @@ def run(
     stored = store.read()
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
-    size = {path: len(path.alphas or protocol.alphas) for path in wanted}
+    size = {path: len(path.settings or grid_of(path.loss, protocol)) for path in wanted}
     with progress(title or experiment.name, sum(size.values())) as bar:
         bar.update(sum(size[path] for path in records))
         pool = Parallel(
@@ -207,64 +206,56 @@ def on_device(X: Matrix, name: str | None) -> tuple[Any, str]:
 def fit_and_score(
     experiment: Experiment, protocol: Protocol, path: FitPath
 ) -> tuple[FitPath, list[Record]]:
-    """Fit one path; its records come from the strongest penalty to the weakest."""
+    """Fit one path; its records come from the simplest model to the most complex one."""
     rows = split(experiment, protocol, path.seed)
     X, device = on_device(rows.X, protocol.device)
-    records: list[Record] = []
+    records: dict[float, Record] = {}
     errors: dict[float, float] = {}
     begin = time.perf_counter()
 
-    def keep(model: FittedModel) -> None:
+    def keep(model: Fitted) -> None:
         nonlocal begin
         seconds = time.perf_counter() - begin
-        records.append(_evaluate(model, rows, path.loss, seconds, device))
-        errors[model.alpha] = records[-1].dev_error
+        records[model.setting] = _evaluate(model, rows, path.loss, seconds, device)
+        errors[model.setting] = records[model.setting].dev_error
         begin = time.perf_counter()
 
-    searches = path.seed is not None and not path.alphas
-    fit_path(
+    searches = path.seed is not None and not path.settings
+    fit_models(
+        path.loss,
         X,
         path.loss.targets(rows.Y),
-        path.loss.loss,
-        search(protocol, errors) if searches else path.alphas or protocol.alphas,
-        fit_intercept=protocol.intercept,
-        standardize=protocol.scaling == "standardize",
+        search(path.loss, protocol, errors)
+        if searches
+        else path.settings or grid_of(path.loss, protocol),
+        protocol,
         tol=protocol.tol_of(path),
-        max_iter=protocol.max_iter,
         n_threads=1,
-        callback=keep,
+        keep=keep,
     )
-    return path, sorted(records, key=lambda record: -record.alpha)
+    return path, [records[setting] for setting in in_order(path.loss, records)]
 
 
-def _evaluate(
-    model: FittedModel, rows: Rows, loss: LossChoice, seconds: float, device: str
-) -> Record:
+def _evaluate(model: Fitted, rows: Rows, loss: LossChoice, seconds: float, device: str) -> Record:
     """The record of a fit: its errors on dev and test."""
-
-    def scores(X: Matrix) -> np.ndarray:
-        return np.asarray(np.asarray(X @ model.coef.T) + model.intercept)
-
-    test_scores = scores(rows.X_test)
+    test_scores = model.estimator.predict_scores(rows.X_test)
     prediction = loss.proportions(test_scores)
     # of class labels, and only of these, the log loss is of probabilities
     has_labels = bool((rows.Y_test.max(axis=1, initial=0) == 1).all())
     judged = loss.probabilities(test_scores) if has_labels else prediction
     dev_error = math.nan
     if rows.Y_dev.size:
-        dev_error = squared_error(rows.Y_dev, loss.proportions(scores(rows.X_dev)))
+        dev_scores = model.estimator.predict_scores(rows.X_dev)
+        dev_error = squared_error(rows.Y_dev, loss.proportions(dev_scores))
     return Record(
-        alpha=model.alpha,
+        setting=model.setting,
         dev_error=dev_error,
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
         accuracy=accuracy(rows.Y_test, prediction),
         log_loss=log_loss(rows.Y_test, judged),
         zeros=float((prediction == 0).mean()),
-        objective=model.objective,
-        gradient_norm=model.gradient_norm,
-        n_iter=model.n_iter,
-        status=model.status.value,
-        converged=model.status.converged,
+        n_iter=int(model.estimator.n_iter_),
+        converged=model.converged,
         seconds=seconds,
-        device=device,
+        device="LightGBM" if loss.model == "boosted" else device,
     )

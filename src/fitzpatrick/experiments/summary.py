@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from ..metrics import squared_errors
-from .protocol import FitPath, LossChoice
+from .learners import direction, grid_of, in_order
+from .protocol import FitPath, LossChoice, Protocol
 from .records import PathRecords, Record
 
 RESAMPLES = 4000
@@ -29,15 +30,15 @@ class LossSummary:
 
     Attributes:
         loss: which.
-        alphas: chosen on dev, one per seed.
+        settings: penalties or rounds chosen on dev, one per seed.
         errors: test error of the chosen model, one per seed.
         n_test: number of test samples.
         resampled_errors: the mean test error in each bootstrap resample.
         accuracy: of the largest proportion, averaged over the seeds.
         log_loss: averaged over the seeds; infinite where a class that occurs was ruled out.
-        dev_curve: dev error averaged over the seeds at each alpha of the grid, interpolated in
-            log alpha where a seed lacks it; NaN from where the first path has ended.
-        grid: the alphas, and the one of the least mean dev error if it lies between them.
+        dev_curve: dev error averaged over the seeds at each setting of the grid, interpolated in
+            its logarithm where a seed lacks it; NaN from where the first path has ended.
+        grid: the settings, and the one of the least mean dev error if it lies between them.
         ends: where the path of each seed has ended, if it was before the grid did.
         zeros: share of exact zeros in the chosen models' predictions.
         seconds: time of one path, averaged over the seeds.
@@ -46,7 +47,7 @@ class LossSummary:
     """
 
     loss: LossChoice
-    alphas: tuple[float, ...]
+    settings: tuple[float, ...]
     errors: np.ndarray
     n_test: int
     resampled_errors: np.ndarray
@@ -109,15 +110,19 @@ class Evaluation:
     summaries: list[LossSummary]
     baseline: LossSummary | None = None
 
+    @property
+    def rows(self) -> list[LossSummary]:
+        """The losses, and the baseline."""
+        return [*self.summaries, *([self.baseline] if self.baseline else [])]
+
     @functools.cached_property
     def differences(self) -> dict[LossChoice, Difference]:
-        """Each loss of positive tightness minus the Fenchel-Young loss of its regularizer."""
-        losses = [(one, one.loss.loss) for one in self.summaries]
-        plain = {loss.regularizer: one for one, loss in losses if loss.tightness == 0}
+        """Each loss of positive tightness minus the Fenchel-Young loss of its family."""
+        plain = {one.loss.family: one for one in self.summaries if one.loss.loss.tightness == 0}
         return {
-            one.loss: difference(one, plain[loss.regularizer])
-            for one, loss in losses
-            if loss.tightness > 0 and loss.regularizer in plain
+            one.loss: difference(one, plain[one.loss.family])
+            for one in self.summaries
+            if one.loss.loss.tightness > 0 and one.loss.family in plain
         }
 
     @functools.cached_property
@@ -132,14 +137,14 @@ class Evaluation:
 
 def evaluate(
     records: dict[FitPath, PathRecords],
-    grid: Sequence[float],
+    protocol: Protocol,
     baseline: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Evaluation:
     """One summary per loss, in the order of the paths; all share one bootstrap.
 
     Args:
         records: the fits.
-        grid: the alphas, of which a path may have fitted the first ones only.
+        protocol: the grids, of which a path may have fitted the first settings only.
         baseline: test targets, and the row that is predicted for all of them.
     """
     by_loss: dict[LossChoice, list[PathRecords]] = {}
@@ -151,7 +156,7 @@ def evaluate(
         errors.append([squared_errors(Y, np.broadcast_to(row, Y.shape))] * len(errors[0]))
     resampled = resampled_means(np.asarray(errors))
     summaries = [
-        _summary(loss, found, means, tuple(grid))
+        _summary(loss, found, means, grid_of(loss, protocol))
         for (loss, found), means in zip(by_loss.items(), resampled, strict=False)
     ]
     if baseline is None:
@@ -172,24 +177,24 @@ def evaluate(
 
 
 def _summary(
-    loss: LossChoice, found: list[PathRecords], resampled: np.ndarray, alphas: tuple[float, ...]
+    loss: LossChoice, found: list[PathRecords], resampled: np.ndarray, grid: tuple[float, ...]
 ) -> LossSummary:
     grids, chosen = [one.grid for one in found], [one.final for one in found]
     fitted = [fit for one in found for fit in one.fits]
-    tried = sorted({fit.alpha for grid in grids for fit in grid}, reverse=True)
-    best = tried[int(np.nanargmin(_mean_curve(grids, tried)))]
-    grid = tuple(sorted({*alphas, best}, reverse=True))
+    tried = in_order(loss, (fit.setting for grid in grids for fit in grid))
+    best = tried[int(np.nanargmin(_mean_curve(loss, grids, tried)))]
+    shown = in_order(loss, (*grid, best))
     return LossSummary(
         loss=loss,
-        alphas=tuple(record.alpha for record in chosen),
+        settings=tuple(record.setting for record in chosen),
         errors=np.asarray([record.test_error for record in chosen]),
         n_test=chosen[0].test_errors.size,
         resampled_errors=resampled,
         accuracy=float(np.mean([record.accuracy for record in chosen])),
         log_loss=float(np.mean([record.log_loss for record in chosen])),
-        dev_curve=_mean_curve(grids, grid),
-        grid=grid,
-        ends=tuple(grid[-1].alpha for grid in grids if grid[-1].alpha > min(alphas)),
+        dev_curve=_mean_curve(loss, grids, shown),
+        grid=shown,
+        ends=tuple(fits[-1].setting for fits in grids if fits[-1].setting != grid[-1]),
         zeros=float(np.mean([record.zeros for record in chosen])),
         seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
         unconverged=sum(not fit.converged for fit in fitted),
@@ -197,12 +202,15 @@ def _summary(
     )
 
 
-def _mean_curve(grids: Sequence[Sequence[Record]], alphas: Sequence[float]) -> np.ndarray:
-    """Mean dev error of some paths at each alpha; NaN beyond the end of the first."""
+def _mean_curve(
+    loss: LossChoice, grids: Sequence[Sequence[Record]], settings: Sequence[float]
+) -> np.ndarray:
+    """Mean dev error of some paths at each setting; NaN beyond the end of the first."""
+    sign = direction(loss)  # the logarithms rise along a path
     curves = []
     for grid in grids:
-        logs, errors = np.log([fit.alpha for fit in grid]), [fit.dev_error for fit in grid]
-        curves.append(np.interp(np.log(alphas), logs[::-1], errors[::-1], left=math.nan))
+        logs, errors = np.log([fit.setting for fit in grid]), [fit.dev_error for fit in grid]
+        curves.append(np.interp(sign * np.log(settings), sign * logs, errors, right=math.nan))
     return np.asarray(np.mean(curves, axis=0))
 
 
@@ -211,17 +219,6 @@ def difference(first: LossSummary, second: LossSummary) -> Difference:
     mean = first.error - second.error
     interval = percentile_interval(first.resampled_errors - second.resampled_errors)
     return Difference(first.loss, second.loss, mean, *interval)
-
-
-def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
-    """Percentile interval of the mean of ``values``, (seeds, n), always the same one.
-
-    Example:
-        >>> low, high = bootstrap_interval(np.asarray([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-        >>> f"{low:.2f}, {high:.2f}"  # the t interval of three splits' means: -0.48, 4.48
-        '-0.69, 4.69'
-    """
-    return percentile_interval(resampled_means(values[None])[0])
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:

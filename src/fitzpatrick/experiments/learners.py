@@ -1,0 +1,170 @@
+"""Linear models and boosted trees behind one interface.
+
+Models of one loss are fitted along a path of settings, from the simplest model to the most complex
+one: penalties α that fall, or rounds of boosting that rise. Held-out errors choose among them,
+always inside the training part. Boosted trees have the default settings otherwise, but for
+smaller leaves where samples are few.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..linear_model import FittedModel, ProportionRegressor, fit_path
+from ..linear_model._path import has_risen
+from .protocol import LossChoice, Protocol, halfway
+
+MODELS = ("linear", "boosted")
+MIN_CELLS_FOR_THREADS = 1_000_000  # those that grow trees of a smaller table mostly wait
+MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
+# LightGBM leaves rare values out before it grows trees, and raises if no feature is left
+_ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
+NEEDS_LIBRARY = "they need lightgbm: pip install 'fitzpatrick[boosting]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model at one setting of its path: a penalty α, or a number of rounds."""
+
+    setting: float
+    estimator: Any
+    converged: bool = True
+
+
+Keep = Callable[[Fitted], None]
+
+
+def fit_models(
+    choice: LossChoice,
+    X: Any,
+    Y: np.ndarray,
+    settings: Iterable[float],
+    protocol: Protocol,
+    *,
+    tol: float,
+    n_threads: int | None = None,
+    start: Fitted | None = None,
+    keep: Keep = lambda _: None,
+) -> Fitted:
+    """Fit one model after the other, and return the last.
+
+    A linear model starts at the coefficients of the last one, a boosted one adds to its trees.
+
+    Args:
+        choice: loss and kind of model.
+        X: features.
+        Y: targets in the domain of the loss.
+        settings: asked for the next one after ``keep`` has seen the model before.
+        protocol: how to fit linear models.
+        tol: relative gradient norm at which the fit of a linear model ends.
+        n_threads: of each fit; None leaves it to the libraries, but trees of small tables to one.
+        start: a model to start from.
+        keep: called with each model.
+    """
+    if choice.model == "boosted":
+        return _boost(choice, X, Y, settings, n_threads, start, keep)
+    fit_intercept, standardize = protocol.intercept, protocol.scaling == "standardize"
+    last: list[Fitted] = []
+
+    def see(model: FittedModel) -> None:
+        estimator = ProportionRegressor.from_model(
+            model,
+            choice.name,
+            tightness=choice.tightness,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+        )
+        last[:] = [Fitted(model.alpha, estimator, model.status.converged)]
+        keep(last[0])
+
+    fit_path(
+        X,
+        Y,
+        choice.loss,
+        iter(settings),
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        tol=tol,
+        max_iter=protocol.max_iter,
+        n_threads=n_threads,
+        start=(start.estimator.coef_, start.estimator.intercept_) if start else None,
+        callback=see,
+    )
+    return last[0]
+
+
+def _boost(
+    choice: LossChoice,
+    X: Any,
+    Y: np.ndarray,
+    settings: Iterable[float],
+    n_threads: int | None,
+    start: Fitted | None,
+    keep: Keep,
+) -> Fitted:
+    from ..boosting import BoostedProportionRegressor
+
+    estimator = BoostedProportionRegressor(
+        choice.name,
+        tightness=choice.tightness,
+        min_child_samples=max(1, min(MAX_LEAF, X.shape[0] // 10)),
+        warm_start=True,
+        n_jobs=n_threads or (1 if X.shape[0] * X.shape[1] < MIN_CELLS_FOR_THREADS else None),
+        library_params=_ANY_SPLIT,
+    )
+    last = start or Fitted(0, estimator)
+    for rounds in settings:
+        more = int(rounds - last.setting)
+        last = Fitted(rounds, last.estimator.set_params(n_estimators=more).fit(X, Y))
+        keep(last)
+    return last
+
+
+def can_boost() -> bool:
+    """Whether the library that grows trees is installed."""
+    return find_spec("lightgbm") is not None
+
+
+def direction(choice: LossChoice) -> int:
+    """Whether the settings rise (1) or fall (-1) from simple to complex models."""
+    return 1 if choice.model == "boosted" else -1
+
+
+def in_order(choice: LossChoice, settings: Iterable[float]) -> tuple[float, ...]:
+    """Different settings, from the simplest model to the most complex one."""
+    return tuple(sorted(set(settings), key=lambda setting: direction(choice) * setting))
+
+
+def in_words(choice: LossChoice, settings: str) -> str:
+    """A setting, or several, as a reader is told them."""
+    if choice.model == "boosted":
+        return "1 round" if settings == "1" else f"{settings} rounds"
+    return f"α = {settings}"
+
+
+def grid_of(choice: LossChoice, protocol: Protocol) -> tuple[float, ...]:
+    """The settings to choose from, from the simplest model."""
+    return protocol.rounds if choice.model == "boosted" else protocol.alphas
+
+
+def search(
+    choice: LossChoice, protocol: Protocol, errors: Mapping[float, float]
+) -> Iterator[float]:
+    """The settings to fit, one after the other.
+
+    Args:
+        choice: what is fitted.
+        protocol: the grids, and how they are searched.
+        errors: held-out error of each setting so far, to be added before the next is asked for.
+    """
+    for setting in grid_of(choice, protocol):
+        yield setting
+        if not protocol.whole_grid and has_risen(list(errors.values())):
+            break
+    # the rounds are close to each other, and trees that have grown stay
+    refines = protocol.refine and choice.model == "linear"
+    while refines and (between := halfway(errors)):
+        yield from between
