@@ -987,3 +987,23 @@ def test_full_disk_behind_the_records(ok, tmp_path):
     assert (tmp_path / "out" / "table.txt").read_bytes() == table
     assert stored(tmp_path / "out") == kept
     ok(*longer)
+
+
+def test_files_without_names_and_names_with_commas(run, tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2)).round(3)
+    rows = [f"{a},{b},{'yes' if a > 0 else 'no'}" for a, b in X]
+    (tmp_path / "bare.csv").write_text("\n".join(rows) + "\n")
+    fitted = ("--targets", "column_3", "--no-header", "--alpha", 1, "-o", "bare.safetensors")
+    assert run("fit", "bare.csv", *fitted)[0] == 0
+    code, out, _ = run("predict", "bare.safetensors", "bare.csv", "--no-header")
+    assert (code, len(out.splitlines())) == (0, 61)
+
+    named = ['"width, in cm",height,fits', *rows]
+    (tmp_path / "named.csv").write_text("\n".join(named) + "\n")
+    options = ("--ignore", '"width, in cm"', "--targets", "fits", "--alpha", 1)
+    assert run("fit", "named.csv", *options, "-o", "named.safetensors")[0] == 0
+    kept = ("--keep", 'height,"width, in cm"')
+    code, out, _ = run("predict", "named.safetensors", "named.csv", *kept)
+    assert code == 0
+    assert out.startswith('height,"width, in cm",')

@@ -76,6 +76,10 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
 Format = Annotated[
     FileFormat | None, _flag("Format of FILE; by default its suffix tells.", "--format")
 ]
+NoHeader = Annotated[
+    bool,
+    _flag("The first line is data; columns are called column_1, column_2, …", "--no-header"),
+]
 Formats = Annotated[list[FigureFormat], _flag("Format; may be repeated.", "--format", "-f")]
 Refit = Annotated[bool, _flag("Test a model that is fitted to train and dev together.")]
 Alphas = Annotated[
@@ -145,6 +149,7 @@ def _source(
         bool,
         _flag("Divide target columns, such as counts, by their sum in each row.", "--normalize"),
     ] = False,
+    no_header: NoHeader = False,
 ) -> Source:
     from .datasets import ReadOptions
 
@@ -160,6 +165,7 @@ def _source(
         missing_values=_names(missing_values) or (),
         decimal=decimal.value if decimal else None,
         normalize=normalize,
+        header=not no_header,
     )
     kind = format.value if format else None
     return Source(file, _names(targets), kind, _names(ignore) or (), reading)
@@ -486,6 +492,7 @@ def predict(
     keep: Annotated[
         str, _option("NAMES", "Columns of FILE to put before the predictions (not LIBSVM).")
     ] = "",
+    no_header: NoHeader = False,
 ) -> None:
     """Predict the targets of a file, as CSV.
 
@@ -503,8 +510,9 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     kind = format.value if format else None
-    table = read_inputs(file, loaded.columns, kind)
-    kept = read_cells(file, _names(keep) or (), kind) if keep else None
+    header = not no_header
+    table = read_inputs(file, loaded.columns, kind, header=header)
+    kept = read_cells(file, _names(keep) or (), kind, header=header) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:
@@ -562,8 +570,9 @@ def datasets(
 
 
 def _names(text: str) -> list[str] | None:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    return names or None
+    from .datasets.options import split_names
+
+    return split_names(text) or None
 
 
 def _kinds(text: str) -> dict[str, str]:
