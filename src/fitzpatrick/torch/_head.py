@@ -34,6 +34,8 @@ from ._targets import (
     Smoothed,
     Target,
     Weighing,
+    is_lists,
+    listed_rows,
     parts_of,
     scale_vector,
     working_dtype,
@@ -111,23 +113,32 @@ class _Rows:
     nan_of_no_rows: Tensor | None
 
 
-def _kept(labels: Tensor, ignore_index: int) -> Tensor | None:
+def _kept(target: Tensor, ignore_index: int) -> Tensor | None:
     """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
-    if labels.is_cuda and torch.cuda.is_current_stream_capturing():
+    if target.is_cuda and torch.cuda.is_current_stream_capturing():
         return None  # kernels give ignored rows a gradient of zeros
-    counts = labels != ignore_index
+    if target.ndim == 2:
+        return None
+    counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
-    return None if len(kept) == len(labels) else kept
+    return None if len(kept) == len(target) else kept
 
 
 def _rows(target: Tensor, weighing: Weighing, dtype: torch.dtype) -> _Rows:
     """The rows of a target that count, with their scale in a dtype."""
-    kept = None if target.is_floating_point() else _kept(target, weighing.ignore_index)
+    kept = _kept(target, weighing.ignore_index)
     target = target if kept is None else target[kept]
     n = len(target)
     nan = None
     if n == 0 and weighing.reduction == "mean":
         nan = torch.full((), math.nan, dtype=dtype, device=target.device)
+    if is_lists(target):
+        shares, added = weighing.weigh_lists(target, dtype)
+
+        def listed(rows: slice) -> tuple[Target, Tensor]:
+            return weighing.smooth_lists(target[rows], dtype), shares[rows]
+
+        return _Rows(kept, n, listed, nan if added is None else added)
     if target.is_floating_point():
         return _Rows(kept, n, lambda rows: weighing.weigh(target[rows], dtype, n)[:2], nan)
     y, scale, added = weighing.weigh(target, dtype, n)
@@ -232,7 +243,7 @@ def _walk(
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
     working = working_dtype(x)
-    has_labels = target.ndim == 1
+    has_labels = target.ndim != 2  # or lists of them
     width = _width(layer, call)
     # in padded rows class indices see further classes, whose score is −∞; the others see k classes
     sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
@@ -241,7 +252,10 @@ def _walk(
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
         if has_labels and shard is None:  # those out of range stay there
             outside = width + (call.ignore_index == width)
-            target = target.masked_fill((target >= k) & (target != call.ignore_index), outside)
+            is_outside = (target >= k) & (target != call.ignore_index)
+            if target.ndim == 3:
+                is_outside[:, 1] = False
+            target = target.masked_fill(is_outside, outside)
     n_classes = k if shard is None else shard.n_classes
     options = call.ignore_index, call.reduction, call.label_smoothing
     rows = _rows(target, Weighing(weight, n_classes, *options, shard), working)
@@ -485,7 +499,7 @@ def head_loss(
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,) or proportions (n, k). With a shard, weight and bias are those of
+    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and bias are those of
     its classes. The tensors are ordinary ones if ``is_eager``.
     """
     check_no_transform()

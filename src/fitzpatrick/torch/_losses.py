@@ -53,6 +53,7 @@ from ._entmax import EntmaxCall, entmax_rows
 from ._handles import LossCall, handle_of, regularizer_of
 from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, Layout, prepare
+from ._sparse_targets import ClassTarget
 from ._targets import Scale, divisor_of, working_dtype
 
 if TYPE_CHECKING:  # PyTorch may come without it
@@ -85,7 +86,7 @@ def class_loss(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -96,7 +97,7 @@ def class_loss(
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
-    """A loss on the simplex, for class indices or proportions."""
+    """A loss on the simplex, for class indices, proportions or lists of classes."""
     is_usual = weight is None and dim is None and engine is None and process_group is None
     is_hard = type(label_smoothing) is float and label_smoothing == 0
     if is_usual and is_hard and (validate is None or type(validate) is bool):
@@ -116,7 +117,7 @@ def _class_loss(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     dim: int | None,
 ) -> Tensor:
@@ -127,7 +128,7 @@ def _class_loss(
 
     rows = prepare(omega, tightness, input, target, options, find_layout)
     axis, n, is_summed = rows.axis, math.prod(rows.shape), options.reduction != "none"
-    is_rows = rows.target.ndim == 2 or rows.shard is not None
+    is_rows = rows.target.ndim > 1 or rows.shard is not None
     theta = rows_along(input, axis) if is_rows else columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, working_dtype(theta), n)
     if rows.shard is None:
@@ -146,7 +147,7 @@ def _shared_class_loss(
     omega: str,
     tightness: float,
     input: Any,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     dim: int | None,
 ) -> Tensor:
@@ -172,7 +173,7 @@ def linear_class_loss(
     tightness: float,
     input: Tensor,
     linear_weight: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     *,
     linear_bias: Tensor | None = None,
     weight: Tensor | None = None,
@@ -200,7 +201,7 @@ def _linear_class_loss(
     omega: str,
     tightness: float,
     layer: Layer,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
@@ -252,7 +253,7 @@ def _few_labels(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: Any,
     ignore_index: int,
     reduction: str,
 ) -> Tensor | None:
