@@ -273,12 +273,9 @@ def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> S
     first = lists.new_zeros(lists.shape[1:])
     first[0, 1:], first[1, 0] = PADDING, 1
     lists = torch.where((is_outside | is_ignored)[:, None, None], first, lists)
-    factor = torch.ones_like(theta[:, 0]) if scale is None else scale
-    if isinstance(factor, Tensor):
-        factor = factor.to(theta.dtype)
-        is_ignored = is_ignored | (factor == 0)
-    else:
-        factor = 1 / factor
+    weights = scale if isinstance(scale, Tensor) else theta.new_full((len(theta),), 1 / (scale or 1))
+    factor: Tensor | float = weights.to(theta.dtype)
+    is_ignored = is_ignored | (factor == 0)
 
     def bind_rows(y: Tensor, scores: Tensor) -> BoundLoss | _CpuRows:
         y = y if y.ndim == 3 else y.to(scores.dtype)
@@ -295,7 +292,14 @@ def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> S
         bound = bind_rows(lists, theta)
     else:
         bound = bind_rows(rows_of_lists(lists, k, theta.dtype), theta)
-    return ScaledRows(bound, theta, factor, is_ignored, is_outside & ~is_ignored)
+    wrong: Tensor | None = is_outside & ~is_ignored
+    ignored: Tensor | None = is_ignored
+    if theta.is_cpu:  # which may look, and then has less to do
+        wrong = wrong if bool(is_outside.any()) else None
+        ignored = ignored if bool(is_ignored.any()) else None
+        if len(theta) and ignored is None and bool((factor == factor[0]).all()):
+            factor = float(factor[0])
+    return ScaledRows(bound, theta, factor, ignored, wrong)
 
 
 def _have_entries(y: Tensor) -> bool:
