@@ -6,11 +6,12 @@ from jax.typing import ArrayLike
 from ..losses import get_loss
 from ._arguments import as_static_tightness
 from ._evaluate import link_at, loss_at_labels, loss_at_targets, probabilities_at
+from ._sparse_targets import SparseTargets
 
 
 def fitzpatrick_logistic_loss(
     scores: ArrayLike,
-    targets: ArrayLike,
+    targets: ArrayLike | SparseTargets,
     axis: int = -1,
     where: ArrayLike | None = None,
     *,
@@ -29,7 +30,8 @@ def fitzpatrick_logistic_loss(
     Args:
         scores: θ, floating-point; the classes along ``axis``, any other axes are examples. Half
             precision is computed in float32. On the simplex a score of −∞ removes a class.
-        targets: y, of the shape of scores, points of the domain of Ω. Their values are not checked.
+        targets: y, of the shape of scores, points of the domain of Ω, or :class:`SparseTargets`
+            with the classes that have some. Their values are not checked.
             Derivatives in the targets hold along directions that stay in the domain; at a target of
             0 they are infinite where the slope of Ω is, unless c = 1.
         axis: the axis of the classes.
@@ -156,7 +158,8 @@ __all__ = [
 
 
 def entmax15_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at targets.
 
@@ -184,8 +187,8 @@ def entmax15_loss_with_integer_labels(
 
 
 def fitzpatrick_entmax15_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None, *,
-    tightness: float = 1.0,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
 ) -> Array:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at targets.
 
@@ -264,8 +267,8 @@ def fitzpatrick_sparse_sigmoid_loss(
 
 
 def fitzpatrick_sparsemax_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None, *,
-    tightness: float = 1.0,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
 ) -> Array:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at targets.
 
@@ -312,7 +315,8 @@ def fitzpatrick_squared_loss(
 
 
 def logistic_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at targets.
 
@@ -340,7 +344,8 @@ def logistic_loss_with_integer_labels(
 
 
 def perceptron_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at targets.
 
@@ -410,7 +415,8 @@ def sparse_sigmoid_loss(
 
 
 def sparsemax_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at targets.
 

@@ -499,8 +499,8 @@ def head_loss(
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and bias are those of
-    its classes. The tensors are ordinary ones if ``is_eager``.
+    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
+    bias are those of its classes. The tensors are ordinary ones if ``is_eager``.
     """
     check_no_transform()
     is_fused = _is_fused(call)

@@ -1,8 +1,8 @@
 """One preparation of class losses: plain ones, those of a linear layer, and with shared classes.
 
 Arguments are checked once, here, and become rows: labels (n,), proportions (n, k) or lists
-(n, 2, m), how they are weighed, and what the engine is told. With classes in several processes the ranks also agree on
-their arguments here, before anything else travels.
+(n, 2, m), how they are weighed, and what the engine is told. With classes in several processes the
+ranks also agree on their arguments here, before anything else travels.
 """
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
@@ -188,9 +188,7 @@ def prepare(
     return ClassRows(call, rows, weighing, layout.axis, shape, eager)
 
 
-def _check_rest(
-    target: SparseTargets, omega: str, options: ClassOptions, smoothing: float
-) -> None:
+def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smoothing: float) -> None:
     """Raise if there is a bucket, and something that wants to know what is in it."""
     if target.rest != "bucket":
         return

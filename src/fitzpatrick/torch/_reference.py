@@ -2,10 +2,10 @@
 
 On a CPU compiled rows compute them if the regularizer has any, at every size: the digits of a
 result depend on its arguments alone. Every function takes scores θ of shape (n, k), a target
-(labels of shape (n,), rows of shape (n, k), or lists of shape (n, 2, m)) and a scale that multiplies a row's loss and its
-derivatives. Arithmetic is in float32 if the scores are half precision. A row with the label
-``ignore_index`` or the scale 0 contributes nothing, whatever its scores; a label out of range makes
-its row NaN, since a device cannot raise.
+(labels of shape (n,), rows of shape (n, k), or lists of shape (n, 2, m)) and a scale that
+multiplies a row's loss and its derivatives. Arithmetic is in float32 if the scores are half
+precision. A row with the label ``ignore_index`` or the scale 0 contributes nothing, whatever its
+scores; a label out of range makes its row NaN, since a device cannot raise.
 """
 
 import functools
@@ -273,9 +273,11 @@ def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> S
     first = lists.new_zeros(lists.shape[1:])
     first[0, 1:], first[1, 0] = PADDING, 1
     lists = torch.where((is_outside | is_ignored)[:, None, None], first, lists)
-    weights = scale if isinstance(scale, Tensor) else theta.new_full((len(theta),), 1 / (scale or 1))
-    factor: Tensor | float = weights.to(theta.dtype)
-    is_ignored = is_ignored | (factor == 0)
+    weights = (
+        scale if isinstance(scale, Tensor) else theta.new_full((len(theta),), 1 / (scale or 1))
+    )
+    weights = weights.to(theta.dtype)
+    is_ignored = is_ignored | (weights == 0)
 
     def bind_rows(y: Tensor, scores: Tensor) -> BoundLoss | _CpuRows:
         y = y if y.ndim == 3 else y.to(scores.dtype)
@@ -292,13 +294,14 @@ def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> S
         bound = bind_rows(lists, theta)
     else:
         bound = bind_rows(rows_of_lists(lists, k, theta.dtype), theta)
+    factor: Tensor | float = weights
     wrong: Tensor | None = is_outside & ~is_ignored
     ignored: Tensor | None = is_ignored
     if theta.is_cpu:  # which may look, and then has less to do
         wrong = wrong if bool(is_outside.any()) else None
         ignored = ignored if bool(is_ignored.any()) else None
-        if len(theta) and ignored is None and bool((factor == factor[0]).all()):
-            factor = float(factor[0])
+        if len(theta) and ignored is None and bool((weights == weights[0]).all()):
+            factor = float(weights[0])
     return ScaledRows(bound, theta, factor, ignored, wrong)
 
 

@@ -419,8 +419,8 @@ def from_dtensors(
         )
     row_placements = [_row_placement(p, axis) for p in placements]
     if isinstance(target, SparseTargets):
-        parts = (_local_target(part, row_placements) for part in (target.indices, target.values))
-        target = SparseTargets(*parts, target.rest, target.log_values)
+        indices = _local_target(target.indices, row_placements)
+        target = target.with_tensors(indices, _local_target(target.values, row_placements))
     elif isinstance(target, Tensor):
         wanted = list(placements) if target.is_floating_point() else row_placements
         target = _local_target(target, wanted)

@@ -76,7 +76,7 @@ class SparseTargets:
                 "how many entries a sparse tensor has in a row is not known to torch.compile; "
                 "make a SparseTargets of it outside of the compiled function"
             )
-        entries = matrix.detach().to_sparse_coo().coalesce()
+        entries = matrix.detach().to_sparse(2).coalesce()
         row, column = entries.indices()
         counts = torch.bincount(row, minlength=matrix.shape[0])
         first = counts.cumsum(0) - counts
@@ -97,13 +97,14 @@ class SparseTargets:
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> "SparseTargets":
         """These targets on a device."""
         indices = self.indices.to(device, non_blocking=non_blocking)
-        return self._with(indices, self.values.to(device, non_blocking=non_blocking))
+        return self.with_tensors(indices, self.values.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> "SparseTargets":
         """These targets in pinned memory, as a ``DataLoader`` wants them."""
-        return self._with(self.indices.pin_memory(), self.values.pin_memory())
+        return self.with_tensors(self.indices.pin_memory(), self.values.pin_memory())
 
-    def _with(self, indices: Tensor, values: Tensor) -> "SparseTargets":
+    def with_tensors(self, indices: Tensor, values: Tensor) -> "SparseTargets":
+        """Other indices and values that mean what these mean."""
         return SparseTargets(indices, values, self.rest, self.log_values)
 
     def proportions(self, dtype: torch.dtype) -> Tensor:
@@ -243,10 +244,8 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
     at = _first(counts & is_wrong)
     if at is None:
         return
-    hint = "divide it by its sum"
+    hint = "divide it by its sum" if total[at] > 0 else "give it a positive value"
     if total[at] < 1 and target.rest is None:
         hint += ", or say what the others have with rest='renormalize' or rest='bucket'"
-    raise ValueError(
-        f"{_name(at)} sums to {float(total[at]):.10g}, "
-        f"{'not 1' if target.rest is None else 'not more than 0 and at most 1'}; {hint}"
-    )
+    expected = "not 1" if target.rest is None else "not to a number between 0 and 1"
+    raise ValueError(f"{_name(at)} sums to {float(total[at]):.6g}, {expected}; {hint}")

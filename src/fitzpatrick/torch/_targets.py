@@ -210,7 +210,8 @@ class Weighing(NamedTuple):
                 "or pass proportions"
             )
         k: Any = self.n_classes
-        return rows_of_lists(lists, k, dtype) * (1 - smoothing) + smoothing / k
+        rows = rows_of_lists(lists, k, dtype)
+        return rows.mul_(1 - smoothing).add_(smoothing / k)
 
     def _weigh_labels(
         self, labels: Tensor, dtype: torch.dtype

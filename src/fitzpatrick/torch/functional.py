@@ -32,6 +32,7 @@ from torch import Tensor
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ._handles import handle_of
 from ._losses import class_loss, entry_loss, linear_class_loss, link, loss_of_kind
+from ._sparse_targets import SparseTargets
 from .activations import (
     budget,
     entmax,
@@ -51,7 +52,7 @@ def __dir__() -> list[str]:
 
 def fitzpatrick_logistic_loss(
     input: Tensor,
-    target: Tensor,
+    target: Tensor | SparseTargets,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -76,8 +77,9 @@ def fitzpatrick_logistic_loss(
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
             computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
+        target: class indices, with the shape of ``input`` without its classes; or proportions, with
+            the shape of ``input``; or :class:`.SparseTargets`, which list the classes that have
+            some. Proportions may be a sparse COO or CSR tensor.
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
             ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
             as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
@@ -190,7 +192,7 @@ def fitzpatrick_sigmoid_loss(
 def linear_fitzpatrick_logistic_loss(
     input: Tensor,
     linear_weight: Tensor,
-    target: Tensor,
+    target: Tensor | SparseTargets,
     *,
     linear_bias: Tensor | None = None,
     weight: Tensor | None = None,
@@ -482,9 +484,9 @@ __all__ = [
 
 
 def entmax15_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
@@ -500,10 +502,10 @@ def entmax15_loss(
 
 
 def fitzpatrick_entmax15_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
-    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -552,10 +554,10 @@ def fitzpatrick_sparse_sigmoid_loss(
 
 
 def fitzpatrick_sparsemax_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
-    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -587,9 +589,9 @@ def fitzpatrick_squared_loss(
 
 
 def logistic_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
@@ -605,9 +607,9 @@ def logistic_loss(
 
 
 def perceptron_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
@@ -668,9 +670,9 @@ def sparse_sigmoid_loss(
 
 
 def sparsemax_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
@@ -701,9 +703,9 @@ def squared_loss(
 
 
 def linear_entmax15_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
@@ -722,11 +724,12 @@ def linear_entmax15_loss(
 
 
 def linear_fitzpatrick_entmax15_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
-    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
+    chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -743,11 +746,12 @@ def linear_fitzpatrick_entmax15_loss(
 
 
 def linear_fitzpatrick_sparsemax_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
-    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
+    chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -764,9 +768,9 @@ def linear_fitzpatrick_sparsemax_loss(
 
 
 def linear_logistic_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
@@ -785,9 +789,9 @@ def linear_logistic_loss(
 
 
 def linear_perceptron_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:
@@ -806,9 +810,9 @@ def linear_perceptron_loss(
 
 
 def linear_sparsemax_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
 ) -> Tensor:

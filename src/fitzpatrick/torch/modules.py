@@ -34,6 +34,7 @@ from ._arguments import as_chunk_size, as_class_index, check_accumulate_dtype, c
 from ._engines import check_engine
 from ._handles import handle_of, restore
 from ._losses import linear_class_loss, link, loss_of_kind, supports_pos_weight
+from ._sparse_targets import SparseTargets
 from .activations import probabilities
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class LossModule(nn.Module):
             return core.FenchelYoungLoss(self.regularizer)
         return core.FitzpatrickLoss(self.regularizer, self._tightness)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         """The loss of scores ``input`` and ``target``."""
         compute = self._function()
         return compute(self._omega, self._tightness, input, target, **self._options())
@@ -239,7 +240,7 @@ class NamedLinearLoss(NamedLoss):
     def _function(self) -> Callable[..., Tensor]:
         return linear_class_loss
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         """The loss of the scores that the layer has for features ``input``, and ``target``."""
         layer = self.linear
         if type(layer).forward is not nn.Linear.forward:
@@ -369,7 +370,7 @@ class EntmaxLoss(OrderLoss):
             process_group=process_group,
         )
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
 
@@ -402,7 +403,7 @@ class NormmaxLoss(OrderLoss):
             validate=validate,
         )
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
 
@@ -589,7 +590,7 @@ class Entmax15Loss(NamedClassLoss):
 
     _name = "entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -604,7 +605,7 @@ class FitzpatrickEntmax15Loss(NamedTightClassLoss):
 
     _name = "fitzpatrick_entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -619,7 +620,7 @@ class FitzpatrickLogisticLoss(NamedTightClassLoss):
 
     _name = "fitzpatrick_logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -634,7 +635,7 @@ class FitzpatrickPoissonLoss(NamedTightEntryLoss):
 
     _name = "fitzpatrick_poisson"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -649,7 +650,7 @@ class FitzpatrickSigmoidLoss(NamedTightBinaryEntryLoss):
 
     _name = "fitzpatrick_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -664,7 +665,7 @@ class FitzpatrickSparseSigmoidLoss(NamedTightBinaryEntryLoss):
 
     _name = "fitzpatrick_sparse_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -679,7 +680,7 @@ class FitzpatrickSparsemaxLoss(NamedTightClassLoss):
 
     _name = "fitzpatrick_sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -694,7 +695,7 @@ class FitzpatrickSquaredLoss(NamedTightEntryLoss):
 
     _name = "fitzpatrick_squared"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -709,7 +710,7 @@ class LogisticLoss(NamedClassLoss):
 
     _name = "logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -724,7 +725,7 @@ class PerceptronLoss(NamedClassLoss):
 
     _name = "perceptron"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -739,7 +740,7 @@ class PoissonLoss(NamedEntryLoss):
 
     _name = "poisson"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -754,7 +755,7 @@ class SigmoidLoss(NamedBinaryEntryLoss):
 
     _name = "sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -769,7 +770,7 @@ class SparseSigmoidLoss(NamedBinaryEntryLoss):
 
     _name = "sparse_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -784,7 +785,7 @@ class SparsemaxLoss(NamedClassLoss):
 
     _name = "sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -799,7 +800,7 @@ class SquaredLoss(NamedEntryLoss):
 
     _name = "squared"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -814,7 +815,7 @@ class LinearEntmax15Loss(NamedLinearClassLoss):
 
     _name = "entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -829,7 +830,7 @@ class LinearFitzpatrickEntmax15Loss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -844,7 +845,7 @@ class LinearFitzpatrickLogisticLoss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -859,7 +860,7 @@ class LinearFitzpatrickSparsemaxLoss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -874,7 +875,7 @@ class LinearLogisticLoss(NamedLinearClassLoss):
 
     _name = "logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -889,7 +890,7 @@ class LinearPerceptronLoss(NamedLinearClassLoss):
 
     _name = "perceptron"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -904,7 +905,7 @@ class LinearSparsemaxLoss(NamedLinearClassLoss):
 
     _name = "sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:

@@ -271,9 +271,13 @@ def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
 
 
 def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
-    if power == 0 and problem.k > LIMITS.max_logistic_labels:
-        return _logistic_label_shape(problem)
-    return _tile_shape(problem)
+    if power or problem.k <= LIMITS.max_logistic_labels:
+        return _tile_shape(problem)
+    shape = _logistic_label_shape(problem)
+    if problem.dtype.itemsize == 2 and problem.lanes > 1:
+        # as many as for labels: what the list needs beyond that is spilled once a row
+        shape["maxnreg"] = 32 if shape["num_warps"] == 8 else 40
+    return shape
 
 
 def _tile_shape(problem: Problem) -> dict[str, Any]:
