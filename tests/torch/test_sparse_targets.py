@@ -345,3 +345,87 @@ def test_moving_targets():
     moved = target.to("cpu")
     assert (moved.rest, moved.log_values) == ("bucket", False)
     assert moved.indices.equal(target.indices)
+
+
+def capped(x, cap):
+    return cap * torch.tanh(x / cap)
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax"])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_scores_are_capped_and_scaled(name, reduction):
+    h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
+    bias = b[0]
+    target = draw(6, 9, 3)
+    scale = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
+    loss = getattr(functional, f"{name}_loss")
+    head = getattr(functional, f"linear_{name}_loss")
+    scores = h @ w.T + bias
+
+    def derivatives(value):
+        return torch.autograd.grad(value.sum(), (h, w, b), retain_graph=True)
+
+    given = {"temperature": 2.0, "softcap": 3.0, "logit_scale": 1.5, "reduction": reduction}
+    expected = loss(capped(scores, 3.0) * 0.75, target, reduction=reduction)
+    for value in (
+        loss(scores, target, **given),
+        head(h, w, target, linear_bias=bias, chunk_size=4, **given),
+    ):
+        assert_close(value, expected)
+        for one, other in zip(derivatives(value), derivatives(expected), strict=True):
+            assert_close(one, other)
+    learned = {"logit_scale": scale, "reduction": reduction}
+    expected = _grad(loss(scores * scale, target, reduction=reduction).sum(), scale)
+    assert_close(_grad(loss(scores, target, **learned).sum(), scale), expected)
+    value = head(h, w, target, linear_bias=bias, **learned)
+    assert_close(_grad(value.sum(), scale), expected)
+    with pytest.raises(NotImplementedError, match="a number as logit_scale"):
+        head(h, w, target, softcap=3.0, logit_scale=scale)
+
+
+def test_a_cap_keeps_masked_classes_out():
+    x = torch.tensor([[1.0, -math.inf, 2.0]], requires_grad=True)
+    loss = functional.logistic_loss(x, torch.tensor([0]), softcap=5.0)
+    plain = functional.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
+    assert_close(loss, plain)
+    assert torch.isfinite(_grad(loss, x)).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": 0.0}, {"softcap": -1.0}, {"logit_scale": math.inf}]
+)
+def test_bad_scales(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be a positive number"):
+        functional.logistic_loss(torch.zeros(1, 2), torch.tensor([0]), **wrong)
+    with pytest.raises(ValueError, match="must be a positive number"):
+        FitzpatrickLogisticLoss(**wrong)
+
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax"])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_distillation_from_two_heads(name, reduction):
+    h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
+    x, v = scores_of(6, 7, seed=4).detach(), scores_of(9, 7, seed=5).detach()
+    options = {"linear_bias": b[0], "loss": name, "temperature": 2.0, "softcap": 3.0}
+    loss = functional.distillation_loss(
+        h, w, x, v, teacher_softcap=4.0, reduction=reduction, chunk_size=4, **options
+    )
+    link = functional.sparsemax if name == "sparsemax" else functional.logistic
+    scores, y = capped(h @ w.T + b[0], 3.0) / 2, link(capped(x @ v.T, 4.0) / 2)
+    expected = getattr(functional, f"{name}_loss")(scores, y, reduction=reduction)
+    assert_close(loss, expected)
+    for one, other in zip(
+        torch.autograd.grad(loss.sum(), (h, w, b)),
+        torch.autograd.grad(expected.sum(), (h, w, b)),
+        strict=True,
+    ):
+        assert_close(one, other)
+
+
+def test_distillation_checks_its_heads():
+    x, w = torch.zeros(2, 3), torch.zeros(4, 3)
+    with pytest.raises(ValueError, match="same rows and classes"):
+        functional.distillation_loss(x, w, x, w[:3])
+    with pytest.raises(ValueError, match="losses on the simplex"):
+        functional.distillation_loss(x, w, x, w, loss="sigmoid")
+    assert functional.distillation_loss(x[:0], w, x[:0], w).isnan()

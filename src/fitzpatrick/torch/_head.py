@@ -34,12 +34,14 @@ from ._targets import (
     Smoothed,
     Target,
     Weighing,
+    divisor_of,
     is_lists,
     listed_rows,
     parts_of,
     scale_vector,
     working_dtype,
 )
+from ._transform import cap_
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -55,6 +57,8 @@ MAX_GPU_BYTES = 300 * 2**20
 MAX_CPU_BYTES = 8 * 2**20
 # Chunk sizes are multiples of this, which the tiles of matrix products are.
 ROWS_TOGETHER = 128
+# What chunks are divided by if a teacher computes their targets, which are float32.
+ROWS_WITH_TEACHER = 4
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
 # Beyond so many chunks a gradient of half precision is summed in float32. A sum that is rounded at
@@ -68,7 +72,7 @@ class HeadCall(NamedTuple):
     """What is asked for besides tensors.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
-    ``output_dtype`` that of the loss.
+    ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
     """
 
     omega: str
@@ -81,6 +85,7 @@ class HeadCall(NamedTuple):
     accumulate_dtype: torch.dtype | None
     dtype: torch.dtype
     output_dtype: torch.dtype
+    softcap: float = 0.0
 
     @property
     def loss(self) -> LossCall:
@@ -94,6 +99,25 @@ class Layer(NamedTuple):
     x: Tensor
     weight: Tensor
     bias: Tensor | None
+
+
+class Teacher(NamedTuple):
+    """Another layer, whose predictions are the targets: a linear layer, its cap, and the link."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    softcap: float
+    link: Callable[[Tensor], Tensor]
+
+    def rows(self, now: slice) -> Tensor:
+        """The targets of some rows, in float32 or float64."""
+        dtype = self.weight.dtype
+        bias = None if self.bias is None else self.bias.to(dtype)
+        scores = torch.nn.functional.linear(self.x[now].to(dtype), self.weight, bias)
+        if self.softcap:
+            cap_(scores, self.softcap)
+        return self.link(scores.to(working_dtype(scores)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +148,14 @@ def _kept(target: Tensor, ignore_index: int) -> Tensor | None:
     return None if len(kept) == len(target) else kept
 
 
-def _rows(target: Tensor, weighing: Weighing, dtype: torch.dtype) -> _Rows:
+def _rows(target: Tensor | Teacher, weighing: Weighing, dtype: torch.dtype) -> _Rows:
     """The rows of a target that count, with their scale in a dtype."""
+    if isinstance(target, Teacher):
+        n, teacher = len(target.x), target
+        nan = teacher.x.new_full((), math.nan) if n == 0 and weighing.reduction == "mean" else None
+        return _Rows(
+            None, n, lambda rows: (teacher.rows(rows), divisor_of(n, weighing.reduction)), nan
+        )
     kept = _kept(target, weighing.ignore_index)
     target = target if kept is None else target[kept]
     n = len(target)
@@ -215,7 +245,7 @@ def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
 
 def _solve(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
@@ -232,7 +262,7 @@ def _solve(
 
 def _walk(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
@@ -243,14 +273,15 @@ def _walk(
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
     working = working_dtype(x)
-    has_labels = target.ndim != 2  # or lists of them
+    has_labels = isinstance(target, Tensor) and target.ndim != 2  # or lists of them
     width = _width(layer, call)
     # in padded rows class indices see further classes, whose score is −∞; the others see k classes
     sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
     if width != k:
         w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
-        if has_labels and shard is None:  # those out of range stay there
+        if isinstance(target, Tensor) and has_labels and shard is None:
+            # those out of range stay there
             outside = width + (call.ignore_index == width)
             is_outside = (target >= k) & (target != call.ignore_index)
             if target.ndim == 3:
@@ -267,6 +298,8 @@ def _walk(
         if shard is not None
         else rows_of_chunk(rows.n, width, layer.weight, call)
     )
+    if isinstance(target, Teacher) and not call.chunk_size:
+        step = -(-step // ROWS_WITH_TEACHER)
     starts = range(0, rows.n, step or 1)
     sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
@@ -279,6 +312,7 @@ def _walk(
             torch.mm(some, w.T, out=scores)
         else:
             torch.addmm(bias, some, w.T, out=scores)
+        slopes = cap_(scores, call.softcap) if call.softcap else None
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
@@ -291,6 +325,8 @@ def _walk(
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
+        if slopes is not None:
+            gradient = gradient.mul_(slopes)
         sums.add(gradient, some, now)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
@@ -378,6 +414,7 @@ def _is_fused(call: HeadCall) -> bool:
 def _pull_back(
     call: HeadCall,
     shard: "ClassShard | None",
+    teacher: Teacher | None,
     tensors: Any,
     gradients: Gradients | None,
     upstream: Tensor,
@@ -391,7 +428,7 @@ def _pull_back(
         )
     *layer, target, weight = tensors
     if gradients is None:
-        given = target, weight, call, needed[:3], upstream, shard
+        given = teacher or target, weight, call, needed[:3], upstream, shard
         gradients = _solve(Layer(*layer), *given)[1]
     else:
         for gradient in gradients:
@@ -425,6 +462,7 @@ def linear_loss(
     accumulate_dtype: torch.dtype | None,
     dtype: torch.dtype,
     output_dtype: torch.dtype,
+    softcap: float,
     symbolic_tightness: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss and its gradients in x, weight and bias as an operator, for compilers.
@@ -434,7 +472,7 @@ def linear_loss(
     c = as_number(tightness, symbolic_tightness)
     call = HeadCall(
         omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
-        dtype, output_dtype,
+        dtype, output_dtype, softcap,
     )  # fmt: skip
     layer = Layer(x, linear_weight, linear_bias)
     asked = wanted[0], wanted[1], wanted[2]
@@ -448,7 +486,7 @@ def _(
     x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
 ) -> tuple[Tensor, ...]:
     _target, _weight, _upstream, wanted, *call = others
-    *_, output_dtype, _symbolic_tightness = call
+    *_, output_dtype, _softcap, _symbolic_tightness = call
     is_reduced = call[HeadCall._fields.index("reduction")] != "none"
     loss = x.new_empty(() if is_reduced else x.shape[:1], dtype=output_dtype)
     gradients = [
@@ -472,7 +510,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
-    nothing = [None] * 15
+    nothing = [None] * 16
     if upstream is None:
         return None, None, None, *nothing
     needed = list(ctx.needs_input_grad[:3])
@@ -490,7 +528,7 @@ linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
 
 def head_loss(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     shard: "ClassShard | None" = None,
@@ -500,7 +538,8 @@ def head_loss(
     """The loss of rows x (n, h), with its first derivatives.
 
     The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
-    bias are those of its classes. The tensors are ordinary ones if ``is_eager``.
+    bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
+    ordinary ones if ``is_eager``.
     """
     check_no_transform()
     is_fused = _is_fused(call)
@@ -517,5 +556,7 @@ def head_loss(
     if not any(needs):
         return loss
     kept = gradients if is_fused else None
-    pull_back = functools.partial(_pull_back, call, shard)
-    return computed_loss(loss, pull_back, kept, *layer, target, weight)
+    teacher = target if isinstance(target, Teacher) else None
+    pull_back = functools.partial(_pull_back, call, shard, teacher)
+    saved = target if isinstance(target, Tensor) else None
+    return computed_loss(loss, pull_back, kept, *layer, saved, weight)

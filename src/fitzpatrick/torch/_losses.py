@@ -12,6 +12,7 @@ leaves the rest to the engines.
 
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -51,10 +52,11 @@ from ._autograd import few_labels, link_rows, loss_rows, training_entries
 from ._engines import choose_engine, entmax_alpha, takes_columns
 from ._entmax import EntmaxCall, entmax_rows
 from ._handles import LossCall, handle_of, regularizer_of
-from ._head import HeadCall, Layer, head_loss
+from ._head import HeadCall, Layer, Teacher, head_loss
 from ._prepare import ClassOptions, Layout, prepare
 from ._sparse_targets import ClassTarget
 from ._targets import Scale, divisor_of, working_dtype
+from ._transform import Transform
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -96,8 +98,16 @@ def class_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
 ) -> Tensor:
     """A loss on the simplex, for class indices, proportions or lists of classes."""
+    transform = Transform(temperature, logit_scale, softcap)
+    if not transform.is_identity:
+        check_scores(input)
+        transform.check()
+        input = transform.apply(input)
     is_usual = weight is None and dim is None and engine is None and process_group is None
     is_hard = type(label_smoothing) is float and label_smoothing == 0
     if is_usual and is_hard and (validate is None or type(validate) is bool):
@@ -185,15 +195,28 @@ def linear_class_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
 ) -> Tensor:
     """A loss on the simplex of the scores that a linear layer would compute."""
     check_features(input)
+    transform = Transform(temperature, logit_scale, softcap)
+    cap = 0.0
+    if not transform.is_identity:
+        transform.check()
+        cap = transform.cap
+        # of the features, which are fewer than the scores
+        input = transform.scale(input)
+        linear_bias = None if linear_bias is None else transform.scale(linear_bias)
     options = ClassOptions(
         weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
     )
     layer = Layer(input, linear_weight, linear_bias)
     compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
-    loss: Tensor = compute(omega, tightness, layer, target, options, chunk_size, accumulate_dtype)
+    loss: Tensor = compute(
+        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap
+    )
     return loss
 
 
@@ -205,6 +228,7 @@ def _linear_class_loss(
     options: ClassOptions,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
+    cap: float,
 ) -> Tensor:
     input, linear_weight, linear_bias = layer
     weight = options.weight
@@ -221,7 +245,7 @@ def _linear_class_loss(
 
     def details() -> tuple[object, ...]:
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        return as_chunk_size(chunk_size), needs_grad, product_dtype(input)
+        return as_chunk_size(chunk_size), needs_grad, product_dtype(input), cap
 
     rows = prepare(omega, tightness, input, target, options, find_layout, details)
     if weight is not None and weight.requires_grad:
@@ -238,6 +262,7 @@ def _linear_class_loss(
         accumulate_dtype=accumulate_dtype,
         dtype=dtype,
         output_dtype=output_dtype(input, dtype),
+        softcap=cap,
     )
     flat = layer._replace(x=input.reshape(math.prod(rows.shape), input.shape[-1]))
     eager = rows.is_eager and is_eager(linear_weight, linear_bias)
@@ -247,6 +272,63 @@ def _linear_class_loss(
 
 # Compilers would trace the reductions one by one.
 _shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
+
+
+# Compilers would have to know the teacher's layer as one more target of the operator.
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def distill(
+    omega: str,
+    tightness: float,
+    student: Layer,
+    teacher: Layer,
+    of_student: Transform,
+    of_teacher: Transform,
+    reduction: str,
+    chunk_size: SupportsIndex | None,
+    accumulate_dtype: torch.dtype | None,
+    engine: str | None,
+) -> Tensor:
+    """A loss on the simplex between the scores of two linear layers."""
+    for layer, transform in ((student, of_student), (teacher, of_teacher)):
+        check_features(layer.x)
+        transform.check()
+        check_layer(*layer)
+    if not regularizer_of(omega).domain.has_labels:
+        raise ValueError(
+            f"distillation is for losses on the simplex, not for those of {regularizer_of(omega)!r}"
+        )
+    shapes = [(*layer.x.shape[:-1], layer.weight.shape[0]) for layer in (student, teacher)]
+    if shapes[0] != shapes[1] or student.x.device != teacher.x.device:
+        raise ValueError(
+            "student and teacher must have the same rows and classes on one device, got scores of "
+            f"shape {shapes[0]} on {student.x.device} and {shapes[1]} on {teacher.x.device}"
+        )
+    check_options(reduction)
+    check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
+
+    def flat(layer: Layer, transform: Transform) -> Layer:
+        rows = layer.x.reshape(math.prod(layer.x.shape[:-1]), layer.x.shape[-1])
+        bias = None if layer.bias is None else transform.scale(layer.bias)
+        return Layer(transform.scale(rows), layer.weight, bias)
+
+    dtype = product_dtype(student.x)
+    with torch.no_grad():
+        rows = Teacher(*flat(teacher, of_teacher), of_teacher.cap, functools.partial(link, omega))
+    call = HeadCall(
+        omega,
+        as_tightness(tightness),
+        choose_engine(engine, student.x, omega, has_labels=False),
+        -1,
+        reduction,
+        label_smoothing=0.0,
+        chunk_size=as_chunk_size(chunk_size) or 0,
+        accumulate_dtype=accumulate_dtype,
+        dtype=dtype,
+        output_dtype=output_dtype(student.x, dtype),
+        softcap=of_student.cap,
+    )
+    loss = head_loss(flat(student, of_student), rows, None, call, is_eager=True)
+    return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 
 def _few_labels(

@@ -31,8 +31,10 @@ from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ._handles import handle_of
-from ._losses import class_loss, entry_loss, linear_class_loss, link, loss_of_kind
+from ._head import Layer
+from ._losses import class_loss, distill, entry_loss, linear_class_loss, link, loss_of_kind
 from ._sparse_targets import SparseTargets
+from ._transform import Transform
 from .activations import (
     budget,
     entmax,
@@ -63,6 +65,9 @@ def fitzpatrick_logistic_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -101,6 +106,11 @@ def fitzpatrick_logistic_loss(
             classes and the same on every rank, proportions are those of the rank's classes. All
             ranks get the same loss, differentiable once, and each the gradient in its own scores. A
             ``DTensor`` that is sharded along the classes needs no group.
+        temperature: T, which divides the scores. In distillation, losses are often multiplied by T²
+            afterwards; that is left to you.
+        logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
+        softcap: a cap C, if scores θ are to be C tanh(θ/C); masked classes stay masked. It comes
+            before ``logit_scale`` and ``temperature``.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -127,6 +137,9 @@ def fitzpatrick_logistic_loss(
         engine=engine,
         validate=validate,
         process_group=process_group,
+        temperature=temperature,
+        logit_scale=logit_scale,
+        softcap=softcap,
     )
 
 
@@ -205,6 +218,9 @@ def linear_fitzpatrick_logistic_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -241,6 +257,9 @@ def linear_fitzpatrick_logistic_loss(
             is not repaired: a label out of range makes its row NaN.
         process_group: processes that share the classes: each has its rows of ``linear_weight`` and
             ``linear_bias``, and all have the same ``input``, whose gradient is summed over them.
+        temperature: T, which divides the scores.
+        logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
+        softcap: a cap C, if scores θ are to be C tanh(θ/C), before they are scaled.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -269,7 +288,81 @@ def linear_fitzpatrick_logistic_loss(
         engine=engine,
         validate=validate,
         process_group=process_group,
+        temperature=temperature,
+        logit_scale=logit_scale,
+        softcap=softcap,
     )
+
+
+def distillation_loss(
+    input: Tensor,
+    linear_weight: Tensor,
+    teacher_input: Tensor,
+    teacher_weight: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    teacher_bias: Tensor | None = None,
+    loss: Loss | str = "fitzpatrick_logistic",
+    temperature: float = 1.0,
+    softcap: float | None = None,
+    teacher_softcap: float | None = None,
+    reduction: str = "mean",
+    chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    r"""Loss between the heads of a student and of a teacher, over all classes.
+
+    .. math:: L(\hat y(\theta_T / T),\, \theta_S / T)
+
+    Here :math:`\theta_S` and :math:`\theta_T` are the scores of the two linear layers and ŷ is the
+    link of the loss. A chunk of rows of each is computed at a time: neither matrix of scores is
+    ever held as a whole. The gradient goes to the student alone. For a teacher's top k, which needs
+    no teacher at hand, pass :class:`.SparseTargets` to a linear loss.
+
+    Args:
+        input: features of the student, shape (…, h).
+        linear_weight: its layer, shape (k, h).
+        teacher_input: features of the teacher, shape (…, h'), with the student's rows.
+        teacher_weight: its layer, shape (k, h').
+        linear_bias: of the student, shape (k,), or None.
+        teacher_bias: of the teacher, shape (k,), or None.
+        loss: a loss on the simplex, or its registry name.
+        temperature: T. Multiply the loss by T² yourself, if its gradient shall not shrink with T.
+        softcap: cap of the student's scores, as in :func:`linear_fitzpatrick_logistic_loss`.
+        teacher_softcap: cap of the teacher's scores.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``. Leave rows out by indexing both features.
+        chunk_size: rows whose scores are held at once, twice; None chooses.
+        accumulate_dtype: as in :func:`linear_fitzpatrick_logistic_loss`.
+        engine: likewise.
+
+    Returns:
+        The loss, differentiable once in ``input``, ``linear_weight`` and ``linear_bias``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> small, large = torch.ones(2, 3), torch.ones(2, 5)
+        >>> student, teacher = torch.zeros(4, 3), torch.arange(20.0).reshape(4, 5) / 20
+        >>> round(F.distillation_loss(small, student, large, teacher, temperature=2.0).item(), 4)
+        0.1874
+    """
+    loss = get_loss(loss)
+    student = Layer(input, linear_weight, linear_bias)
+    teacher = Layer(teacher_input, teacher_weight, teacher_bias)
+    out: Tensor = distill(
+        handle_of(loss.regularizer),
+        loss.tightness,
+        student,
+        teacher,
+        Transform(temperature, 1.0, softcap),
+        Transform(temperature, 1.0, teacher_softcap),
+        reduction,
+        chunk_size,
+        accumulate_dtype,
+        engine,
+    )
+    return out
 
 
 def entmax_loss(
@@ -433,6 +526,7 @@ def link_function(loss: Loss | str) -> Callable[..., Tensor]:
 
 __all__ = [
     "budget",
+    "distillation_loss",
     "entmax",
     "entmax15",
     "entmax15_loss",
@@ -487,7 +581,8 @@ def entmax15_loss(
     input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -498,7 +593,8 @@ def entmax15_loss(
     """
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def fitzpatrick_entmax15_loss(
@@ -506,6 +602,7 @@ def fitzpatrick_entmax15_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -517,7 +614,8 @@ def fitzpatrick_entmax15_loss(
     """
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def fitzpatrick_poisson_loss(
@@ -558,6 +656,7 @@ def fitzpatrick_sparsemax_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -569,7 +668,8 @@ def fitzpatrick_sparsemax_loss(
     """
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def fitzpatrick_squared_loss(
@@ -592,7 +692,8 @@ def logistic_loss(
     input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -603,14 +704,16 @@ def logistic_loss(
     """
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def perceptron_loss(
     input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -621,7 +724,8 @@ def perceptron_loss(
     """
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def poisson_loss(
@@ -673,7 +777,8 @@ def sparsemax_loss(
     input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -684,7 +789,8 @@ def sparsemax_loss(
     """
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap)
 
 
 def squared_loss(
@@ -708,6 +814,7 @@ def linear_entmax15_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -720,7 +827,8 @@ def linear_entmax15_loss(
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                             process_group=process_group)
+                             process_group=process_group, temperature=temperature,
+                             logit_scale=logit_scale, softcap=softcap)
 
 
 def linear_fitzpatrick_entmax15_loss(
@@ -729,7 +837,8 @@ def linear_fitzpatrick_entmax15_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
     chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
     engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -742,7 +851,8 @@ def linear_fitzpatrick_entmax15_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
 
 
 def linear_fitzpatrick_sparsemax_loss(
@@ -751,7 +861,8 @@ def linear_fitzpatrick_sparsemax_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
     chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
     engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -764,7 +875,8 @@ def linear_fitzpatrick_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
 
 
 def linear_logistic_loss(
@@ -773,6 +885,7 @@ def linear_logistic_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -785,7 +898,8 @@ def linear_logistic_loss(
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                             process_group=process_group)
+                             process_group=process_group, temperature=temperature,
+                             logit_scale=logit_scale, softcap=softcap)
 
 
 def linear_perceptron_loss(
@@ -794,6 +908,7 @@ def linear_perceptron_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
 
@@ -806,7 +921,8 @@ def linear_perceptron_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
 
 
 def linear_sparsemax_loss(
@@ -815,6 +931,7 @@ def linear_sparsemax_loss(
     reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -827,7 +944,8 @@ def linear_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
 
 
 def entmax15(

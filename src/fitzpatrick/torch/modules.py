@@ -35,6 +35,7 @@ from ._engines import check_engine
 from ._handles import handle_of, restore
 from ._losses import linear_class_loss, link, loss_of_kind, supports_pos_weight
 from ._sparse_targets import SparseTargets
+from ._transform import Transform
 from .activations import probabilities
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class LossModule(nn.Module):
         options.pop("dim", None)
         as_chunk_size(options.pop("chunk_size", None))
         options.pop("accumulate_dtype", None)
+        given = {name: options.pop(name) for name in Transform._fields if name in options}
+        Transform(**given).check()
         if "ignore_index" in options:
             self.ignore_index = as_class_index(options.pop("ignore_index"))
         for name in _BUFFERS:
@@ -452,15 +455,20 @@ class NamedClassLoss(NamedLoss):
     engine: str | None
     validate: bool | None
     process_group: "ProcessGroup | None"
+    temperature: float
+    logit_scale: float | Tensor
+    softcap: float | None
 
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap)
 
 
 class NamedEntryLoss(NamedLoss):
@@ -508,6 +516,9 @@ class NamedLinearClassLoss(NamedLinearLoss):
     engine: str | None
     validate: bool | None
     process_group: "ProcessGroup | None"
+    temperature: float
+    logit_scale: float | Tensor
+    softcap: float | None
 
     def __init__(
         self, in_features: int, num_classes: int, *, bias: bool = False,
@@ -516,12 +527,14 @@ class NamedLinearClassLoss(NamedLinearLoss):
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap)
 
 
 class NamedTightClassLoss(NamedClassLoss):
@@ -531,11 +544,13 @@ class NamedTightClassLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
-        process_group: "ProcessGroup | None" = None,
+        process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+        logit_scale: float | Tensor = 1.0, softcap: float | None = None,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap)
         self.tightness = tightness
 
 
@@ -573,12 +588,14 @@ class NamedTightLinearClassLoss(NamedLinearClassLoss):
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap)
         self.tightness = tightness
 
 
