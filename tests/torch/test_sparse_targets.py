@@ -222,6 +222,8 @@ def test_logarithms(rest):
         scaled = SparseTargets(target.indices, target.values * 4 / 3)
         assert_close(functional.fitzpatrick_logistic_loss(x, scaled), one)
         assert_close(functional.sparsemax_loss(x, logs), functional.sparsemax_loss(x, scaled))
+        shifted = SparseTargets(target.indices, target.values.log() + 3, rest, log_values=True)
+        assert_close(functional.fitzpatrick_logistic_loss(x, shifted), one)
 
 
 @pytest.mark.parametrize("name", LOSSES)

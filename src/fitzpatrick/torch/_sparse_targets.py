@@ -41,7 +41,8 @@ class SparseTargets:
             ``"renormalize"`` divides the values by their sum. ``"bucket"``, for the logistic
             losses, takes all other classes for one whose target is r and whose score is their
             log-sum-exp: the loss over m + 1 classes. None allows no rest.
-        log_values: True if ``values`` holds logarithms, such as a teacher's log-probabilities.
+        log_values: True if ``values`` holds logarithms, such as a teacher's log-probabilities;
+            those that are renormalized may be off by a constant.
 
     Example:
         >>> import torch
@@ -224,6 +225,8 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
     tolerance = membership_tolerance(values)
     is_low = torch.isnan(values) if target.log_values else ~(values >= 0)
     most = tolerance if target.log_values else 1 + tolerance
+    if target.log_values and target.rest == "renormalize":
+        most = math.inf  # logarithms up to a constant, such as those at a temperature
     at = _first(is_listed & (is_low | (values > most)))
     if at is not None:
         expected = "logarithms of numbers from 0 to 1" if target.log_values else "from 0 to 1"
@@ -236,7 +239,7 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
     total = plain.sum(-1)
     tolerance *= max(1.0, math.sqrt(indices.shape[-1]))
     counts = is_listed.any(-1)
-    is_wrong = total > 1 + tolerance
+    is_wrong = total > (math.inf if most == math.inf else 1 + tolerance)
     if target.rest is None:
         is_wrong |= total < 1 - tolerance
     elif target.rest == "renormalize":
