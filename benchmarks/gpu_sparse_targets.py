@@ -35,7 +35,8 @@ Step = Callable[[], Any]
 
 def top_k(teacher: Tensor, m: int, chunk: int = 512) -> SparseTargets:
     """The top m log-probabilities of scores, computed in chunks."""
-    parts = [torch.log_softmax(rows.float(), -1).topk(m) for rows in teacher.split(chunk)]
+    starts = range(0, len(teacher), chunk)
+    parts = [torch.log_softmax(teacher[i : i + chunk].float(), -1).topk(m) for i in starts]
     indices = torch.cat([part.indices for part in parts])
     values = torch.cat([part.values for part in parts])
     return SparseTargets(indices, values, "renormalize", log_values=True)

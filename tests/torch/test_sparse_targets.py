@@ -431,3 +431,37 @@ def test_distillation_checks_its_heads():
     with pytest.raises(ValueError, match="losses on the simplex"):
         functional.distillation_loss(x, w, x, w, loss="sigmoid")
     assert functional.distillation_loss(x[:0], w, x[:0], w).isnan()
+
+
+def test_stats_of_rows():
+    x = scores_of(5, 7)
+    labels = torch.tensor([0, 6, -100, 3, int(x[4].argmax())])
+    p = torch.softmax(x.detach(), -1)
+    entropy = -(p * p.log()).sum(-1)
+    h, w = x.detach().clone().requires_grad_(), torch.eye(7, dtype=torch.float64)
+    target = draw(5, 7, 3)
+    for given in (labels, target, target.to_dense(7)):
+        validate = {"validate": False}  # the last row of the proportions is empty
+        loss, stats = functional.sparsemax_loss(x, given, return_stats=True, **validate)
+        assert_close(loss, functional.sparsemax_loss(x, given, **validate))
+        head, others = functional.linear_sparsemax_loss(
+            h, w, given, return_stats=True, chunk_size=2, **validate
+        )
+        assert_close(head, loss)
+        kept = torch.tensor([0, 1, 3, 4] if given is labels else [0, 1, 2, 3])
+        y = target.to_dense(7)
+        scores = (
+            x.detach()[range(5), labels.clamp(0)] if given is labels else (y * x.detach()).sum(-1)
+        )
+        best = labels if given is labels else y.argmax(-1)
+        for found in (stats, others):
+            assert_close(found.log_sum_exp[kept], x.detach().logsumexp(-1)[kept])
+            assert_close(found.entropy[kept], entropy[kept])
+            assert_close(found.target_score[kept], scores[kept])
+            assert found.is_correct[kept].equal((x.argmax(-1) == best)[kept])
+            assert not found.is_correct[2 if given is labels else 4]
+        (gradient,) = torch.autograd.grad(head, h)
+        assert_close(gradient, _grad(loss, x))
+    module = FitzpatrickLogisticLoss(return_stats=True, softcap=2.0)
+    _, stats = module(x, labels)
+    assert_close(stats.log_sum_exp, capped(x.detach(), 2.0).logsumexp(-1))

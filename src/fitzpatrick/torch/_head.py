@@ -29,6 +29,7 @@ from ._autograd import Gradients, computed_loss, once_differentiated
 from ._engines import compute, scale_
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
+from ._stats import RowStats, join_stats, stats_of_chunk
 from ._targets import (
     Scale,
     Smoothed,
@@ -251,13 +252,15 @@ def _solve(
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
+    stats: list[RowStats] | None = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
-    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use.
+    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a
+    list that the numbers of all rows are put into.
     """
     with torch.no_grad(), _without_autocast(layer.x):
-        return _walk(layer, target, weight, call, wanted, upstream, shard)
+        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
 
 
 def _walk(
@@ -268,6 +271,7 @@ def _walk(
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None,
     shard: "ClassShard | None",
+    stats: list[RowStats] | None,
 ) -> tuple[Tensor, Gradients]:
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
@@ -317,6 +321,9 @@ def _walk(
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
         y, scale = rows.chunk(now)
+        if stats is not None and isinstance(target, Tensor):
+            at = target[now] if rows.kept is None else target[rows.kept[now]]
+            stats.append(stats_of_chunk(seen, at, call.ignore_index))
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
@@ -328,10 +335,19 @@ def _walk(
         if slopes is not None:
             gradient = gradient.mul_(slopes)
         sums.add(gradient, some, now)
+    if stats is not None:
+        _finish_stats(stats, rows, x)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
     return _reduce(values, rows, len(layer.x), call), (by_x, *others)
+
+
+def _finish_stats(stats: list[RowStats], rows: _Rows, x: Tensor) -> None:
+    """Put the numbers of chunks together, those of rows that do not count as zeros."""
+    none = x.new_empty(0, dtype=working_dtype(x))
+    joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
+    stats[:] = [joined if rows.kept is None else joined.scatter(rows.kept, len(x))]
 
 
 class _Sums:
@@ -534,14 +550,20 @@ def head_loss(
     shard: "ClassShard | None" = None,
     *,
     is_eager: bool,
+    stats: list[RowStats] | None = None,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
     The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
     bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
-    ordinary ones if ``is_eager``.
+    ordinary ones if ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
     """
     check_no_transform()
+    if stats is not None and not is_eager:
+        raise NotImplementedError(
+            "return_stats of a linear loss needs eager tensors, and torch.compile traces these; "
+            "call the loss outside of the compiled function"
+        )
     is_fused = _is_fused(call)
     needs = [part is not None and part.requires_grad and torch.is_grad_enabled() for part in layer]
     wanted = needs[0] and is_fused, needs[1] and is_fused, needs[2] and is_fused
@@ -552,7 +574,7 @@ def head_loss(
         given = *layer, target, weight, None, list(wanted)
         loss = linear_loss(*given, omega, number, *rest, symbol)[0]
         return loss
-    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard)
+    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
     kept = gradients if is_fused else None

@@ -55,6 +55,7 @@ from ._handles import LossCall, handle_of, regularizer_of
 from ._head import HeadCall, Layer, Teacher, head_loss
 from ._prepare import ClassOptions, Layout, prepare
 from ._sparse_targets import ClassTarget
+from ._stats import RowStats, stats_of
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
 
@@ -101,6 +102,7 @@ def class_loss(
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     """A loss on the simplex, for class indices, proportions or lists of classes."""
     transform = Transform(temperature, logit_scale, softcap)
@@ -109,6 +111,7 @@ def class_loss(
         transform.check()
         input = transform.apply(input)
     is_usual = weight is None and dim is None and engine is None and process_group is None
+    is_usual = is_usual and not return_stats
     is_hard = type(label_smoothing) is float and label_smoothing == 0
     if is_usual and is_hard and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
@@ -118,8 +121,12 @@ def class_loss(
         weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
     )
     is_shared = process_group is not None or is_dtensor(input)
+    if return_stats:
+        _check_stats(is_shared)
+        out: Tensor = _class_loss(omega, tightness, input, target, options, dim, return_stats)
+        return out
     compute: Any = _shared_class_loss if is_shared else _class_loss
-    out: Tensor = compute(omega, tightness, input, target, options, dim)
+    out = compute(omega, tightness, input, target, options, dim)
     return out
 
 
@@ -130,7 +137,8 @@ def _class_loss(
     target: ClassTarget,
     options: ClassOptions,
     dim: int | None,
-) -> Tensor:
+    return_stats: bool = False,
+) -> Any:
     check_scores(input)  # without which there is no device
 
     def find_layout() -> Layout:
@@ -148,7 +156,19 @@ def _class_loss(
 
         out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
     out = _deliver(out, options.reduction, rows.shape, output_dtype(input))
-    return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+    out = out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+    if not return_stats:
+        return out
+    stats = stats_of(rows_along(input, axis), rows.target, rows.call.ignore_index)
+    return out, stats.reshape(rows.shape)
+
+
+def _check_stats(is_shared: bool) -> None:
+    """Raise if several processes have the classes of a row."""
+    if is_shared:
+        raise NotImplementedError(
+            "return_stats needs all classes in one process; leave it out, or gather the scores"
+        )
 
 
 # Compilers would trace the reductions one by one.
@@ -172,7 +192,8 @@ def _shared_class_loss(
         )
     if not is_dtensor(input):
         check_group(options.process_group)
-        return _class_loss(omega, tightness, input, target, options, dim)
+        out: Tensor = _class_loss(omega, tightness, input, target, options, dim)
+        return out
     axis = class_dim(input, dim)
     scores, target, options, as_dtensor = from_dtensors(input, target, options, axis)
     return as_dtensor(_class_loss(omega, tightness, scores, target, options, axis))
@@ -198,6 +219,7 @@ def linear_class_loss(
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     """A loss on the simplex of the scores that a linear layer would compute."""
     check_features(input)
@@ -213,9 +235,11 @@ def linear_class_loss(
         weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
     )
     layer = Layer(input, linear_weight, linear_bias)
+    if return_stats:
+        _check_stats(process_group is not None)
     compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
     loss: Tensor = compute(
-        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap
+        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap, return_stats
     )
     return loss
 
@@ -229,7 +253,8 @@ def _linear_class_loss(
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
-) -> Tensor:
+    return_stats: bool = False,
+) -> Any:
     input, linear_weight, linear_bias = layer
     weight = options.weight
     if options.process_group is not None:
@@ -266,8 +291,10 @@ def _linear_class_loss(
     )
     flat = layer._replace(x=input.reshape(math.prod(rows.shape), input.shape[-1]))
     eager = rows.is_eager and is_eager(linear_weight, linear_bias)
-    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager)
-    return loss.reshape(rows.shape) if options.reduction == "none" else loss
+    stats: list[RowStats] | None = [] if return_stats else None
+    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
+    loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
+    return loss if stats is None else (loss, stats[0].reshape(rows.shape))
 
 
 # Compilers would trace the reductions one by one.

@@ -68,6 +68,7 @@ def fitzpatrick_logistic_loss(
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -111,6 +112,8 @@ def fitzpatrick_logistic_loss(
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
         softcap: a cap C, if scores θ are to be C tanh(θ/C); masked classes stay masked. It comes
             before ``logit_scale`` and ``temperature``.
+        return_stats: True for a pair of the loss and :class:`.RowStats`, with the log-sum-exp, the
+            entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -140,6 +143,7 @@ def fitzpatrick_logistic_loss(
         temperature=temperature,
         logit_scale=logit_scale,
         softcap=softcap,
+        return_stats=return_stats,
     )
 
 
@@ -221,6 +225,7 @@ def linear_fitzpatrick_logistic_loss(
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -260,6 +265,8 @@ def linear_fitzpatrick_logistic_loss(
         temperature: T, which divides the scores.
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
         softcap: a cap C, if scores θ are to be C tanh(θ/C), before they are scaled.
+        return_stats: True for a pair of the loss and :class:`.RowStats`, with the log-sum-exp, the
+            entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -291,6 +298,7 @@ def linear_fitzpatrick_logistic_loss(
         temperature=temperature,
         logit_scale=logit_scale,
         softcap=softcap,
+        return_stats=return_stats,
     )
 
 
@@ -582,7 +590,7 @@ def entmax15_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -594,7 +602,7 @@ def entmax15_loss(
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_entmax15_loss(
@@ -603,6 +611,7 @@ def fitzpatrick_entmax15_loss(
     tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -615,7 +624,7 @@ def fitzpatrick_entmax15_loss(
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_poisson_loss(
@@ -657,6 +666,7 @@ def fitzpatrick_sparsemax_loss(
     tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -669,7 +679,7 @@ def fitzpatrick_sparsemax_loss(
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_squared_loss(
@@ -693,7 +703,7 @@ def logistic_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -705,7 +715,7 @@ def logistic_loss(
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def perceptron_loss(
@@ -713,7 +723,7 @@ def perceptron_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -725,7 +735,7 @@ def perceptron_loss(
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def poisson_loss(
@@ -778,7 +788,7 @@ def sparsemax_loss(
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
     dim: int | None = None, engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -790,7 +800,7 @@ def sparsemax_loss(
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
                       process_group=process_group, temperature=temperature, logit_scale=logit_scale,
-                      softcap=softcap)
+                      softcap=softcap, return_stats=return_stats)
 
 
 def squared_loss(
@@ -815,6 +825,7 @@ def linear_entmax15_loss(
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -828,7 +839,7 @@ def linear_entmax15_loss(
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
                              process_group=process_group, temperature=temperature,
-                             logit_scale=logit_scale, softcap=softcap)
+                             logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 def linear_fitzpatrick_entmax15_loss(
@@ -838,7 +849,7 @@ def linear_fitzpatrick_entmax15_loss(
     chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
     engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -852,7 +863,8 @@ def linear_fitzpatrick_entmax15_loss(
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
                              engine=engine, validate=validate, process_group=process_group,
-                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_fitzpatrick_sparsemax_loss(
@@ -862,7 +874,7 @@ def linear_fitzpatrick_sparsemax_loss(
     chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
     engine: str | None = None, validate: bool | None = None,
     process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -876,7 +888,8 @@ def linear_fitzpatrick_sparsemax_loss(
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
                              engine=engine, validate=validate, process_group=process_group,
-                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_logistic_loss(
@@ -886,6 +899,7 @@ def linear_logistic_loss(
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -899,7 +913,7 @@ def linear_logistic_loss(
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
                              process_group=process_group, temperature=temperature,
-                             logit_scale=logit_scale, softcap=softcap)
+                             logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 def linear_perceptron_loss(
@@ -909,6 +923,7 @@ def linear_perceptron_loss(
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
 
@@ -922,7 +937,8 @@ def linear_perceptron_loss(
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
                              engine=engine, validate=validate, process_group=process_group,
-                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_sparsemax_loss(
@@ -932,6 +948,7 @@ def linear_sparsemax_loss(
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -945,7 +962,8 @@ def linear_sparsemax_loss(
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
                              engine=engine, validate=validate, process_group=process_group,
-                             temperature=temperature, logit_scale=logit_scale, softcap=softcap)
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def entmax15(

@@ -117,6 +117,7 @@ class LossModule(nn.Module):
         options.pop("accumulate_dtype", None)
         given = {name: options.pop(name) for name in Transform._fields if name in options}
         Transform(**given).check()
+        options.pop("return_stats", None)
         if "ignore_index" in options:
             self.ignore_index = as_class_index(options.pop("ignore_index"))
         for name in _BUFFERS:
@@ -458,17 +459,19 @@ class NamedClassLoss(NamedLoss):
     temperature: float
     logit_scale: float | Tensor
     softcap: float | None
+    return_stats: bool
 
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
         temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
-                         logit_scale=logit_scale, softcap=softcap)
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 class NamedEntryLoss(NamedLoss):
@@ -519,6 +522,7 @@ class NamedLinearClassLoss(NamedLinearLoss):
     temperature: float
     logit_scale: float | Tensor
     softcap: float | None
+    return_stats: bool
 
     def __init__(
         self, in_features: int, num_classes: int, *, bias: bool = False,
@@ -528,13 +532,14 @@ class NamedLinearClassLoss(NamedLinearLoss):
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
         temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
-                         logit_scale=logit_scale, softcap=softcap)
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 class NamedTightClassLoss(NamedClassLoss):
@@ -545,12 +550,12 @@ class NamedTightClassLoss(NamedClassLoss):
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
         process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
-        logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
-                         logit_scale=logit_scale, softcap=softcap)
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
         self.tightness = tightness
 
 
@@ -589,13 +594,14 @@ class NamedTightLinearClassLoss(NamedLinearClassLoss):
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
         temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
-                         logit_scale=logit_scale, softcap=softcap)
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
         self.tightness = tightness
 
 
