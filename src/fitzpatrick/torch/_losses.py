@@ -123,10 +123,9 @@ def class_loss(
     is_shared = process_group is not None or is_dtensor(input)
     if return_stats:
         _check_stats(is_shared)
-        out: Tensor = _class_loss(omega, tightness, input, target, options, dim, return_stats)
-        return out
-    compute: Any = _shared_class_loss if is_shared else _class_loss
-    out = compute(omega, tightness, input, target, options, dim)
+    compute: Any = functools.partial(_class_loss, return_stats=return_stats)
+    compute = _shared_class_loss if is_shared else compute
+    out: Tensor = compute(omega, tightness, input, target, options, dim)
     return out
 
 
