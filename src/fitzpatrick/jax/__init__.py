@@ -13,8 +13,9 @@ Every name of the registry is here three ways, for instance ``sparsemax``:
   ``perceptron`` (the argmax as a one-hot vector).
 
 :func:`make_fitzpatrick_loss`, :func:`make_fenchel_young_loss` and :func:`make_link` do the same for
-a regularizer of your own. Losses on the simplex also take :class:`SparseTargets`, which list the
-classes of an example, such as a teacher's top k.
+a regularizer of your own. Losses on the simplex also take
+:class:`~fitzpatrick.jax.SparseTargets`, which list the classes of an example, such as a teacher's
+top k.
 
 Gradients are maximizer minus target and Hessians come from the maximizer's Jacobian; neither
 differentiates an iteration. Losses are differentiable in the targets too, for distillation and

@@ -30,10 +30,10 @@ def fitzpatrick_logistic_loss(
     Args:
         scores: θ, floating-point; the classes along ``axis``, any other axes are examples. Half
             precision is computed in float32. On the simplex a score of −∞ removes a class.
-        targets: y, of the shape of scores, points of the domain of Ω, or :class:`SparseTargets`
-            with the classes that have some. Their values are not checked.
-            Derivatives in the targets hold along directions that stay in the domain; at a target of
-            0 they are infinite where the slope of Ω is, unless c = 1.
+        targets: y, of the shape of scores, points of the domain of Ω, or
+            :class:`~fitzpatrick.jax.SparseTargets`, which list classes. Their values are not
+            checked. Derivatives in the targets hold along directions that stay in the domain; at a
+            target of 0 they are infinite where the slope of Ω is, unless c = 1.
         axis: the axis of the classes.
         where: boolean, broadcast to the shape of scores. Classes that are False are left out, as by
             a score of −∞: the loss is infinite if one of them has a positive target, and 0 if no

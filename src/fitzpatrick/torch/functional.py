@@ -84,8 +84,8 @@ def fitzpatrick_logistic_loss(
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
             computed in float32. A class with the score −∞ is masked.
         target: class indices, with the shape of ``input`` without its classes; or proportions, with
-            the shape of ``input``; or :class:`.SparseTargets`, which list the classes that have
-            some. Proportions may be a sparse COO or CSR tensor.
+            the shape of ``input``; or :class:`~fitzpatrick.torch.SparseTargets`, which list
+            the classes that have some. Proportions may be a sparse COO or CSR tensor.
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
             ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
             as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
@@ -112,8 +112,8 @@ def fitzpatrick_logistic_loss(
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
         softcap: a cap C, if scores θ are to be C tanh(θ/C); masked classes stay masked. It comes
             before ``logit_scale`` and ``temperature``.
-        return_stats: True for a pair of the loss and :class:`.RowStats`, with the log-sum-exp, the
-            entropy, the target's score and the correctness of each row.
+        return_stats: True for a pair of the loss and :class:`~fitzpatrick.torch.RowStats`, with the
+            log-sum-exp, the entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -265,8 +265,8 @@ def linear_fitzpatrick_logistic_loss(
         temperature: T, which divides the scores.
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
         softcap: a cap C, if scores θ are to be C tanh(θ/C), before they are scaled.
-        return_stats: True for a pair of the loss and :class:`.RowStats`, with the log-sum-exp, the
-            entropy, the target's score and the correctness of each row.
+        return_stats: True for a pair of the loss and :class:`~fitzpatrick.torch.RowStats`, with the
+            log-sum-exp, the entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -326,7 +326,7 @@ def distillation_loss(
     Here :math:`\theta_S` and :math:`\theta_T` are the scores of the two linear layers and ŷ is the
     link of the loss. A chunk of rows of each is computed at a time: neither matrix of scores is
     ever held as a whole. The gradient goes to the student alone. For a teacher's top k, which needs
-    no teacher at hand, pass :class:`.SparseTargets` to a linear loss.
+    no teacher at hand, pass :class:`~fitzpatrick.torch.SparseTargets` to a linear loss.
 
     Args:
         input: features of the student, shape (…, h).
@@ -353,7 +353,7 @@ def distillation_loss(
         >>> small, large = torch.ones(2, 3), torch.ones(2, 5)
         >>> student, teacher = torch.zeros(4, 3), torch.arange(20.0).reshape(4, 5) / 20
         >>> round(F.distillation_loss(small, student, large, teacher, temperature=2.0).item(), 4)
-        0.1874
+        0.1026
     """
     loss = get_loss(loss)
     student = Layer(input, linear_weight, linear_bias)
