@@ -83,6 +83,9 @@ def test_other_losses_take_lists():
     for loss in ("perceptron", fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3), tightness=0.5)):
         function = functional.loss_function(loss)
         assert_close(function(x, target), function(x[kept], y))
+    alphas = torch.tensor([1.2, 1.5, 1.8, 1.4], dtype=torch.float64)
+    loss = functional.entmax_loss(x, target, alphas)
+    assert_close(loss, functional.entmax_loss(x[kept], y, alphas[kept]))
 
 
 def test_many_classes():

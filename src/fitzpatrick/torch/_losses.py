@@ -105,8 +105,10 @@ def class_loss(
     return_stats: bool = False,
 ) -> Tensor:
     """A loss on the simplex, for class indices, proportions or lists of classes."""
-    transform = Transform(temperature, logit_scale, softcap)
-    if not transform.is_identity:
+    # asked first, in few words, since small batches pay for each of them
+    is_number = type(logit_scale) is float and logit_scale == 1.0
+    if not (is_number and softcap is None and temperature == 1.0):
+        transform = Transform(temperature, logit_scale, softcap)
         check_scores(input)
         transform.check()
         input = transform.apply(input)
