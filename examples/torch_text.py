@@ -43,12 +43,12 @@ def encode(text: str) -> Tensor:
 class Transformer(nn.Module):
     """Hidden states of letters, each of which sees those before it alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH, layers: int = 2) -> None:
         super().__init__()
-        self.letters = nn.Embedding(len(ALPHABET), WIDTH)
-        self.places = nn.Embedding(CONTEXT, WIDTH)
-        layer = nn.TransformerEncoderLayer(WIDTH, 4, 2 * WIDTH, 0.0, batch_first=True)
-        self.body = nn.TransformerEncoder(layer, 2)
+        self.letters = nn.Embedding(len(ALPHABET), width)
+        self.places = nn.Embedding(CONTEXT, width)
+        layer = nn.TransformerEncoderLayer(width, 4, 2 * width, 0.0, batch_first=True)
+        self.body = nn.TransformerEncoder(layer, layers)
         mask = nn.Transformer.generate_square_subsequent_mask(CONTEXT)
         self.register_buffer("mask", mask, persistent=False)
 

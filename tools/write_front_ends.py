@@ -17,7 +17,7 @@ from typing import Any
 
 import fitzpatrick as fp
 from fitzpatrick.losses import ends, regularizers_by_name
-from fitzpatrick.torch import functional
+from fitzpatrick.torch import SparseTargets, functional
 from fitzpatrick.torch._losses import supports_pos_weight
 
 SOURCE = Path(__file__).parents[1] / "src" / "fitzpatrick"
@@ -71,6 +71,7 @@ def texts(parameters: list[inspect.Parameter], *, has_star: bool = False) -> lis
             found.append("*")
             has_star = True
         text = str(parameter).replace("torch.Tensor", "Tensor")
+        text = text.replace(f"{SparseTargets.__module__}.", "")
         found.append(text.replace("'", '"'))
     return found
 
@@ -208,7 +209,7 @@ class {self.module}({self.base}):
 
     _name = "{self.name}"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -258,7 +259,8 @@ def {self.name}_probabilities(
         """The function for JAX, at targets or at labels."""
         suffix = "_with_integer_labels" * (second == "labels")
         explained = f"{OF_CLASSES}_loss{suffix}"
-        parameters = ["scores: ArrayLike", f"{second}: ArrayLike", "axis: int = -1"]
+        lists = " | SparseTargets" * (second == "targets" and self.kind == "class")
+        parameters = ["scores: ArrayLike", f"{second}: ArrayLike{lists}", "axis: int = -1"]
         parameters += ["where: ArrayLike | None = None"]
         parameters += ["*", "tightness: float = 1.0"] if self.is_tight else []
         tightness = ", as_static_tightness(tightness)" * self.is_tight

@@ -31,7 +31,8 @@ def test_all_is_the_registry():
     proper = [name for name in NAMES if fp.get_loss(name).regularizer.has_probabilities]
     generated |= {f"{name}_probabilities" for name in proper}
     makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss", "make_link"}
-    assert set(fj.__all__) == generated | makers | {"LinkFunction", "LossFunction"}
+    types = {"LinkFunction", "LossFunction", "SparseTargets"}
+    assert set(fj.__all__) == generated | makers | types
     assert len(fj.__all__) == len(set(fj.__all__))
     assert all(hasattr(fj, name) for name in fj.__all__)
     assert fj.softmax is fj.logistic

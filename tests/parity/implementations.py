@@ -235,6 +235,23 @@ class TorchModule(Torch):
 
 
 @dataclass(frozen=True)
+class TorchLists(Torch):
+    """The functions at lists of classes, one for each row of a CSR array."""
+
+    def _tensor(self, array):
+        if not sparse.issparse(array):
+            return super()._tensor(array)
+        from fitzpatrick.torch import SparseTargets
+
+        counts = np.diff(array.indptr)
+        is_entry = np.arange(max(counts, default=0)) < counts[:, None]
+        indices = np.full(is_entry.shape, -1)
+        values = np.zeros(is_entry.shape, array.dtype)
+        indices[is_entry], values[is_entry] = array.indices, array.data
+        return SparseTargets(super()._tensor(indices), super()._tensor(values))
+
+
+@dataclass(frozen=True)
 class TorchGraph(Torch):
     """The functions in graphs of torch.compile: traced and differentiated, without Inductor."""
 
@@ -314,6 +331,8 @@ def _with_kernel(engine: str) -> tuple[str, ...]:
 
 # those of any other α take labels alone
 TRITON = tuple(name for name in _with_kernel("triton") if not name.startswith("tsallis"))
+ROW_KERNELS = ("logistic", "sparsemax", "entmax15")
+SIMPLEX = tuple(name for name, omega in REGULARIZERS.items() if omega.domain.has_labels)
 SOME = {"float64": MODES, "float32": (0.5,)}
 TWO = ("logistic", "sigmoid")
 FEW = {"float64": (0.0, 0.5, 3.0), "float32": (1.0,)}  # each is compiled, or interpreted
@@ -338,8 +357,12 @@ IMPLEMENTATIONS = [
           engine="triton"),
     Torch("Triton, any α", "triton", forms=("labels",), names=("tsallis_1.1", "tsallis_1.9"),
           tightnesses=FEW, rows=8, engine="triton"),
-    Torch("Triton, wide rows", "triton", names=("logistic", "sparsemax", "entmax15"),
+    Torch("Triton, wide rows", "triton", names=ROW_KERNELS,
           tightnesses=FEW, rows=12, engine="triton", limits=WIDE, has_link=False),
+    TorchLists("lists of classes", "torch", ("csr",), SIMPLEX, rows=96, tightnesses=SOME, edges=(),
+               has_link=False),
+    TorchLists("Triton, lists of classes", "triton", ("csr",), ROW_KERNELS,
+               tightnesses=SOME, rows=12, engine="triton", has_link=False, edges=()),
     TorchModule("PyTorch modules", "torch", names=REGISTRY, rows=96, tightnesses=SOME),
     TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.0, 0.5)},
                rows=48, has_product=False, has_link=False, edges=TWO),

@@ -48,8 +48,9 @@ def problem(omega, tightness, target, k, dtype, inner=0, peel=False):
         peel=peel,
         with_value=True,
         with_gradient=True,
-        scale="counted" if has_labels else "shared",
+        scale={"labels": "counted", "lists": "each"}.get(target, "shared"),
         parts=32 if has_labels else 1,
+        listed=128 if target == "lists" else 0,
     )
 
 
@@ -57,6 +58,7 @@ def source_of(given):
     """What a launch would compile, and with which options."""
     kind, working = KINDS[given.dtype], "*fp64" if given.dtype == torch.float64 else "*fp32"
     types = {"target": {"labels": "*i64", "rows": f"*{kind}"}.get(given.target, working)}
+    types |= {"lists": working, "bits": f"*{kind}"}
     types |= {"labels": "*i64", "scale": "*i32" if given.scale == "counted" else working}
     return source_of_plan(plan_for(given), given.dtype, types, given.k % (16 * given.lanes) == 0)
 
@@ -120,6 +122,9 @@ def typical(omega):
         problem(omega, 1.0, "rows", 256, torch.float32),
         problem(omega, 0.5, "labels", 32, torch.float32, inner=4096),
         problem(omega, 0.0, "labels", 300, torch.float64),
+        problem(omega, 0.5, "lists", 32768, torch.bfloat16),
+        problem(omega, 2.0, "lists", 50257, torch.float32),
+        problem(omega, 1.0, "lists", 32768, torch.float32),
     ]
     yield from kinds[list(SPECS).index(omega) % 3 :: 3]
 
@@ -135,6 +140,7 @@ def few(omega):
     for c in modes.values():
         yield problem(omega, c, "rows", 32768, half)
         yield problem(omega, c, "rows", 256, single)
+        yield problem(omega, c, "lists", 1000, single)
     for c in {SPECS[omega].mode(c, True): c for c in TIGHTNESSES}.values():
         yield problem(omega, c, "labels", 256, single)
     yield problem(omega, 0.5, "labels", 32768, half)
@@ -143,6 +149,7 @@ def few(omega):
     yield problem(omega, 0.5, "labels", 300, double)
     yield problem(omega, 0.5, "rows", 300, double)
     yield problem(omega, 2.0, "rows", 1000, double)
+    yield problem(omega, 2.0, "lists", 1000, double)
     yield problem(omega, 0.5, "smoothed", 32768, half)
     yield problem(omega, 0.5, "weighted", 32768, single)
 
@@ -153,7 +160,8 @@ def everything(omega):
         yield from few(omega)
         return
     for dtype, c in itertools.product(KINDS, TIGHTNESSES):
-        for k, target in itertools.product((256, 1000, 1024, 32768, 50257), ("labels", "rows")):
+        forms = ("labels", "rows", "lists")
+        for k, target in itertools.product((256, 1000, 1024, 32768, 50257), forms):
             yield problem(omega, c, target, k, dtype)
         if dtype != torch.float64:
             yield problem(omega, c, "labels", 50257, dtype, peel=True)

@@ -89,9 +89,21 @@ def check_losses(guard, omega):
             for weight in (None, guard.uniform(k)):
                 target, _ = smooth(index, k, weight, 0.1, torch.float32)
                 targets.append((target._replace(base=guard(target.base)), weights))
+            # lists that reach from end to end, have gaps, and have no class
+            classes = [[0, k - 1, 1, 2], [k - 2, -1, -1, k - 1], [-1] * 4]
+            values = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0, 0, 0.5], [0] * 4])
+            lists = guard(torch.stack([torch.tensor(classes, dtype=torch.float32), values], 1))
+            targets += [(lists, weights), (lists, guard(torch.tensor([0.0, 1.0, 2.0])))]
             half = (turn // 2 + guard.at_end) % STRIDE
             for target, scale in targets[half::STRIDE]:
                 assert_finite(*engine.launch_loss(x, target, scale, omega, tightness, -100))
+            # what nobody validated makes its row NaN, and nothing else
+            lists[1, 0, 1] = k + 10**6
+            values, rows = engine.launch_loss(x, lists, weights, omega, tightness, -100)
+            assert_finite(values[::2], rows[::2])
+            assert values[1].isnan(), values
+            given = x, lists, weights, omega, tightness, -100
+            assert_finite(engine.launch_loss(*given, True, False)[0][::2])
             engine.scale_rows_(x, weights)
             if path == "in registers" and k < 100:
                 images = guard.normal(2, k, 19, dtype=dtype)

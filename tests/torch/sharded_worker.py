@@ -235,7 +235,8 @@ class Cases:
         whole = scores.clone().requires_grad_()
         expected = function(whole, target, **options)
         part = scores[:, self.own].clone().requires_grad_()
-        own_target = target[:, self.own] if target.is_floating_point() else target
+        has_rows = isinstance(target, torch.Tensor) and target.is_floating_point()
+        own_target = target[:, self.own] if has_rows else target
         found = function(part, own_target, process_group=self.group, **options)
         assert found.dtype == expected.dtype
         assert found.shape == expected.shape
@@ -268,6 +269,29 @@ class Cases:
                     except AssertionError as error:
                         problems.append(f"{name}: {family} {tightness} {dtype}: {error}")
         assert not problems, "\n".join(problems)
+
+    @case
+    def lists_of_classes(self):
+        def lists_in(dtype):
+            indices = torch.stack([LABELS, (LABELS + 3) % N_CLASSES, LABELS * 0 - 1], -1)
+            indices[1] = -1
+            values = torch.tensor([0.25, 0.75, 0.0], dtype=dtype).expand(indices.shape)
+            return ft.SparseTargets(indices, values)
+
+        self.compare_all(lists_in, SOME_LOSSES, reduction="none")
+        self.compare_all(lists_in, SOME_LOSSES, weight=weights_in)
+        double, target = torch.float64, lists_in(torch.float64)
+        bucket = ft.SparseTargets(target.indices, target.values, "bucket")
+        scores = scores_in(double)[:, self.own]
+        raised(ValueError, F.logistic_loss, scores, bucket, process_group=self.group)
+        if self.world_size > 2:  # heads have a class on every rank
+            return
+        weight = torch.linspace(-1, 1, 3 * N_CLASSES, dtype=double).reshape(N_CLASSES, 3)
+        x = torch.linspace(-2, 2, 3 * len(LABELS), dtype=double).reshape(-1, 3).requires_grad_()
+        head, part = F.linear_fitzpatrick_sparsemax_loss, weight[self.own]
+        losses = head(x, weight, target), head(x, part, target, process_group=self.group)
+        torch.testing.assert_close(*losses)
+        torch.testing.assert_close(*(torch.autograd.grad(loss, x)[0] for loss in losses))
 
     @case
     def rows_without_an_answer(self):

@@ -47,3 +47,10 @@ def test_text(loss):
     losses, recited = run("torch_text.py", "--steps", "12", "--batch", "4", "--loss", loss)
     assert recited.startswith("A loss says ")
     assert losses[-1] < 0.9 * losses[0]
+
+
+@pytest.mark.parametrize("options", [[], ["--rest", "renormalize", "--temperature", "2"]], ids=str)
+def test_distillation(options):
+    losses, before, after = run("torch_distil.py", "--steps", "25", *options)
+    assert losses[-1] < losses[0]
+    assert after < before

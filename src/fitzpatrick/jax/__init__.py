@@ -13,7 +13,9 @@ Every name of the registry is here three ways, for instance ``sparsemax``:
   ``perceptron`` (the argmax as a one-hot vector).
 
 :func:`make_fitzpatrick_loss`, :func:`make_fenchel_young_loss` and :func:`make_link` do the same for
-a regularizer of your own.
+a regularizer of your own. Losses on the simplex also take
+:class:`~fitzpatrick.jax.SparseTargets`, which list the classes of an example, such as a teacher's
+top k.
 
 Gradients are maximizer minus target and Hessians come from the maximizer's Jacobian; neither
 differentiates an iteration. Losses are differentiable in the targets too, for distillation and
@@ -42,12 +44,14 @@ except ImportError as error:
         "pip install 'fitzpatrick[jax]'"
     ) from error
 
-from . import _entmax, _factory, _functions
+from . import _entmax, _factory, _functions, _sparse_targets
 from ._entmax import *  # noqa: F403 - all that its __all__ names
 from ._factory import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._sparse_targets import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += _entmax.__all__
 __all__ += _factory.__all__
 __all__ += _functions.__all__
+__all__ += _sparse_targets.__all__

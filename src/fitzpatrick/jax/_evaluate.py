@@ -7,6 +7,7 @@ from jax.typing import ArrayLike
 from ..losses import Loss
 from . import _derivatives
 from ._arguments import Scores, as_labels, as_scores, as_targets
+from ._sparse_targets import SparseTargets, loss_at_lists
 
 Where = ArrayLike | None
 
@@ -19,10 +20,16 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
 
 
 def loss_at_targets(
-    loss: Loss, scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: Where = None
+    loss: Loss,
+    scores: ArrayLike,
+    targets: ArrayLike | SparseTargets,
+    axis: int = -1,
+    where: Where = None,
 ) -> jax.Array:
-    """The loss of each example, for targets of the shape of the scores."""
+    """The loss of each example, for targets of the shape of the scores, or lists of classes."""
     checked = as_scores(scores, axis, where, loss.regularizer)
+    if isinstance(targets, SparseTargets):
+        return _finish(loss_at_lists(loss, checked, targets), checked, loss)
     y = as_targets(targets, checked, loss.regularizer)
     return _finish(_derivatives.value(loss, y, checked.theta), checked, loss)
 

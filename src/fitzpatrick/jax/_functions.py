@@ -7,11 +7,12 @@ from ..losses import get_loss
 from ._arguments import as_static_tightness
 from ._entmax import entmax_of, normmax_of
 from ._evaluate import link_at, loss_at_labels, loss_at_targets, probabilities_at
+from ._sparse_targets import SparseTargets
 
 
 def fitzpatrick_logistic_loss(
     scores: ArrayLike,
-    targets: ArrayLike,
+    targets: ArrayLike | SparseTargets,
     axis: int = -1,
     where: ArrayLike | None = None,
     *,
@@ -30,9 +31,10 @@ def fitzpatrick_logistic_loss(
     Args:
         scores: θ, floating-point; the classes along ``axis``, any other axes are examples. Half
             precision is computed in float32. On the simplex a score of −∞ removes a class.
-        targets: y, of the shape of scores, points of the domain of Ω. Their values are not checked.
-            Derivatives in the targets hold along directions that stay in the domain; at a target of
-            0 they are infinite where the slope of Ω is, unless c = 1.
+        targets: y, of the shape of scores, points of the domain of Ω, or
+            :class:`~fitzpatrick.jax.SparseTargets`, which list classes. Their values are not
+            checked. Derivatives in the targets hold along directions that stay in the domain; at a
+            target of 0 they are infinite where the slope of Ω is, unless c = 1.
         axis: the axis of the classes.
         where: boolean, broadcast to the shape of scores. Classes that are False are left out, as by
             a score of −∞: the loss is infinite if one of them has a positive target, and 0 if no
@@ -163,7 +165,8 @@ __all__ = [
 
 
 def entmax15_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at targets.
 
@@ -191,8 +194,8 @@ def entmax15_loss_with_integer_labels(
 
 
 def fitzpatrick_entmax15_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None, *,
-    tightness: float = 1.0,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
 ) -> Array:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at targets.
 
@@ -271,8 +274,8 @@ def fitzpatrick_sparse_sigmoid_loss(
 
 
 def fitzpatrick_sparsemax_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None, *,
-    tightness: float = 1.0,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None, *, tightness: float = 1.0,
 ) -> Array:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at targets.
 
@@ -319,7 +322,8 @@ def fitzpatrick_squared_loss(
 
 
 def logistic_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at targets.
 
@@ -347,7 +351,8 @@ def logistic_loss_with_integer_labels(
 
 
 def perceptron_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at targets.
 
@@ -417,7 +422,8 @@ def sparse_sigmoid_loss(
 
 
 def sparsemax_loss(
-    scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: ArrayLike | None = None,
+    scores: ArrayLike, targets: ArrayLike | SparseTargets, axis: int = -1,
+    where: ArrayLike | None = None,
 ) -> Array:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at targets.
 

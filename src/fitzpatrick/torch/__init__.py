@@ -21,9 +21,11 @@ except ImportError as error:
     ) from error
 
 from . import activations, functional, modules
+from ._sparse_targets import SparseTargets
+from ._stats import RowStats
 from .activations import *  # noqa: F403 - all that its __all__ names
 from .modules import *  # noqa: F403
 
-__all__ = ["functional"]
+__all__ = ["RowStats", "SparseTargets", "functional"]
 __all__ += activations.__all__
 __all__ += modules.__all__

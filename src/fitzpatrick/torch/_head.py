@@ -29,15 +29,20 @@ from ._autograd import Gradients, computed_loss, refuse_derivative
 from ._engines import compute, scale_
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
+from ._stats import RowStats, join_stats, stats_of_chunk
 from ._targets import (
     Scale,
     Smoothed,
     Target,
     Weighing,
+    divisor_of,
+    is_lists,
+    listed_rows,
     parts_of,
     scale_vector,
     working_dtype,
 )
+from ._transform import cap_
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -53,6 +58,8 @@ MAX_GPU_BYTES = 300 * 2**20
 MAX_CPU_BYTES = 8 * 2**20
 # Chunk sizes are multiples of this, which the tiles of matrix products are.
 ROWS_TOGETHER = 128
+# What chunks are divided by if a teacher computes their targets, which are float32.
+ROWS_WITH_TEACHER = 4
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
 # Beyond so many chunks a gradient of half precision is summed in float32. A sum that is rounded at
@@ -66,7 +73,7 @@ class HeadCall(NamedTuple):
     """What is asked for besides tensors.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
-    ``output_dtype`` that of the loss.
+    ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
     """
 
     omega: str
@@ -79,6 +86,7 @@ class HeadCall(NamedTuple):
     accumulate_dtype: torch.dtype | None
     dtype: torch.dtype
     output_dtype: torch.dtype
+    softcap: float = 0.0
 
     @property
     def loss(self) -> LossCall:
@@ -92,6 +100,25 @@ class Layer(NamedTuple):
     x: Tensor
     weight: Tensor
     bias: Tensor | None
+
+
+class Teacher(NamedTuple):
+    """Another layer, whose predictions are the targets: a linear layer, its cap, and the link."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    softcap: float
+    link: Callable[[Tensor], Tensor]
+
+    def rows(self, now: slice) -> Tensor:
+        """The targets of some rows, in float32 or float64."""
+        dtype = self.weight.dtype
+        bias = None if self.bias is None else self.bias.to(dtype)
+        scores = torch.nn.functional.linear(self.x[now].to(dtype), self.weight, bias)
+        if self.softcap:
+            cap_(scores, self.softcap)
+        return self.link(scores.to(working_dtype(scores)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,23 +138,38 @@ class _Rows:
     nan_of_no_rows: Tensor | None
 
 
-def _kept(labels: Tensor, ignore_index: int) -> Tensor | None:
+def _kept(target: Tensor, ignore_index: int) -> Tensor | None:
     """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
-    if labels.is_cuda and torch.cuda.is_current_stream_capturing():
+    if target.is_cuda and torch.cuda.is_current_stream_capturing():
         return None  # kernels give ignored rows a gradient of zeros
-    counts = labels != ignore_index
+    if target.ndim == 2:
+        return None
+    counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
-    return None if len(kept) == len(labels) else kept
+    return None if len(kept) == len(target) else kept
 
 
-def _rows(target: Tensor, weighing: Weighing, dtype: torch.dtype) -> _Rows:
+def _rows(target: Tensor | Teacher, weighing: Weighing, dtype: torch.dtype) -> _Rows:
     """The rows of a target that count, with their scale in a dtype."""
-    kept = None if target.is_floating_point() else _kept(target, weighing.ignore_index)
+    if isinstance(target, Teacher):
+        n, teacher = len(target.x), target
+        nan = teacher.x.new_full((), math.nan) if n == 0 and weighing.reduction == "mean" else None
+        return _Rows(
+            None, n, lambda rows: (teacher.rows(rows), divisor_of(n, weighing.reduction)), nan
+        )
+    kept = _kept(target, weighing.ignore_index)
     target = target if kept is None else target[kept]
     n = len(target)
     nan = None
     if n == 0 and weighing.reduction == "mean":
         nan = torch.full((), math.nan, dtype=dtype, device=target.device)
+    if is_lists(target):
+        shares, added = weighing.weigh_lists(target, dtype)
+
+        def listed(rows: slice) -> tuple[Target, Tensor]:
+            return weighing.smooth_lists(target[rows], dtype), shares[rows]
+
+        return _Rows(kept, n, listed, nan if added is None else added)
     if target.is_floating_point():
         return _Rows(kept, n, lambda rows: weighing.weigh(target[rows], dtype, n)[:2], nan)
     y, scale, added = weighing.weigh(target, dtype, n)
@@ -204,44 +246,51 @@ def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
 
 def _solve(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
+    stats: list[RowStats] | None = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
-    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use.
+    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a
+    list that the numbers of all rows are put into.
     """
     with torch.no_grad(), _without_autocast(layer.x):
-        return _walk(layer, target, weight, call, wanted, upstream, shard)
+        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
 
 
 def _walk(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     wanted: tuple[bool, bool, bool],
     upstream: Tensor | None,
     shard: "ClassShard | None",
+    stats: list[RowStats] | None,
 ) -> tuple[Tensor, Gradients]:
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
     working = working_dtype(x)
-    has_labels = target.ndim == 1
+    has_labels = isinstance(target, Tensor) and target.ndim != 2  # or lists of them
     width = _width(layer, call)
     # in padded rows class indices see further classes, whose score is −∞; the others see k classes
     sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
     if width != k:
         w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
-        if has_labels and shard is None:  # those out of range stay there
+        if isinstance(target, Tensor) and has_labels and shard is None:
+            # those out of range stay there
             outside = width + (call.ignore_index == width)
-            target = target.masked_fill((target >= k) & (target != call.ignore_index), outside)
+            is_outside = (target >= k) & (target != call.ignore_index)
+            if target.ndim == 3:
+                is_outside[:, 1] = False
+            target = target.masked_fill(is_outside, outside)
     n_classes = k if shard is None else shard.n_classes
     options = call.ignore_index, call.reduction, call.label_smoothing
     rows = _rows(target, Weighing(weight, n_classes, *options, shard), working)
@@ -253,6 +302,8 @@ def _walk(
         if shard is not None
         else rows_of_chunk(rows.n, width, layer.weight, call)
     )
+    if isinstance(target, Teacher) and not call.chunk_size:
+        step = -(-step // ROWS_WITH_TEACHER)
     starts = range(0, rows.n, step or 1)
     sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
@@ -265,10 +316,14 @@ def _walk(
             torch.mm(some, w.T, out=scores)
         else:
             torch.addmm(bias, some, w.T, out=scores)
+        slopes = cap_(scores, call.softcap) if call.softcap else None
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
         y, scale = rows.chunk(now)
+        if stats is not None and isinstance(target, Tensor):
+            at = target[now] if rows.kept is None else target[rows.kept[now]]
+            stats.append(stats_of_chunk(seen, at, call.ignore_index))
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
@@ -277,11 +332,22 @@ def _walk(
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
+        if slopes is not None:
+            gradient = gradient.mul_(slopes)
         sums.add(gradient, some, now)
+    if stats is not None:
+        _finish_stats(stats, rows, x)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
     return _reduce(values, rows, len(layer.x), call), (by_x, *others)
+
+
+def _finish_stats(stats: list[RowStats], rows: _Rows, x: Tensor) -> None:
+    """Put the numbers of chunks together, those of rows that do not count as zeros."""
+    none = x.new_empty(0, dtype=working_dtype(x))
+    joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
+    stats[:] = [joined if rows.kept is None else joined.scatter(rows.kept, len(x))]
 
 
 class _Sums:
@@ -364,6 +430,7 @@ def _is_fused(call: HeadCall) -> bool:
 def _pull_back(
     call: HeadCall,
     shard: "ClassShard | None",
+    teacher: Teacher | None,
     tensors: Any,
     gradients: Gradients | None,
     upstream: Tensor,
@@ -377,7 +444,7 @@ def _pull_back(
         )
     *layer, target, weight = tensors
     if gradients is None:
-        given = target, weight, call, needed[:3], upstream, shard
+        given = teacher or target, weight, call, needed[:3], upstream, shard
         gradients = _solve(Layer(*layer), *given)[1]
     else:
         for gradient in gradients:
@@ -410,6 +477,7 @@ def linear_loss(
     accumulate_dtype: torch.dtype | None,
     dtype: torch.dtype,
     output_dtype: torch.dtype,
+    softcap: float,
     symbolic_tightness: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss and its gradients in x, weight and bias as an operator, for compilers.
@@ -419,7 +487,7 @@ def linear_loss(
     c = as_number(tightness, symbolic_tightness)
     call = HeadCall(
         omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
-        dtype, output_dtype,
+        dtype, output_dtype, softcap,
     )  # fmt: skip
     layer = Layer(x, linear_weight, linear_bias)
     asked = wanted[0], wanted[1], wanted[2]
@@ -433,7 +501,7 @@ def _(
     x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
 ) -> tuple[Tensor, ...]:
     _target, _weight, _upstream, wanted, *call = others
-    *_, output_dtype, _symbolic_tightness = call
+    *_, output_dtype, _softcap, _symbolic_tightness = call
     is_reduced = call[HeadCall._fields.index("reduction")] != "none"
     loss = x.new_empty(() if is_reduced else x.shape[:1], dtype=output_dtype)
     gradients = [
@@ -457,7 +525,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
-    nothing = [None] * 15
+    nothing = [None] * 16
     if upstream is None:
         return None, None, None, *nothing
     needed = list(ctx.needs_input_grad[:3])
@@ -475,19 +543,26 @@ linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
 
 def head_loss(
     layer: Layer,
-    target: Tensor,
+    target: Tensor | Teacher,
     weight: Tensor | None,
     call: HeadCall,
     shard: "ClassShard | None" = None,
     *,
     is_eager: bool,
+    stats: list[RowStats] | None = None,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,) or proportions (n, k). With a shard, weight and bias are those of
-    its classes. The tensors are ordinary ones if ``is_eager``.
+    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
+    bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
+    ordinary ones if ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
     """
     check_no_transform()
+    if stats is not None and not is_eager:
+        raise NotImplementedError(
+            "return_stats of a linear loss needs eager tensors, and torch.compile traces these; "
+            "call the loss outside of the compiled function"
+        )
     is_fused = _is_fused(call)
     needs = [part is not None and part.requires_grad and torch.is_grad_enabled() for part in layer]
     wanted = needs[0] and is_fused, needs[1] and is_fused, needs[2] and is_fused
@@ -498,9 +573,11 @@ def head_loss(
         given = *layer, target, weight, None, list(wanted)
         loss = linear_loss(*given, omega, number, *rest, symbol)[0]
         return loss
-    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard)
+    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
     kept = gradients if is_fused else None
-    pull_back = functools.partial(_pull_back, call, shard)
-    return computed_loss(loss, pull_back, kept, *layer, target, weight)
+    teacher = target if isinstance(target, Teacher) else None
+    pull_back = functools.partial(_pull_back, call, shard, teacher)
+    saved = target if isinstance(target, Tensor) else None
+    return computed_loss(loss, pull_back, kept, *layer, saved, weight)

@@ -12,6 +12,7 @@ leaves the rest to the engines.
 
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -51,9 +52,12 @@ from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine, entmax_alpha, takes_columns
 from ._entmax import EntmaxCall, entmax_rows, link_rows
 from ._handles import LossCall, handle_of, regularizer_of
-from ._head import HeadCall, Layer, head_loss
+from ._head import HeadCall, Layer, Teacher, head_loss
 from ._prepare import ClassOptions, Layout, prepare
+from ._sparse_targets import ClassTarget
+from ._stats import RowStats, stats_of
 from ._targets import Scale, divisor_of, working_dtype
+from ._transform import Transform
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -85,7 +89,7 @@ def class_loss(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -95,9 +99,21 @@ def class_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
-    """A loss on the simplex, for class indices or proportions."""
+    """A loss on the simplex, for class indices, proportions or lists of classes."""
+    # asked first, in few words, since small batches pay for each of them
+    is_number = type(logit_scale) is float and logit_scale == 1.0
+    if not (is_number and softcap is None and temperature == 1.0):
+        transform = Transform(temperature, logit_scale, softcap)
+        check_scores(input)
+        transform.check()
+        input = transform.apply(input)
     is_usual = weight is None and dim is None and engine is None and process_group is None
+    is_usual = is_usual and not return_stats
     is_hard = type(label_smoothing) is float and label_smoothing == 0
     if is_usual and is_hard and (validate is None or type(validate) is bool):
         loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
@@ -107,7 +123,10 @@ def class_loss(
         weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
     )
     is_shared = process_group is not None or is_dtensor(input)
-    compute: Any = _shared_class_loss if is_shared else _class_loss
+    if return_stats:
+        _check_stats(is_shared)
+    compute: Any = functools.partial(_class_loss, return_stats=return_stats)
+    compute = _shared_class_loss if is_shared else compute
     out: Tensor = compute(omega, tightness, input, target, options, dim)
     return out
 
@@ -116,10 +135,11 @@ def _class_loss(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     dim: int | None,
-) -> Tensor:
+    return_stats: bool = False,
+) -> Any:
     check_scores(input)  # without which there is no device
 
     def find_layout() -> Layout:
@@ -127,7 +147,7 @@ def _class_loss(
 
     rows = prepare(omega, tightness, input, target, options, find_layout)
     axis, n, is_summed = rows.axis, math.prod(rows.shape), options.reduction != "none"
-    is_rows = rows.target.ndim == 2 or rows.shard is not None
+    is_rows = rows.target.ndim > 1 or rows.shard is not None
     theta = rows_along(input, axis) if is_rows else columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, working_dtype(theta), n)
     if rows.shard is None:
@@ -137,7 +157,19 @@ def _class_loss(
 
         out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
     out = _deliver(out, options.reduction, rows.shape, output_dtype(input))
-    return out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+    out = out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
+    if not return_stats:
+        return out
+    stats = stats_of(rows_along(input, axis), rows.target, rows.call.ignore_index)
+    return out, stats.reshape(rows.shape)
+
+
+def _check_stats(is_shared: bool) -> None:
+    """Raise if several processes have the classes of a row."""
+    if is_shared:
+        raise NotImplementedError(
+            "return_stats needs all classes in one process; leave it out, or gather the scores"
+        )
 
 
 # Compilers would trace the reductions one by one.
@@ -146,7 +178,7 @@ def _shared_class_loss(
     omega: str,
     tightness: float,
     input: Any,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     dim: int | None,
 ) -> Tensor:
@@ -161,7 +193,8 @@ def _shared_class_loss(
         )
     if not is_dtensor(input):
         check_group(options.process_group)
-        return _class_loss(omega, tightness, input, target, options, dim)
+        out: Tensor = _class_loss(omega, tightness, input, target, options, dim)
+        return out
     axis = class_dim(input, dim)
     scores, target, options, as_dtensor = from_dtensors(input, target, options, axis)
     return as_dtensor(_class_loss(omega, tightness, scores, target, options, axis))
@@ -172,7 +205,7 @@ def linear_class_loss(
     tightness: float,
     input: Tensor,
     linear_weight: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     *,
     linear_bias: Tensor | None = None,
     weight: Tensor | None = None,
@@ -184,15 +217,31 @@ def linear_class_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     """A loss on the simplex of the scores that a linear layer would compute."""
     check_features(input)
+    transform = Transform(temperature, logit_scale, softcap)
+    cap = 0.0
+    if not transform.is_identity:
+        transform.check()
+        cap = transform.cap
+        # of the features, which are fewer than the scores
+        input = transform.scale(input)
+        linear_bias = None if linear_bias is None else transform.scale(linear_bias)
     options = ClassOptions(
         weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
     )
     layer = Layer(input, linear_weight, linear_bias)
+    if return_stats:
+        _check_stats(process_group is not None)
     compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
-    loss: Tensor = compute(omega, tightness, layer, target, options, chunk_size, accumulate_dtype)
+    loss: Tensor = compute(
+        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap, return_stats
+    )
     return loss
 
 
@@ -200,11 +249,13 @@ def _linear_class_loss(
     omega: str,
     tightness: float,
     layer: Layer,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
-) -> Tensor:
+    cap: float,
+    return_stats: bool = False,
+) -> Any:
     input, linear_weight, linear_bias = layer
     weight = options.weight
     if options.process_group is not None:
@@ -220,7 +271,7 @@ def _linear_class_loss(
 
     def details() -> tuple[object, ...]:
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        return as_chunk_size(chunk_size), needs_grad, product_dtype(input)
+        return as_chunk_size(chunk_size), needs_grad, product_dtype(input), cap
 
     rows = prepare(omega, tightness, input, target, options, find_layout, details)
     if weight is not None and weight.requires_grad:
@@ -237,22 +288,82 @@ def _linear_class_loss(
         accumulate_dtype=accumulate_dtype,
         dtype=dtype,
         output_dtype=output_dtype(input, dtype),
+        softcap=cap,
     )
     flat = layer._replace(x=input.reshape(math.prod(rows.shape), input.shape[-1]))
     eager = rows.is_eager and is_eager(linear_weight, linear_bias)
-    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager)
-    return loss.reshape(rows.shape) if options.reduction == "none" else loss
+    stats: list[RowStats] | None = [] if return_stats else None
+    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
+    loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
+    return loss if stats is None else (loss, stats[0].reshape(rows.shape))
 
 
 # Compilers would trace the reductions one by one.
 _shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
 
 
+# Compilers would have to know the teacher's layer as one more target of the operator.
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def distill(
+    omega: str,
+    tightness: float,
+    student: Layer,
+    teacher: Layer,
+    of_student: Transform,
+    of_teacher: Transform,
+    reduction: str,
+    chunk_size: SupportsIndex | None,
+    accumulate_dtype: torch.dtype | None,
+    engine: str | None,
+) -> Tensor:
+    """A loss on the simplex between the scores of two linear layers."""
+    for layer, transform in ((student, of_student), (teacher, of_teacher)):
+        check_features(layer.x)
+        transform.check()
+        check_layer(*layer)
+    if not regularizer_of(omega).domain.has_labels:
+        raise ValueError(
+            f"distillation is for losses on the simplex, not for those of {regularizer_of(omega)!r}"
+        )
+    shapes = [(*layer.x.shape[:-1], layer.weight.shape[0]) for layer in (student, teacher)]
+    if shapes[0] != shapes[1] or student.x.device != teacher.x.device:
+        raise ValueError(
+            "student and teacher must have the same rows and classes on one device, got scores of "
+            f"shape {shapes[0]} on {student.x.device} and {shapes[1]} on {teacher.x.device}"
+        )
+    check_options(reduction)
+    check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
+
+    def flat(layer: Layer, transform: Transform) -> Layer:
+        rows = layer.x.reshape(math.prod(layer.x.shape[:-1]), layer.x.shape[-1])
+        bias = None if layer.bias is None else transform.scale(layer.bias)
+        return Layer(transform.scale(rows), layer.weight, bias)
+
+    dtype = product_dtype(student.x)
+    with torch.no_grad():
+        rows = Teacher(*flat(teacher, of_teacher), of_teacher.cap, functools.partial(link, omega))
+    call = HeadCall(
+        omega,
+        as_tightness(tightness),
+        choose_engine(engine, student.x, omega, has_labels=False),
+        -1,
+        reduction,
+        label_smoothing=0.0,
+        chunk_size=as_chunk_size(chunk_size) or 0,
+        accumulate_dtype=accumulate_dtype,
+        dtype=dtype,
+        output_dtype=output_dtype(student.x, dtype),
+        softcap=of_student.cap,
+    )
+    loss = head_loss(flat(student, of_student), rows, None, call, is_eager=True)
+    return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
+
+
 def _few_labels(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: Any,
     ignore_index: int,
     reduction: str,
 ) -> Tensor | None:

@@ -1,14 +1,15 @@
 """One preparation of class losses: plain ones, those of a linear layer, and with shared classes.
 
-Arguments are checked once, here, and become rows: labels (n,) or proportions (n, k), how they are
-weighed, and what the engine is told. With classes in several processes the ranks also agree on
-their arguments here, before anything else travels.
+Arguments are checked once, here, and become rows: labels (n,), proportions (n, k) or lists
+(n, 2, m), how they are weighed, and what the engine is told. With classes in several processes the
+ranks also agree on their arguments here, before anything else travels.
 """
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -27,9 +28,17 @@ from ._arguments import (
     looks_at_values,
     rows_along,
 )
-from ._engines import choose_engine
+from ._engines import choose_engine, entmax_alpha
 from ._handles import LossCall, regularizer_of
-from ._targets import Weighing
+from ._sparse_targets import (
+    ClassTarget,
+    SparseTargets,
+    check_lists,
+    check_sparse_target,
+    from_sparse_tensor,
+    tensors_of,
+)
+from ._targets import Weighing, working_dtype_of
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -62,7 +71,8 @@ class ClassRows(NamedTuple):
 
     Attributes:
         call: what the engine is told.
-        target: labels (n,) or proportions (n, k); k counts the classes of this process.
+        target: labels (n,), proportions (n, k) or lists (n, 2, m); k counts the classes of this
+            process, lists and labels count those of all.
         weighing: how the rows count.
         axis: where the scores have their classes.
         shape: of the losses without a reduction.
@@ -86,7 +96,7 @@ def prepare(
     omega: str,
     tightness: float,
     input: Tensor,
-    target: Tensor,
+    target: ClassTarget,
     options: ClassOptions,
     find_layout: Callable[[], Layout],
     details: Callable[[], tuple[object, ...]] | None = None,
@@ -97,27 +107,34 @@ def prepare(
         omega: handle of a regularizer.
         tightness: c.
         input: the scores, or the features of a linear layer: what tells the device.
-        target: class indices or proportions.
+        target: class indices, proportions, lists of classes, or a sparse tensor of proportions.
         options: those of every class loss.
         find_layout: checks the scores, or the layer, and says where the classes are.
         details: checks what else a layer was given, on which all ranks have to agree. The ranks
             then look at what they agree on, even on a GPU.
     """
     weight, group = options.weight, options.process_group
-    eager = is_eager(*[x for x in (input, target, weight) if isinstance(x, Tensor)])
+    target = from_sparse_tensor(target)
+    parts = input, *tensors_of(target), weight
+    eager = is_eager(*[x for x in parts if isinstance(x, Tensor)])
     look = looks_at_values(options.validate, input, eager)
 
     def check() -> tuple[Layout, LossCall, float, tuple[object, ...]]:
         layout = find_layout()
-        check_target(target, input)
         smoothing = check_options(options.reduction, options.label_smoothing, options.validate)
         ignore_index = as_class_index(options.ignore_index)
-        check_class_target(target, layout.shape, layout.axis, ignore_index)
+        if isinstance(target, SparseTargets):
+            check_sparse_target(target, input, layout.shape, layout.axis)
+            _check_rest(target, omega, options, smoothing)
+        else:
+            check_target(target, input)
+            check_class_target(target, layout.shape, layout.axis, ignore_index)
         if weight is not None:
             check_weight_vector(weight, input)
         engine = options.engine
         if group is None:
-            has_labels = not target.is_floating_point() and smoothing == 0
+            has_labels = isinstance(target, Tensor) and not target.is_floating_point()
+            has_labels = has_labels and smoothing == 0
             engine = choose_engine(engine, input, omega, has_labels=has_labels)
         else:
             _check_no_kernels(engine)
@@ -136,7 +153,9 @@ def prepare(
         with telling_others(group, input.device, looks_at_sizes):
             layout, call, smoothing, others = check()
         agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight, *others
-        own = describe(layout.shape, layout.axis, layout.dtype, target, *agreed, look=look)
+        places = tensors_of(target)[0]
+        agreed = *agreed, isinstance(target, SparseTargets)
+        own = describe(layout.shape, layout.axis, layout.dtype, places, *agreed, look=look)
         shard = meet(group, own, input.device, look=looks_at_sizes)
         n_classes = shard.n_classes
     if isinstance(n_classes, int):
@@ -147,7 +166,13 @@ def prepare(
             )
         if weight is not None:
             check_class_weight(weight, n_classes, look and smoothing > 0)
-    if target.is_floating_point():
+    if isinstance(target, SparseTargets):
+        # nobody knows here how many classes all processes have, unless values are looked at
+        most: Any = n_classes if isinstance(n_classes, int) else math.inf
+        if look:
+            check_lists(target, most)
+        rows = target.lists(most, working_dtype_of(layout.dtype))
+    elif target.is_floating_point():
         rows = rows_along(target, layout.axis)
         if look and shard is None:
             check_rows(target, regularizer_of(omega).domain, layout.axis)
@@ -161,6 +186,23 @@ def prepare(
     weighing = Weighing(weight, n_classes, call.ignore_index, options.reduction, smoothing, shard)
     shape = layout.shape[: layout.axis] + layout.shape[layout.axis + 1 :]
     return ClassRows(call, rows, weighing, layout.axis, shape, eager)
+
+
+def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smoothing: float) -> None:
+    """Raise if there is a bucket, and something that wants to know what is in it."""
+    if target.rest != "bucket":
+        return
+    reason = ""
+    if entmax_alpha(omega) != 1:
+        reason = "is for the logistic losses, whose entries without a target are one sum"
+    elif options.weight is not None:
+        reason = "does not say which classes the rest has, so that they have no weight"
+    elif smoothing > 0:
+        reason = "leaves no class without a target, so that label_smoothing means nothing"
+    elif options.process_group is not None:
+        reason = "needs all classes in one process"
+    if reason:
+        raise ValueError(f"rest='bucket' {reason}; use rest='renormalize'")
 
 
 def _check_no_kernels(engine: str | None) -> None:

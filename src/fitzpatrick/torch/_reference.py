@@ -2,10 +2,10 @@
 
 On a CPU compiled rows compute them if the regularizer has any, at every size: the digits of a
 result depend on its arguments alone. Every function takes scores θ of shape (n, k), a target
-(labels of shape (n,), or rows of shape (n, k)) and a scale that multiplies a row's loss and its
-derivatives. Arithmetic is in float32 if the scores are half precision. A row with the label
-``ignore_index`` or the scale 0 contributes nothing, whatever its scores; a label out of range makes
-its row NaN, since a device cannot raise.
+(labels of shape (n,), rows of shape (n, k), or lists of shape (n, 2, m)) and a scale that
+multiplies a row's loss and its derivatives. Arithmetic is in float32 if the scores are half
+precision. A row with the label ``ignore_index`` or the scale 0 contributes nothing, whatever its
+scores; a label out of range makes its row NaN, since a device cannot raise.
 """
 
 import functools
@@ -16,14 +16,23 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
+from ..engines import (
+    BoundLoss,
+    CoreLoss,
+    DenseTargets,
+    Labels,
+    NoTargets,
+    RowBlocks,
+    bind_trusted,
+)
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
-from ..engines.targets import Scratch, TargetForm
+from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
 from ._handles import LossCall, regularizer_of
-from ._targets import Scale
+from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,8 +95,12 @@ class _CpuRows:
         dtype = _DOUBLE if theta.dtype is torch.float64 else _SINGLE
         targets: TargetForm = NoTargets(shape, dtype)
         if y is not None:
-            form = Labels if y.ndim == 1 else DenseTargets
-            targets = form(shape, dtype, y.numpy(force=True))
+            given = y.numpy(force=True)
+            if y.ndim == 3:
+                targets = SparseTargets(shape, dtype, _matrix(given, shape))
+            else:
+                form = Labels if y.ndim == 1 else DenseTargets
+                targets = form(shape, dtype, given)
         make = _load(omega, y is None)
         loss = regularizer_of(omega), tightness, targets
         n_threads = torch.get_num_threads()
@@ -116,6 +129,67 @@ class _CpuRows:
 
     def y_star(self, theta: Tensor) -> Tensor:
         return torch.from_numpy(self._bound.y_star(theta.numpy(force=True)))
+
+
+def _matrix(lists: FloatArray, shape: tuple[int, int]) -> Any:
+    """Lists of classes as CSR rows."""
+    classes, values = lists[:, 0], lists[:, 1]
+    is_kept = (classes >= 0) & (values != 0)
+    starts = np.zeros(len(lists) + 1, np.intp)
+    np.cumsum(is_kept.sum(axis=1), out=starts[1:])
+    entries = values[is_kept], classes[is_kept].astype(np.intp), starts
+    return sparse.csr_array(entries, shape)
+
+
+class _OneRest:
+    """The negentropy at lists, where the classes that are not listed are one.
+
+    Entries without a target enter the loss as one sum. So they are a class whose score is their
+    log-sum-exp, and whose target is 0, or the rest that a list has.
+    """
+
+    def __init__(self, lists: Tensor, k: int, bind: Callable[..., Any]) -> None:
+        classes, values = lists[:, 0].long(), lists[:, 1]
+        is_class = classes >= 0
+        # what is not a class has its place in one more column
+        self._columns = torch.where(is_class, classes, k)
+        rest = values.masked_fill(classes != REST, 0.0).sum(-1, keepdim=True)
+        self._y = torch.cat([values.masked_fill(~is_class, 0.0), rest], -1)
+        self._bind = bind
+
+    def _merge(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores of the listed classes and of all others together, and the shares of the latter."""
+        wide = torch.nn.functional.pad(theta, (0, 1), value=-math.inf)
+        own = wide.gather(-1, self._columns)
+        others = wide.scatter(-1, self._columns, -math.inf)[:, :-1]
+        lse = others.logsumexp(-1, keepdim=True)
+        shares = (others - lse.masked_fill(lse == -math.inf, 0.0)).exp()
+        return torch.cat([own, lse], -1), shares
+
+    def _split(self, merged: Tensor, shares: Tensor) -> Tensor:
+        """The transposed derivative: what belongs to all others is shared among them."""
+        wide = torch.nn.functional.pad(shares * merged[:, -1:], (0, 1))
+        return wide.scatter(-1, self._columns, merged[:, :-1])[:, :-1]
+
+    def value(self, theta: Tensor) -> Tensor:
+        merged, _ = self._merge(theta)
+        out: Tensor = self._bind(self._y, merged).value(merged)
+        return out
+
+    def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        merged, shares = self._merge(theta)
+        value, gradient = self._bind(self._y, merged).value_and_gradient(merged)
+        return value, self._split(gradient, shares)
+
+    def hessian_product(self, theta: Tensor, v: Tensor) -> Tensor:
+        merged, shares = self._merge(theta)
+        bound = self._bind(self._y, merged)
+        mean = (shares * v).sum(-1, keepdim=True)
+        own = torch.nn.functional.pad(v, (0, 1)).gather(-1, self._columns)
+        product = bound.hessian_product(merged, torch.cat([own, mean], -1))
+        slope = bound.value_and_gradient(merged)[1][:, -1:]
+        bend = self._split(torch.cat([own * 0, slope], -1), shares) * (v - mean)
+        return self._split(product, shares) + bend
 
 
 class ScaledRows(NamedTuple):
@@ -177,6 +251,8 @@ def _is_one(factor: Tensor | float) -> bool:
 def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
     """Bind a loss to its targets: to compiled or NumPy rows on a CPU, else to the core."""
     theta, y = widen(theta), widen(target)
+    if y.ndim == 3:
+        return _bind_lists(theta, y, scale, call)
     omega = regularizer_of(call.omega)
     bind: Callable[..., Any] = functools.partial(CoreLoss, omega, call.tightness)
     # a row of no proportions at all, which was not checked, is none of the engine's rows
@@ -184,6 +260,46 @@ def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> Scaled
     if theta.is_cpu and omega.is_row_wise and is_known:
         bind = functools.partial(_CpuRows, call.omega, call.tightness, theta=theta)
     return bind_tensors(theta, y, scale, call.ignore_index, theta.shape[1], bind)
+
+
+def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
+    """Bind a loss to lists: compiled rows on a CPU, for the negentropy merged classes, or rows."""
+    k, omega = theta.shape[1], regularizer_of(call.omega)
+    is_outside = (lists[:, 0] >= k).any(-1)
+    is_ignored = ~listed_rows(lists)
+    first = lists.new_zeros(lists.shape[1:])
+    first[0, 1:], first[1, 0] = PADDING, 1
+    lists = torch.where((is_outside | is_ignored)[:, None, None], first, lists)
+    weights = (
+        scale if isinstance(scale, Tensor) else theta.new_full((len(theta),), 1 / (scale or 1))
+    )
+    weights = weights.to(theta.dtype)
+    is_ignored = is_ignored | (weights == 0)
+
+    def bind_rows(y: Tensor, scores: Tensor) -> BoundLoss | _CpuRows:
+        y = y if y.ndim == 3 else y.to(scores.dtype)
+        if scores.is_cpu and omega.is_row_wise and (y.ndim == 3 or _have_entries(y)):
+            return _CpuRows(call.omega, call.tightness, y, scores)
+        return CoreLoss(omega, call.tightness, y)
+
+    bound: BoundLoss | _CpuRows | _OneRest
+    # compiled rows take lists of classes that are fewer than all, with a target in each row
+    has_rest = not theta.is_cpu or bool((lists[:, 0] == REST).any())
+    if omega.entmax_alpha == 1 and has_rest:
+        bound = _OneRest(lists, k, bind_rows)
+    elif theta.is_cpu and omega.is_row_wise and lists.shape[2] < k and _have_entries(lists[:, 1]):
+        bound = bind_rows(lists, theta)
+    else:
+        bound = bind_rows(rows_of_lists(lists, k, theta.dtype), theta)
+    factor: Tensor | float = weights
+    wrong: Tensor | None = is_outside & ~is_ignored
+    ignored: Tensor | None = is_ignored
+    if theta.is_cpu:  # which may look, and then has less to do
+        wrong = wrong if bool(is_outside.any()) else None
+        ignored = ignored if bool(is_ignored.any()) else None
+        if len(theta) and ignored is None and bool((weights == weights[0]).all()):
+            factor = float(weights[0])
+    return ScaledRows(bound, theta, factor, ignored, wrong)
 
 
 def _have_entries(y: Tensor) -> bool:

@@ -37,7 +37,16 @@ from . import _reference as reference
 from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
-from ._targets import Scale, Smoothed, Target, parts_of, working_dtype
+from ._sparse_targets import ClassTarget, SparseTargets
+from ._targets import (
+    PADDING,
+    Scale,
+    Smoothed,
+    Target,
+    parts_of,
+    rows_of_lists,
+    working_dtype,
+)
 
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "
@@ -123,6 +132,15 @@ class ClassShard(Shard):
         is_label = places == (smoothed.labels - self.offset)[:, None]
         return even + torch.where(is_label, smoothed.own[:, None], 0.0)
 
+    def rows_of_lists(self, lists: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+        """Lists of all classes as rows of these classes, shape (n, size)."""
+        classes = lists[:, 0]
+        place = classes - self.offset
+        is_own = (classes >= 0) & (place >= 0) & (place < size)
+        own = torch.stack([place.masked_fill(~is_own, PADDING), lists[:, 1] * is_own], 1)
+        is_outside = (classes >= self.n_classes).any(-1, keepdim=True)
+        return rows_of_lists(own, size, dtype).masked_fill(is_outside, torch.nan)
+
     def check_proportions(self, y: Tensor) -> None:
         """Raise on every rank with the first row whose proportions do not add up over all."""
         tolerance = membership_tolerance(y)
@@ -161,6 +179,8 @@ class ClassShard(Shard):
         n, size = theta.shape
         if isinstance(target, Smoothed):
             target = self.rows(target, size)
+        elif target.ndim == 3:
+            target = self.rows_of_lists(target, size, working_dtype(theta))
         if size:
             return _compute(theta, target, scale, call, dtype, self)
         # a masked class, beyond all, stands for those that this process does not have
@@ -366,8 +386,8 @@ def loss_of_shard(
 
 
 def from_dtensors(
-    input: DTensor, target: Tensor, given: ClassOptions, axis: int
-) -> tuple[Tensor, Tensor, ClassOptions, Callable[[Tensor], DTensor]]:
+    input: DTensor, target: ClassTarget, given: ClassOptions, axis: int
+) -> tuple[Tensor, ClassTarget, ClassOptions, Callable[[Tensor], DTensor]]:
     """The local parts of scores that a device mesh shares along the classes, and of the rest.
 
     The last result makes a ``DTensor`` of the loss.
@@ -386,10 +406,14 @@ def from_dtensors(
             f"also sharded along rows, {placements}; use 'sum' and divide by the number of rows"
         )
     row_placements = [_row_placement(p, axis) for p in placements]
-    if not isinstance(target, Tensor):
+    if isinstance(target, SparseTargets):
+        indices = _local_target(target.indices, row_placements)
+        target = target.with_tensors(indices, _local_target(target.values, row_placements))
+    elif isinstance(target, Tensor):
+        wanted = list(placements) if target.is_floating_point() else row_placements
+        target = _local_target(target, wanted)
+    else:
         raise TypeError(f"target must be a tensor, got {type(target).__name__}")
-    wanted = list(placements) if target.is_floating_point() else row_placements
-    target = _local_target(target, wanted)
     weight = given.weight
     if isinstance(weight, DTensor):
         if not all(p.is_replicate() for p in weight.placements):

@@ -3,9 +3,13 @@
 A scale is a vector with a number for each row, or, if all rows count alike, a whole number that
 divides each of them (``torch.jit.trace`` makes tensors of these), or None for one over the number
 of labels that count. The latter two cost a GPU nothing to make.
+
+A target is labels (n,), rows (n, k), smoothed labels, or lists (n, 2, m) of class numbers and their
+values. In a list the number :data:`PADDING` stands for no class, with the value 0, and
+:data:`REST` for all classes that are not listed, taken together.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +18,7 @@ if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
 
 Scale = Tensor | int | None
+PADDING, REST = -1, -2
 
 
 class Smoothed(NamedTuple):
@@ -34,8 +39,28 @@ class Smoothed(NamedTuple):
         return even.scatter_add(-1, self.labels[:, None], self.own[:, None])
 
 
-# labels (n,), rows (n, k), or smoothed labels
+# labels (n,), rows (n, k), lists (n, 2, m), or smoothed labels
 Target = Tensor | Smoothed
+
+
+def is_lists(target: Target) -> bool:
+    """Whether a target lists the classes of its rows."""
+    return isinstance(target, Tensor) and target.ndim == 3
+
+
+def listed_rows(lists: Tensor) -> Tensor:
+    """Which rows of lists have a class, (n,); the others count for nothing."""
+    return (lists[:, 0] != PADDING).any(-1)
+
+
+def rows_of_lists(lists: Tensor, k: int, dtype: torch.dtype) -> Tensor:
+    """Lists without a rest as rows (n, k); NaN if a class is out of range."""
+    classes, values = lists[:, 0].long(), lists[:, 1].to(dtype)
+    is_outside = classes >= k
+    # what is not a class goes into one more column
+    column = classes.masked_fill((classes < 0) | is_outside, k)
+    rows = values.new_zeros((len(lists), k + 1)).scatter_add(-1, column, values)
+    return rows[:, :k].masked_fill(is_outside.any(-1, keepdim=True), torch.nan)
 
 
 def parts_of(target: Target) -> tuple[Tensor, ...]:
@@ -49,13 +74,18 @@ def target_of(parts: tuple[Tensor, ...]) -> Target:
 
 
 def as_rows(target: Target, k: int) -> Tensor:
-    """Labels (n,) or rows (n, k); smoothed labels become rows."""
+    """Labels (n,), rows (n, k) or lists; smoothed labels become rows."""
     return target.rows(k) if isinstance(target, Smoothed) else target
 
 
-def working_dtype(theta: Tensor) -> torch.dtype:
+def working_dtype_of(dtype: torch.dtype) -> torch.dtype:
     """The dtype of the arithmetic: float64 for float64, else float32."""
-    return torch.float64 if theta.dtype == torch.float64 else torch.float32
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def working_dtype(theta: Tensor) -> torch.dtype:
+    """The dtype of the arithmetic with these scores."""
+    return working_dtype_of(theta.dtype)
 
 
 def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
@@ -125,6 +155,9 @@ class Weighing(NamedTuple):
         The latter is NaN if a weighted mean is over nothing, and else zero or None. As a factor it
         would reach the gradient, which is zero there, as in PyTorch.
         """
+        if target.ndim == 3:
+            scale, nan_of_no_rows = self.weigh_lists(target, dtype)
+            return self.smooth_lists(target, dtype), scale, nan_of_no_rows
         if target.is_floating_point():
             return *self._weigh_proportions(target, dtype, divisor_of(n, self.reduction)), None
         if self.weight is None and self.label_smoothing == 0:
@@ -145,6 +178,40 @@ class Weighing(NamedTuple):
         # not a matrix product, which autocast would compute in half precision
         total = (y.to(dtype) * weight.to(dtype)).sum(-1)
         return y, (total if self.shard is None else self.shard.sum(total)) / divisor
+
+    def weigh_lists(self, lists: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """The scale of lists, as that of proportions, and what is added to the loss.
+
+        Rows without a class count for nothing, and the mean is over the others.
+        """
+        counts = listed_rows(lists)
+        scale = counts.to(dtype)
+        if self.weight is not None:
+            weight = self.weight.to(dtype)
+            # a class out of range makes its row NaN by itself
+            own = weight[lists[:, 0].long().clamp(0, len(weight) - 1)]
+            total = (own * lists[:, 1].to(dtype)).sum(-1)
+            smoothing = self.label_smoothing
+            scale = scale * (total * (1 - smoothing) + weight.mean() * smoothing)
+        if self.reduction != "mean":
+            return scale, None
+        n_rows = counts.sum(dtype=dtype)
+        nan_of_no_rows = n_rows / n_rows - 1
+        return (scale / n_rows).masked_fill(~counts, 0.0), nan_of_no_rows
+
+    def smooth_lists(self, lists: Tensor, dtype: torch.dtype) -> Tensor:
+        """Lists as they are, or rows of smoothed proportions, which leave no class out."""
+        smoothing = self.label_smoothing
+        if smoothing == 0:
+            return lists
+        if self.shard is not None:
+            raise NotImplementedError(
+                "label_smoothing of SparseTargets needs all classes in one process; leave it out, "
+                "or pass proportions"
+            )
+        k: Any = self.n_classes
+        rows = rows_of_lists(lists, k, dtype)
+        return rows.mul_(1 - smoothing).add_(smoothing / k)
 
     def _weigh_labels(
         self, labels: Tensor, dtype: torch.dtype

@@ -39,7 +39,7 @@ from ._handles import handle_of
 from ._losses import class_loss
 from ._losses import entmax as _entmax
 from ._prepare import ClassOptions, Layout, prepare
-from ._targets import as_rows, scale_vector, working_dtype
+from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
 
@@ -264,6 +264,8 @@ def _loss_of_orders(
     y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, dtype, n)
     weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
     y = as_rows(y, k)
+    if y.ndim == 3:
+        y = rows_of_lists(y, k, dtype)
     if y.ndim == 1:
         is_label = torch.arange(k, device=y.device) == y[:, None]
         weights = torch.where(y == rows.call.ignore_index, 0.0, weights)

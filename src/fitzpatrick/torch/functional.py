@@ -31,7 +31,10 @@ from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ._handles import handle_of
-from ._losses import class_loss, entry_loss, linear_class_loss, link, loss_of_kind
+from ._head import Layer
+from ._losses import class_loss, distill, entry_loss, linear_class_loss, link, loss_of_kind
+from ._sparse_targets import SparseTargets
+from ._transform import Transform
 from .activations import (
     budget,
     entmax,
@@ -51,7 +54,7 @@ def __dir__() -> list[str]:
 
 def fitzpatrick_logistic_loss(
     input: Tensor,
-    target: Tensor,
+    target: Tensor | SparseTargets,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
@@ -62,6 +65,10 @@ def fitzpatrick_logistic_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -76,8 +83,9 @@ def fitzpatrick_logistic_loss(
     Args:
         input: scores; classes in axis 1 (axis 0 of a vector), or in ``dim``. Half precision is
             computed in float32. A class with the score −∞ is masked.
-        target: class indices, with the shape of ``input`` without its classes, or proportions, with
-            the shape of ``input``.
+        target: class indices, with the shape of ``input`` without its classes; or proportions, with
+            the shape of ``input``; or :class:`~fitzpatrick.torch.SparseTargets`, which list
+            the classes that have some. Proportions may be a sparse COO or CSR tensor.
         weight: one weight per class. A class index weighs its class's weight, a row of proportions
             ⟨weight, target⟩, which keeps the loss convex and its link. Smoothed class indices q are
             as in ``cross_entropy``: their target becomes weight ∘ q / ⟨weight, q⟩, their weight
@@ -99,6 +107,13 @@ def fitzpatrick_logistic_loss(
             classes and the same on every rank, proportions are those of the rank's classes. All
             ranks get the same loss, differentiable once, and each the gradient in its own scores. A
             ``DTensor`` that is sharded along the classes needs no group.
+        temperature: T, which divides the scores. In distillation, losses are often multiplied by T²
+            afterwards; that is left to you.
+        logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
+        softcap: a cap C, if scores θ are to be C tanh(θ/C); masked classes stay masked. It comes
+            before ``logit_scale`` and ``temperature``.
+        return_stats: True for a pair of the loss and :class:`~fitzpatrick.torch.RowStats`, with the
+            log-sum-exp, the entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it, and in a ``weight`` that
@@ -125,6 +140,10 @@ def fitzpatrick_logistic_loss(
         engine=engine,
         validate=validate,
         process_group=process_group,
+        temperature=temperature,
+        logit_scale=logit_scale,
+        softcap=softcap,
+        return_stats=return_stats,
     )
 
 
@@ -190,7 +209,7 @@ def fitzpatrick_sigmoid_loss(
 def linear_fitzpatrick_logistic_loss(
     input: Tensor,
     linear_weight: Tensor,
-    target: Tensor,
+    target: Tensor | SparseTargets,
     *,
     linear_bias: Tensor | None = None,
     weight: Tensor | None = None,
@@ -203,6 +222,10 @@ def linear_fitzpatrick_logistic_loss(
     engine: str | None = None,
     validate: bool | None = None,
     process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -239,6 +262,11 @@ def linear_fitzpatrick_logistic_loss(
             is not repaired: a label out of range makes its row NaN.
         process_group: processes that share the classes: each has its rows of ``linear_weight`` and
             ``linear_bias``, and all have the same ``input``, whose gradient is summed over them.
+        temperature: T, which divides the scores.
+        logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
+        softcap: a cap C, if scores θ are to be C tanh(θ/C), before they are scaled.
+        return_stats: True for a pair of the loss and :class:`~fitzpatrick.torch.RowStats`, with the
+            log-sum-exp, the entropy, the target's score and the correctness of each row.
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
@@ -267,7 +295,82 @@ def linear_fitzpatrick_logistic_loss(
         engine=engine,
         validate=validate,
         process_group=process_group,
+        temperature=temperature,
+        logit_scale=logit_scale,
+        softcap=softcap,
+        return_stats=return_stats,
     )
+
+
+def distillation_loss(
+    input: Tensor,
+    linear_weight: Tensor,
+    teacher_input: Tensor,
+    teacher_weight: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    teacher_bias: Tensor | None = None,
+    loss: Loss | str = "fitzpatrick_logistic",
+    temperature: float = 1.0,
+    softcap: float | None = None,
+    teacher_softcap: float | None = None,
+    reduction: str = "mean",
+    chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    r"""Loss between the heads of a student and of a teacher, over all classes.
+
+    .. math:: L(\hat y(\theta_T / T),\, \theta_S / T)
+
+    Here :math:`\theta_S` and :math:`\theta_T` are the scores of the two linear layers and ŷ is the
+    link of the loss. A chunk of rows of each is computed at a time: neither matrix of scores is
+    ever held as a whole. The gradient goes to the student alone. For a teacher's top k, which needs
+    no teacher at hand, pass :class:`~fitzpatrick.torch.SparseTargets` to a linear loss.
+
+    Args:
+        input: features of the student, shape (…, h).
+        linear_weight: its layer, shape (k, h).
+        teacher_input: features of the teacher, shape (…, h'), with the student's rows.
+        teacher_weight: its layer, shape (k, h').
+        linear_bias: of the student, shape (k,), or None.
+        teacher_bias: of the teacher, shape (k,), or None.
+        loss: a loss on the simplex, or its registry name.
+        temperature: T. Multiply the loss by T² yourself, if its gradient shall not shrink with T.
+        softcap: cap of the student's scores, as in :func:`linear_fitzpatrick_logistic_loss`.
+        teacher_softcap: cap of the teacher's scores.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``. Leave rows out by indexing both features.
+        chunk_size: rows whose scores are held at once, twice; None chooses.
+        accumulate_dtype: as in :func:`linear_fitzpatrick_logistic_loss`.
+        engine: likewise.
+
+    Returns:
+        The loss, differentiable once in ``input``, ``linear_weight`` and ``linear_bias``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> small, large = torch.ones(2, 3), torch.ones(2, 5)
+        >>> student, teacher = torch.zeros(4, 3), torch.arange(20.0).reshape(4, 5) / 20
+        >>> round(F.distillation_loss(small, student, large, teacher, temperature=2.0).item(), 4)
+        0.1026
+    """
+    loss = get_loss(loss)
+    student = Layer(input, linear_weight, linear_bias)
+    teacher = Layer(teacher_input, teacher_weight, teacher_bias)
+    out: Tensor = distill(
+        handle_of(loss.regularizer),
+        loss.tightness,
+        student,
+        teacher,
+        Transform(temperature, 1.0, softcap),
+        Transform(temperature, 1.0, teacher_softcap),
+        reduction,
+        chunk_size,
+        accumulate_dtype,
+        engine,
+    )
+    return out
 
 
 def entmax_loss(
@@ -431,6 +534,7 @@ def link_function(loss: Loss | str) -> Callable[..., Tensor]:
 
 __all__ = [
     "budget",
+    "distillation_loss",
     "entmax",
     "entmax15",
     "entmax15_loss",
@@ -482,10 +586,11 @@ __all__ = [
 
 
 def entmax15_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -496,14 +601,17 @@ def entmax15_loss(
     """
     return class_loss("entmax15", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_entmax15_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
-    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, at class indices or proportions.
 
@@ -515,7 +623,8 @@ def fitzpatrick_entmax15_loss(
     """
     return class_loss("entmax15", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_poisson_loss(
@@ -552,10 +661,12 @@ def fitzpatrick_sparse_sigmoid_loss(
 
 
 def fitzpatrick_sparsemax_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, tightness: float = 1.0,
-    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    tightness: float = 1.0, dim: int | None = None, engine: str | None = None,
+    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -567,7 +678,8 @@ def fitzpatrick_sparsemax_loss(
     """
     return class_loss("sparsemax", tightness, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def fitzpatrick_squared_loss(
@@ -587,10 +699,11 @@ def fitzpatrick_squared_loss(
 
 
 def logistic_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, at class indices or proportions.
 
@@ -601,14 +714,16 @@ def logistic_loss(
     """
     return class_loss("logistic", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def perceptron_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, at class indices or proportions.
 
@@ -619,7 +734,8 @@ def perceptron_loss(
     """
     return class_loss("perceptron", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def poisson_loss(
@@ -668,10 +784,11 @@ def sparse_sigmoid_loss(
 
 
 def sparsemax_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-    reduction: str = "mean", label_smoothing: float = 0.0, *, dim: int | None = None,
-    engine: str | None = None, validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    input: Tensor, target: Tensor | SparseTargets, weight: Tensor | None = None,
+    ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0, *,
+    dim: int | None = None, engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, at class indices or proportions.
 
@@ -682,7 +799,8 @@ def sparsemax_loss(
     """
     return class_loss("sparsemax", 0.0, input, target, weight, ignore_index, reduction,
                       label_smoothing, dim=dim, engine=engine, validate=validate,
-                      process_group=process_group)
+                      process_group=process_group, temperature=temperature, logit_scale=logit_scale,
+                      softcap=softcap, return_stats=return_stats)
 
 
 def squared_loss(
@@ -701,11 +819,13 @@ def squared_loss(
 
 
 def linear_entmax15_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -718,15 +838,18 @@ def linear_entmax15_loss(
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                             process_group=process_group)
+                             process_group=process_group, temperature=temperature,
+                             logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 def linear_fitzpatrick_entmax15_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
-    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
+    chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``Tsallis(alpha=1.5)``, of a linear layer.
 
@@ -739,15 +862,19 @@ def linear_fitzpatrick_entmax15_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_fitzpatrick_sparsemax_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
-    accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
-    validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, tightness: float = 1.0,
+    chunk_size: int | None = None, accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None, validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
 ) -> Tensor:
     r"""Fitzpatrick loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -760,15 +887,19 @@ def linear_fitzpatrick_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_logistic_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Negentropy(domain=Simplex())``, of a linear layer.
 
@@ -781,15 +912,18 @@ def linear_logistic_loss(
                              weight=weight, ignore_index=ignore_index, reduction=reduction,
                              label_smoothing=label_smoothing, chunk_size=chunk_size,
                              accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                             process_group=process_group)
+                             process_group=process_group, temperature=temperature,
+                             logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 def linear_perceptron_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Indicator(domain=Simplex())``, of a linear layer.
 
@@ -802,15 +936,19 @@ def linear_perceptron_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def linear_sparsemax_loss(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, chunk_size: int | None = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor | SparseTargets, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0, chunk_size: int | None = None,
     accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
     validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
     r"""Fenchel-Young loss of ``SquaredNorm(domain=Simplex())``, of a linear layer.
 
@@ -823,7 +961,9 @@ def linear_sparsemax_loss(
                              linear_bias=linear_bias, weight=weight, ignore_index=ignore_index,
                              reduction=reduction, label_smoothing=label_smoothing,
                              chunk_size=chunk_size, accumulate_dtype=accumulate_dtype,
-                             engine=engine, validate=validate, process_group=process_group)
+                             engine=engine, validate=validate, process_group=process_group,
+                             temperature=temperature, logit_scale=logit_scale, softcap=softcap,
+                             return_stats=return_stats)
 
 
 def entmax15(

@@ -34,6 +34,8 @@ from ._arguments import as_chunk_size, as_class_index, check_accumulate_dtype, c
 from ._engines import check_engine
 from ._handles import handle_of, restore
 from ._losses import linear_class_loss, link, loss_of_kind, supports_pos_weight
+from ._sparse_targets import SparseTargets
+from ._transform import Transform
 from .activations import probabilities
 
 if TYPE_CHECKING:
@@ -113,6 +115,9 @@ class LossModule(nn.Module):
         options.pop("dim", None)
         as_chunk_size(options.pop("chunk_size", None))
         options.pop("accumulate_dtype", None)
+        given = {name: options.pop(name) for name in Transform._fields if name in options}
+        Transform(**given).check()
+        options.pop("return_stats", None)
         if "ignore_index" in options:
             self.ignore_index = as_class_index(options.pop("ignore_index"))
         for name in _BUFFERS:
@@ -147,7 +152,7 @@ class LossModule(nn.Module):
             return core.FenchelYoungLoss(self.regularizer)
         return core.FitzpatrickLoss(self.regularizer, self._tightness)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         """The loss of scores ``input`` and ``target``."""
         compute = self._function()
         return compute(self._omega, self._tightness, input, target, **self._options())
@@ -239,7 +244,7 @@ class NamedLinearLoss(NamedLoss):
     def _function(self) -> Callable[..., Tensor]:
         return linear_class_loss
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         """The loss of the scores that the layer has for features ``input``, and ``target``."""
         layer = self.linear
         if type(layer).forward is not nn.Linear.forward:
@@ -369,7 +374,7 @@ class EntmaxLoss(OrderLoss):
             process_group=process_group,
         )
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
 
@@ -402,7 +407,7 @@ class NormmaxLoss(OrderLoss):
             validate=validate,
         )
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
 
@@ -451,15 +456,22 @@ class NamedClassLoss(NamedLoss):
     engine: str | None
     validate: bool | None
     process_group: "ProcessGroup | None"
+    temperature: float
+    logit_scale: float | Tensor
+    softcap: float | None
+    return_stats: bool
 
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, dim: int | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 class NamedEntryLoss(NamedLoss):
@@ -507,6 +519,10 @@ class NamedLinearClassLoss(NamedLinearLoss):
     engine: str | None
     validate: bool | None
     process_group: "ProcessGroup | None"
+    temperature: float
+    logit_scale: float | Tensor
+    softcap: float | None
+    return_stats: bool
 
     def __init__(
         self, in_features: int, num_classes: int, *, bias: bool = False,
@@ -515,12 +531,15 @@ class NamedLinearClassLoss(NamedLinearLoss):
         label_smoothing: float = 0.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
 
 
 class NamedTightClassLoss(NamedClassLoss):
@@ -530,11 +549,13 @@ class NamedTightClassLoss(NamedClassLoss):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0, *, tightness: float = 1.0, dim: int | None = None,
         engine: str | None = None, validate: bool | None = None,
-        process_group: "ProcessGroup | None" = None,
+        process_group: "ProcessGroup | None" = None, temperature: float = 1.0,
+        logit_scale: float | Tensor = 1.0, softcap: float | None = None, return_stats: bool = False,
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
         self.tightness = tightness
 
 
@@ -572,12 +593,15 @@ class NamedTightLinearClassLoss(NamedLinearClassLoss):
         label_smoothing: float = 0.0, tightness: float = 1.0, chunk_size: int | None = None,
         accumulate_dtype: torch.dtype | None = None, engine: str | None = None,
         validate: bool | None = None, process_group: "ProcessGroup | None" = None,
+        temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None,
+        return_stats: bool = False,
     ) -> None:
         super().__init__(in_features, num_classes, bias=bias, device=device, dtype=dtype,
                          weight=weight, ignore_index=ignore_index, reduction=reduction,
                          label_smoothing=label_smoothing, chunk_size=chunk_size,
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
-                         process_group=process_group)
+                         process_group=process_group, temperature=temperature,
+                         logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
         self.tightness = tightness
 
 
@@ -589,7 +613,7 @@ class Entmax15Loss(NamedClassLoss):
 
     _name = "entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -604,7 +628,7 @@ class FitzpatrickEntmax15Loss(NamedTightClassLoss):
 
     _name = "fitzpatrick_entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -619,7 +643,7 @@ class FitzpatrickLogisticLoss(NamedTightClassLoss):
 
     _name = "fitzpatrick_logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -634,7 +658,7 @@ class FitzpatrickPoissonLoss(NamedTightEntryLoss):
 
     _name = "fitzpatrick_poisson"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -649,7 +673,7 @@ class FitzpatrickSigmoidLoss(NamedTightBinaryEntryLoss):
 
     _name = "fitzpatrick_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -664,7 +688,7 @@ class FitzpatrickSparseSigmoidLoss(NamedTightBinaryEntryLoss):
 
     _name = "fitzpatrick_sparse_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -679,7 +703,7 @@ class FitzpatrickSparsemaxLoss(NamedTightClassLoss):
 
     _name = "fitzpatrick_sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -694,7 +718,7 @@ class FitzpatrickSquaredLoss(NamedTightEntryLoss):
 
     _name = "fitzpatrick_squared"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -709,7 +733,7 @@ class LogisticLoss(NamedClassLoss):
 
     _name = "logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -724,7 +748,7 @@ class PerceptronLoss(NamedClassLoss):
 
     _name = "perceptron"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -739,7 +763,7 @@ class PoissonLoss(NamedEntryLoss):
 
     _name = "poisson"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -754,7 +778,7 @@ class SigmoidLoss(NamedBinaryEntryLoss):
 
     _name = "sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -769,7 +793,7 @@ class SparseSigmoidLoss(NamedBinaryEntryLoss):
 
     _name = "sparse_sigmoid"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -784,7 +808,7 @@ class SparsemaxLoss(NamedClassLoss):
 
     _name = "sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -799,7 +823,7 @@ class SquaredLoss(NamedEntryLoss):
 
     _name = "squared"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -814,7 +838,7 @@ class LinearEntmax15Loss(NamedLinearClassLoss):
 
     _name = "entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -829,7 +853,7 @@ class LinearFitzpatrickEntmax15Loss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_entmax15"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -844,7 +868,7 @@ class LinearFitzpatrickLogisticLoss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -859,7 +883,7 @@ class LinearFitzpatrickSparsemaxLoss(NamedTightLinearClassLoss):
 
     _name = "fitzpatrick_sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -874,7 +898,7 @@ class LinearLogisticLoss(NamedLinearClassLoss):
 
     _name = "logistic"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -889,7 +913,7 @@ class LinearPerceptronLoss(NamedLinearClassLoss):
 
     _name = "perceptron"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:
@@ -904,7 +928,7 @@ class LinearSparsemaxLoss(NamedLinearClassLoss):
 
     _name = "sparsemax"
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor | SparseTargets) -> Tensor:
         return super().forward(input, target)
 
     def link(self, input: Tensor, dim: int | None = None) -> Tensor:

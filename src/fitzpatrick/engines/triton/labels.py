@@ -13,6 +13,9 @@ read in blocks, twice by the logistic loss; the sparse losses remember maxima, a
 the places that reach above τ. Rows that do not start at a multiple of 16 bytes are still read in
 whole groups of 16 bytes; the few entries beside those are read on their own ("peel").
 
+Passes over wide rows serve lists of classes, too (:mod:`.lists`), whose ``own`` is where the row's
+bits are, and whose own scores are a list of them with their targets.
+
 A label equal to ``ignore_index``, or a weight of 0, makes a row of zeros without reading it; a
 label out of range makes it NaN.
 """
@@ -25,8 +28,10 @@ import triton
 import triton.language as tl
 
 from .formulas import (
+    entmax_point,
     label_point,
     ramp_scale,
+    ramp_score,
     ramp_start,
     softmax_label_loss,
     sparse_label_loss,
@@ -47,7 +52,7 @@ def _gap(top, total, own):
 
 
 @triton.jit
-def _others(x, tau, low, o: tl.constexpr):
+def others_at(x, tau, low, o: tl.constexpr):
     """The entries of the others up to a factor; τ + low is the maximum for the logistic loss."""
     if o.power == 0:
         return exp(x - tau, o.fast)
@@ -66,9 +71,27 @@ def _start(highest, own, c, o: tl.constexpr):
 
 
 @triton.jit
-def _with_label(powers, slopes, s, c, o: tl.constexpr):
-    """Σp and its slope from Σ r^P and Σ r^(P − 1) of the others, and the label's s."""
-    p, d = label_point(s, c, o)
+def _list_sums(own, tau, low, c, o: tl.constexpr):
+    """Σp and its slope of the classes of a list, from their scores and targets, shape (1, m)."""
+    x, y = own
+    s = (ramp_score(x, y, c, o) - tau) - low
+    if o.power == 2 and o.mode != "zero":
+        p, d = entmax_point(s, y, c, o)
+        p, d = tl.sum(p, axis=1), tl.sum(d, axis=1)
+    else:
+        r, scale = relu(s), ramp_scale(c, o)
+        p = sum_of_powers(r, o.power) * scale
+        d = sum_of_powers(r, o.power - 1) * (scale * o.power)
+    return tl.sum(p, axis=0), tl.sum(d, axis=0)
+
+
+@triton.jit
+def _with_own(powers, slopes, own, tau, low, c, o: tl.constexpr):
+    """Σp and its slope from Σ r^P and Σ r^(P − 1) of the others, and the target's own scores."""
+    if o.target == "lists":
+        p, d = _list_sums(own, tau, low, c, o)
+    else:
+        p, d = label_point((own - tau) - low, c, o)
     scale = ramp_scale(c, o)
     return powers * scale + p, slopes * (scale * o.power) + d
 
@@ -78,9 +101,7 @@ def _block_sums(given, tau, low, o: tl.constexpr):
     """Σp and its slope of rows in registers."""
     x, own, c = given
     r = relu((x - tau[:, None]) - low[:, None])
-    return _with_label(
-        sum_of_powers(r, o.power), sum_of_powers(r, o.power - 1), (own - tau) - low, c, o
-    )
+    return _with_own(sum_of_powers(r, o.power), sum_of_powers(r, o.power - 1), own, tau, low, c, o)
 
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
@@ -127,7 +148,7 @@ def label_rows(
     if o.power == 0:
         tau = tl.where(highest == float("-inf"), 0.0, highest)
         low = tau
-        others = _others(x, tau[:, None], low[:, None], o)
+        others = others_at(x, tau[:, None], low[:, None], o)
         total = tl.sum(others, axis=1)
         loss, mass = softmax_label_loss(_gap(tau, total, own), c, o)
         factor = mass / tl.where(total == 0, 1.0, total)
@@ -140,7 +161,7 @@ def label_rows(
         low = tl.zeros((o.rows,), o.acc)
         tau, low = solve_tau(_block_sums, (x, own, c), tau, low, max_steps, tolerance, o)
         r = relu((x - tau[:, None]) - low[:, None])
-        others = _others(x, tau[:, None], low[:, None], o)
+        others = others_at(x, tau[:, None], low[:, None], o)
         factor = tl.where(tau == tau, ramp_scale(c, o), tau)
         mass = sum_of_powers(r, o.power) * factor
         powers = sum_of_powers(r, o.power + 1)
@@ -156,7 +177,7 @@ def label_rows(
 
 
 @triton.jit
-def _load(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
+def load_block(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
     """The columns of a block and their scores, −∞ where masked or outside of the row."""
     group = block * o.groups + tl.arange(0, o.groups)
     cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
@@ -168,28 +189,36 @@ def _load(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
 
 
 @triton.jit
-def _inside(block, groups, o: tl.constexpr):
+def inside_row(block, groups, o: tl.constexpr):
     """Which groups of a block are in the row."""
     return block * o.groups + tl.arange(0, o.groups) < groups
 
 
 @triton.jit
-def _without_label(x, cols, block, label, o: tl.constexpr):
-    """Scores with −∞ at the label."""
-    if block == label // (o.groups * o.lanes):
-        x = tl.where(cols == label, float("-inf"), x)
+def _without_own(x, cols, block, own, mask, o: tl.constexpr):
+    """Scores with −∞ at the label ``own``, or at a list's classes, which have bits set there."""
+    if o.target == "lists":
+        first = (block * o.groups + tl.arange(0, o.groups)) * o.lanes
+        if mask is None:
+            byte = tl.load(own + first // 8)
+        else:
+            byte = tl.load(own + first // 8, mask=mask, other=0)
+        bit = (byte.to(tl.int32)[:, None] >> (cols % 8)) & 1
+        x = tl.where(bit == 1, float("-inf"), x)
+    elif block == own // (o.groups * o.lanes):
+        x = tl.where(cols == own, float("-inf"), x)
     return x
 
 
 @triton.jit
-def _running_sums(start, groups, label, o: tl.constexpr):
+def running_sums(start, groups, label, o: tl.constexpr):
     """The maximum and Σ e^(θ − maximum) over the blocks, for each place in the tile."""
     tops = tl.full((o.groups,), float("-inf"), o.acc)
     totals = tl.zeros((o.groups,), o.acc)
     for block in range(tl.cdiv(groups, o.groups)):
-        mask = None if o.even else _inside(block, groups, o)
-        cols, x = _load(start, block, mask, o, "evict_last")
-        x = _without_label(x, cols, block, label, o)
+        mask = None if o.even else inside_row(block, groups, o)
+        cols, x = load_block(start, block, mask, o, "evict_last")
+        x = _without_own(x, cols, block, label, mask, o)
         higher = tl.maximum(tops, tl.max(x, axis=1))
         base = tl.where(higher == float("-inf"), 0.0, higher)
         fresh = tl.sum(exp(x - base[:, None], o.fast), axis=1)
@@ -199,19 +228,19 @@ def _running_sums(start, groups, label, o: tl.constexpr):
 
 
 @triton.jit
-def _maxima(start, groups, label, o: tl.constexpr):
+def block_maxima(start, groups, label, o: tl.constexpr):
     """The maximum over the blocks, for each place in the tile."""
     tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
     for block in range(tl.cdiv(groups, o.groups)):
-        mask = None if o.even else _inside(block, groups, o)
-        cols, x = _load(start, block, mask, o, "")
-        x = _without_label(x, cols, block, label, o)
+        mask = None if o.even else inside_row(block, groups, o)
+        cols, x = load_block(start, block, mask, o, "")
+        x = _without_own(x, cols, block, label, mask, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
     return tops
 
 
 @triton.jit
-def _sums_of_maxima(given, tau, low, o: tl.constexpr):
+def sums_of_maxima(given, tau, low, o: tl.constexpr):
     """Σp and its slope of the maxima, and of the entries beside the groups."""
     tops, beside, own, c = given
     r = relu((tops - tau) - low)
@@ -221,11 +250,11 @@ def _sums_of_maxima(given, tau, low, o: tl.constexpr):
         r = relu((beside - tau) - low)
         powers += tl.sum(sum_of_powers(r, o.power), axis=0)
         slopes += tl.sum(sum_of_powers(r, o.power - 1), axis=0)
-    return _with_label(powers, slopes, (own - tau) - low, c, o)
+    return _with_own(powers, slopes, own, tau, low, c, o)
 
 
 @triton.jit
-def _powers_above(
+def powers_above(
     start, groups, label, top, peaks, beside, tau, low, SECOND: tl.constexpr, o: tl.constexpr
 ):
     """Σ r^P and Σ r^SECOND over the groups whose peak is above τ."""
@@ -233,9 +262,9 @@ def _powers_above(
     seconds = tl.zeros((o.groups,), o.acc)
     active = peaks - tau > low
     for block in range(tl.cdiv(groups, o.groups)):
-        mask = active if o.even else active & _inside(block, groups, o)
-        cols, x = _load(start, block, mask, o, "")
-        x = _without_label(x, cols, block, label, o)
+        mask = active if o.even else active & inside_row(block, groups, o)
+        cols, x = load_block(start, block, mask, o, "")
+        x = _without_own(x, cols, block, label, mask, o)
         r = relu(((x - top) - tau) - low)
         powers += sum_of_powers(r, o.power)
         seconds += sum_of_powers(r, SECOND)
@@ -248,13 +277,13 @@ def _powers_above(
 
 
 @triton.jit
-def _sums_of_row(given, tau, low, o: tl.constexpr):
+def sums_of_row(given, tau, low, o: tl.constexpr):
     """Σp and its slope of a row, by a pass over the groups that reach above τ."""
     start, groups, label, top, peaks, beside, own, c = given
-    powers, slopes = _powers_above(
+    powers, slopes = powers_above(
         start, groups, label, top, peaks, beside, tau, low, o.power - 1, o
     )
-    return _with_label(powers, slopes, (own - tau) - low, c, o)
+    return _with_own(powers, slopes, own, tau, low, c, o)
 
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
@@ -295,7 +324,7 @@ def wide_label_rows(
         beside = tl.where(edges == label, float("-inf"), beside)
     if counts:
         if o.power == 0:
-            tops, totals = _running_sums(start, groups, label, o)
+            tops, totals = running_sums(start, groups, label, o)
             tau = tl.max(tops, axis=0)
             if o.peel:
                 tau = tl.maximum(tau, tl.max(tl.max(beside, axis=1), axis=0))
@@ -309,7 +338,7 @@ def wide_label_rows(
             active = tl.full((o.groups,), 1, tl.int1)
         else:
             # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            tops = _maxima(start, groups, label, o)
+            tops = block_maxima(start, groups, label, o)
             peaks = tl.max(tops, axis=1)
             highest = tl.max(peaks, axis=0)
             if o.peel:
@@ -321,15 +350,15 @@ def wide_label_rows(
             tau = _start(highest - top, own, c, o)
             # a group of NaN has no peak; its maxima make the first step NaN, and so everything
             tau, low = solve_tau(
-                _sums_of_maxima, (tops - top, beside, own, c),
+                sums_of_maxima, (tops - top, beside, own, c),
                 tau, tl.zeros((), o.acc), max_steps, tolerance, o,
             )  # fmt: skip
             # not above the root of all entries, whatever rounding did to that of the maxima
             tau, low = solve_tau(
-                _sums_of_row, (start, groups, label, top, peaks, beside, own, c),
+                sums_of_row, (start, groups, label, top, peaks, beside, own, c),
                 tau, low - 2 * tolerance, max_steps, tolerance, o,
             )  # fmt: skip
-            powers, highs = _powers_above(
+            powers, highs = powers_above(
                 start, groups, label, top, peaks, beside, tau, low, o.power + 1, o
             )
             factor = tl.where(tau == tau, ramp_scale(c, o), tau)
@@ -343,21 +372,21 @@ def wide_label_rows(
             mass *= weight
             factor *= weight
             if o.peel:
-                few = tl.where(edges == label, -mass, _others(beside, tau, low, o) * factor)
+                few = tl.where(edges == label, -mass, others_at(beside, tau, low, o) * factor)
                 tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=is_edge)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
                 # a second read goes backwards: the end of the row is what the cache still holds
                 block = blocks - 1 - i if o.power == 0 else i
-                inside = _inside(block, groups, o)
+                inside = inside_row(block, groups, o)
                 if o.power == 0:
                     mask = None if o.even else inside
-                    cols, x = _load(start, block, mask, o, "evict_first")
+                    cols, x = load_block(start, block, mask, o, "evict_first")
                 else:
                     mask = active if o.even else active & inside
-                    cols, x = _load(start, block, mask, o, "")
+                    cols, x = load_block(start, block, mask, o, "")
                     x -= top
-                p = _others(x, tau, low, o) * factor
+                p = others_at(x, tau, low, o) * factor
                 if block == label // (o.groups * o.lanes):
                     p = tl.where(cols == label, -mass, p)
                 p = p.to(gradient.dtype.element_ty)

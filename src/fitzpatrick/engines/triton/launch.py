@@ -31,7 +31,7 @@ from .plan import (
     takes_columns,
     working_dtype,
 )
-from .specs import parse_kernel
+from .specs import KernelSpec, parse_kernel
 from .weights import count_labels, scale_rows
 
 __all__ = [
@@ -42,8 +42,11 @@ __all__ = [
 ]
 
 Scale = Tensor | int | None
-# labels (n,), rows (n, k), or labels, base, share and own part of smoothed labels
+# labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
 Target = Tensor | tuple[Tensor, Tensor, Tensor, Tensor]
+
+# Rows of gradients from this width on have room for a bit for each class.
+MIN_BITS_IN_PLACE = 64
 
 # earlier versions of Triton want other arguments where a compiled kernel is launched
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
@@ -124,11 +127,16 @@ def launch_loss(
     gradients = theta if in_place else theta.new_empty(theta.shape if with_gradient else (0, k))
     if n == 0:
         return values, gradients
-    if rows.ndim == 1 or rows.stride(1) != 1:
+    if rows.ndim != 2 or rows.stride(1) != 1:
         rows = rows.contiguous()
     inner = theta.shape[2] if theta.ndim == 3 else 0
     spec, alpha = parse_kernel(omega)
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
+    if form == "lists":
+        return _launch_lists(
+            theta, rows, scale, spec, lanes if not peel else 1, tightness, values, gradients,
+            (with_value, with_gradient, in_place),
+        )  # fmt: skip
     unit = 1 if peel or alpha else lanes
     stride, divisor, parts = 0, 1, 1
     if scale is None:
@@ -160,13 +168,49 @@ def launch_loss(
     return values, gradients
 
 
+def _launch_lists(
+    theta: Tensor,
+    lists: Tensor,
+    scale: Scale,
+    spec: KernelSpec,
+    lanes: int,
+    tightness: float,
+    values: Tensor,
+    gradients: Tensor,
+    asked: tuple[bool, bool, bool],
+) -> tuple[Tensor, Tensor]:
+    """Losses and gradients at lists of classes, into the tensors for them."""
+    (n, _, m), k = lists.shape, theta.shape[1]
+    if not isinstance(scale, Tensor):
+        raise TypeError("lists of classes come with the weights of their rows")
+    with_value, with_gradient, in_place = asked
+    # a bit for each class: where the gradient will be, if that is not where the scores are
+    n_bytes = gradients.stride(0) * gradients.element_size()
+    if with_gradient and not in_place and k >= MIN_BITS_IN_PLACE and n_bytes % 4 == 0:
+        bits, bit_stride = gradients, n_bytes // 4
+    else:
+        bit_stride = ceil_div(k, 32)
+        bits = theta.new_empty((n, bit_stride), dtype=torch.int32)
+    plan = plan_for(
+        Problem(
+            spec.name, spec.mode(tightness, has_labels=False), "lists", k, 0, theta.dtype, lanes,
+            False, with_value, with_gradient, "each", 1, listed=triton.next_power_of_2(m + 1),
+        )
+    )  # fmt: skip
+    widths = k // lanes, theta.stride(0) // lanes, gradients.stride(0) // lanes
+    integers = n, m, *widths, bit_stride, scale.stride(0), 1, plan.max_steps
+    tensors = theta, lists, bits, scale, values, gradients
+    launch(plan, (n,), tensors, integers, (plan.tolerance, tightness))
+    return values, gradients
+
+
 def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
     """The form of the targets, their labels or rows, and the labels and mixture of smoothed ones.
 
     What a form does not have is the scores, which are not read in its place.
     """
     if isinstance(target, Tensor):
-        return "labels" if target.ndim == 1 else "rows", target, theta, theta
+        return ("labels", "rows", "lists")[target.ndim - 1], target, theta, theta
     labels, base, share, own = target
     if len(base) == 1:
         return "smoothed", theta, labels, _mixture(base * share, own)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..._root import newton_steps
 from .labels import label_rows, wide_label_rows
+from .lists import list_rows
 from .proportions import proportion_rows, wide_proportion_rows
 from .specs import SPECS
 from .tsallis import tsallis_label_rows
@@ -50,7 +51,8 @@ LIMITS = Limits()
 class Problem:
     """Rows of one kind, which share a plan.
 
-    ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`); ``scale`` says
+    ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`), or "lists" of less
+    than ``listed`` classes (a power of two); ``scale`` says
     where row weights come from (see :mod:`.weights`), in how many ``parts`` if they are counted.
     ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
     rows are aligned.
@@ -69,6 +71,7 @@ class Problem:
     scale: str
     parts: int
     careful: bool = False
+    listed: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Options(KernelOptions):
     peel: bool = False
     guess: bool = False
     careful: bool = False
+    listed: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ def plan_for(problem: Problem) -> Plan:
     k, dtype, lanes = problem.k, problem.dtype, problem.lanes
     power = SPECS[problem.omega].power
     has_labels = problem.target == "labels"
+    has_rows = problem.target in ("rows", "smoothed", "weighted")
     is_double, is_half = dtype == torch.float64, dtype.itemsize == 2
     is_tsallis = problem.omega == "tsallis"
     if is_tsallis:
@@ -184,6 +189,9 @@ def plan_for(problem: Problem) -> Plan:
     elif has_labels:
         kernel, wide_kernel = label_rows, wide_label_rows
         shape = _sparse_label_shape(problem) if power else _logistic_label_shape(problem)
+    elif problem.target == "lists":
+        kernel = wide_kernel = list_rows
+        shape = _list_shape(problem, power)
     else:
         kernel, wide_kernel = proportion_rows, wide_proportion_rows
         shape = _row_shape(problem, power)
@@ -193,7 +201,8 @@ def plan_for(problem: Problem) -> Plan:
         kernel = wide_kernel
         shape["even"] = k % (lanes * shape["groups"]) == 0
         shape["peel"] = problem.peel
-        moderate = not has_labels and power == 0 and problem.mode in ("one", "other")
+        moderate = kernel is wide_proportion_rows and power == 0
+        moderate = moderate and problem.mode in ("one", "other")
         shape["guess"] = moderate and not is_double and k >= LIMITS.min_guess
     rows = shape.get("rows", 1)
     shared = {name: getattr(problem, name) for name in _SHARED}
@@ -203,7 +212,7 @@ def plan_for(problem: Problem) -> Plan:
         fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
         # the errors of a rough ω are multiplied by c
-        rough=not has_labels and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
+        rough=has_rows and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
         **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},
     )
     working = torch.float64 if is_double else torch.float32
@@ -259,6 +268,16 @@ def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
     if problem.k <= LIMITS.max_sparse_labels:
         return _block_shape(problem.k)
     return _tile_shape(problem)
+
+
+def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
+    if power or problem.k <= LIMITS.max_logistic_labels:
+        return _tile_shape(problem)
+    shape = _logistic_label_shape(problem)
+    if problem.dtype.itemsize == 2 and problem.lanes > 1:
+        # as many as for labels: what the list needs beyond that is spilled once a row
+        shape["maxnreg"] = 32 if shape["num_warps"] == 8 else 40
+    return shape
 
 
 def _tile_shape(problem: Problem) -> dict[str, Any]:

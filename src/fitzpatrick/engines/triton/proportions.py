@@ -55,7 +55,7 @@ def _softmax_step(x, y, tau, c, read, IS_NARROW: tl.constexpr, o: tl.constexpr):
 
 
 @triton.jit
-def _softmax_rows(x, y, lse, c, read, counts, IS_NARROW: tl.constexpr, o: tl.constexpr):
+def softmax_rows(x, y, lse, c, read, counts, IS_NARROW: tl.constexpr, o: tl.constexpr):
     """τ, the differences p − y and the terms of the logistic loss, c > 0, of rows in registers."""
     ROUNDS: tl.constexpr = o.refine
     x = tl.where(read, x, 0.0)
@@ -114,9 +114,9 @@ def proportion_rows(
                 fits = (lse - lowest < span_limit(c, o)) | (counts == 0)
                 is_narrow = tl.min(fits.to(tl.int32), axis=0) > 0
             if is_narrow:
-                tau, difference, loss = _softmax_rows(x, y, lse, c, read, counts, True, o)
+                tau, difference, loss = softmax_rows(x, y, lse, c, read, counts, True, o)
             else:
-                tau, difference, loss = _softmax_rows(x, y, lse, c, read, counts, False, o)
+                tau, difference, loss = softmax_rows(x, y, lse, c, read, counts, False, o)
     else:
         v = ramp_score(x, y, c, o)
         tau = ramp_start(tl.max(v, axis=1), c, o)

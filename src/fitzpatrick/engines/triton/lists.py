@@ -1,0 +1,182 @@
+r"""The kernel for lists of classes: rows with a few targets, at the price of a label.
+
+All classes that are not listed have the target 0, and enter a loss through sums over the row, as
+the others do beside a label: its passes are those of :mod:`.labels`. They leave the listed classes
+out by a bit for each class, which the program of a row sets before it reads the row. The bits lie
+where the row's gradient will be, or, if that is in place of the scores, in a buffer of their own.
+Each listed class has its own score and target in registers, and its entry of the gradient is
+written after all others.
+
+- Logistic: the others are one class more, whose score is their log-sum-exp and whose target is 0,
+  or the rest that the list has. What is left is a short row of proportions in registers.
+- Sparsemax and entmax15: Newton's method finds τ from powers of the others and from the list.
+
+A row without a class, or with the weight 0, becomes zeros without being read; a class out of range
+makes its row NaN, and nothing is read there.
+"""
+
+# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
+# Triton's language is not Python to a type checker
+
+import triton
+import triton.language as tl
+
+from .formulas import (
+    ramp_scale,
+    ramp_score,
+    ramp_start,
+    ramp_terms,
+    softmax_terms,
+    tightness_of,
+)
+from .labels import (
+    block_maxima,
+    inside_row,
+    load_block,
+    others_at,
+    powers_above,
+    running_sums,
+    sums_of_maxima,
+    sums_of_row,
+)
+from .math import exp
+from .proportions import softmax_rows
+from .root import solve_tau
+from .tiles import write_zeros
+from .weights import row_weight
+
+# In place of class numbers: no class, and all that are not listed.
+PADDING: tl.constexpr = tl.constexpr(-1)
+REST: tl.constexpr = tl.constexpr(-2)
+
+
+@triton.jit
+def _set_bits(bits, classes, is_class, k, o: tl.constexpr):
+    """Set the bits of the listed classes, and clear all others, for all threads to see."""
+    words = tl.cdiv(k, 32)
+    zero = tl.zeros((o.groups,), tl.int32)
+    for block in range(tl.cdiv(words, o.groups)):
+        word = block * o.groups + tl.arange(0, o.groups)
+        tl.store(bits + word, zero, mask=word < words)
+    tl.debug_barrier()
+    bit = tl.full(classes.shape, 1, tl.int32) << (classes % 32)
+    tl.atomic_or(bits + classes // 32, bit, mask=is_class, sem="relaxed", scope="cta")
+    tl.debug_barrier()
+    return bits.to(tl.pointer_type(tl.uint8), bitcast=True)
+
+
+@triton.jit
+def _total(x):
+    """The sum of a row of shape (1, m)."""
+    return tl.sum(tl.sum(x, axis=1), axis=0)
+
+
+@triton.jit
+def _short_row(x, y, c, is_read, o: tl.constexpr):
+    """p − y and the terms of the logistic loss of a row in registers."""
+    x = tl.where(is_read, x, float("-inf"))
+    x -= tl.max(x, axis=1)[:, None]
+    lse = tl.log(tl.sum(exp(x, o.fast), axis=1))
+    if o.mode == "zero":
+        difference, loss = softmax_terms(x, lse[:, None], y, c, False, o)
+    else:
+        every = tl.full((1,), 1, tl.int1)
+        _, difference, loss = softmax_rows(x, y, lse, c, is_read, every, False, o)
+    return tl.where(is_read, difference, 0.0), tl.where(is_read, loss, 0.0)
+
+
+@triton.jit(do_not_specialize=["divisor", "tightness"])
+def list_rows(
+    theta, lists, bits, scale, value, gradient,
+    n, m, groups, theta_groups, out_groups, bit_stride, scale_stride, divisor, max_steps,
+    tolerance, tightness: tl.float64, o: tl.constexpr,
+):  # fmt: skip
+    """One row of any width; widths and strides are counted in groups of lanes."""
+    c = tightness_of(tightness, o)
+    row = tl.program_id(0).to(tl.int64)
+    k = groups * o.lanes
+    start = theta + tl.multiple_of(row * theta_groups * o.lanes, o.lanes)
+    out = gradient + tl.multiple_of(row * out_groups * o.lanes, o.lanes)
+    weight = row_weight(scale, row, row < n, scale_stride, divisor, o)
+    # the place after the last is for all others together
+    place = tl.arange(0, o.listed)[None, :]
+    at = lists + row * 2 * m + place
+    classes = tl.load(at, mask=place < m, other=-1.0).to(tl.int32)
+    y = tl.load(at + m, mask=place < m, other=0.0).to(o.acc)
+    is_class = (classes >= 0) & (classes < k)
+    is_any = tl.max(tl.max((classes != PADDING).to(tl.int32), axis=1), axis=0) > 0
+    if is_any & (weight != 0):
+        x = tl.load(start + classes, mask=is_class, other=float("-inf")).to(o.acc)
+        x = tl.where(classes >= k, float("nan"), x)
+        rest = _total(tl.where(classes == REST, y, 0.0))
+        y = tl.where(classes >= 0, y, 0.0)
+        words = bits.to(tl.pointer_type(tl.int32), bitcast=True) + row * bit_stride
+        own = _set_bits(words, classes, is_class, k, o)
+        if o.power == 0:
+            tops, totals = running_sums(start, groups, own, o)
+            tau = tl.max(tops, axis=0)
+            tau = tl.where(tau == float("-inf"), 0.0, tau)
+            total = tl.sum(totals * tl.exp(tops - tau), axis=0)
+            is_others = place == m
+            x = tl.where(is_others, tau + tl.log(total), x)
+            y = tl.where(is_others, rest, y)
+            difference, losses = _short_row(x, y, c, (classes >= 0) | is_others, o)
+            loss = _total(losses)
+            mass = _total(tl.where(is_others, difference, 0.0))
+            factor = mass / tl.where(total == 0, 1.0, total)
+            top, low = tl.zeros((), o.acc), tau
+            active = tl.full((o.groups,), 1, tl.int1)
+        else:
+            # maxima are entries of the row: their own τ is a lower bound that leaves little to do
+            tops = block_maxima(start, groups, own, o)
+            peaks = tl.max(tops, axis=1)
+            highest = tl.max(peaks, axis=0)
+            top = tl.maximum(highest, tl.max(tl.max(x, axis=1), axis=0))
+            x -= top
+            peaks -= top
+            v = ramp_score(x, y, c, o)
+            tau = ramp_start(tl.maximum(highest - top, tl.max(tl.max(v, axis=1), axis=0)), c, o)
+            tau, low = solve_tau(
+                sums_of_maxima, (tops - top, tau, (x, y), c),
+                tau, tl.zeros((), o.acc), max_steps, tolerance, o,
+            )  # fmt: skip
+            # not above the root of all entries, whatever rounding did to that of the maxima
+            tau, low = solve_tau(
+                sums_of_row, (start, groups, own, top, peaks, tau, (x, y), c),
+                tau, low - 2 * tolerance, max_steps, tolerance, o,
+            )  # fmt: skip
+            _, highs = powers_above(start, groups, own, top, peaks, tau, tau, low, o.power + 1, o)
+            factor = tl.where(tau == tau, ramp_scale(c, o), tau)
+            difference, losses = ramp_terms((v - tau) - low, y, c, o)
+            difference += tl.where(tau == tau, 0.0, tau)
+            loss = highs * (factor / (o.power + 1.0)) + _total(losses)
+            active = peaks - tau > low
+        if o.with_value:
+            tl.store(value + row, loss * weight)
+        if o.with_gradient:
+            factor *= weight
+            blocks = tl.cdiv(groups, o.groups)
+            for i in range(blocks):
+                # a second read goes backwards: the end of the row is what the cache still holds
+                block = blocks - 1 - i if o.power == 0 else i
+                inside = inside_row(block, groups, o)
+                if o.power == 0:
+                    cols, z = load_block(start, block, None if o.even else inside, o, "evict_first")
+                else:
+                    mask = active if o.even else active & inside
+                    cols, z = load_block(start, block, mask, o, "")
+                    z -= top
+                p = (others_at(z, tau, low, o) * factor).to(gradient.dtype.element_ty)
+                if o.even:
+                    tl.store(out + cols, p, cache_modifier=".cs")
+                else:
+                    tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
+            # all of the row is written before its listed classes are
+            tl.debug_barrier()
+            listed = (difference * weight).to(gradient.dtype.element_ty)
+            tl.store(out + classes, listed, mask=is_class)
+    else:
+        if o.with_value:
+            tl.store(value + row, 0.0 * weight)
+        if o.with_gradient:
+            write_zeros(out, groups, o)

@@ -1,0 +1,85 @@
+"""By-products of a loss: what evaluation and policy gradients want to know of the same scores."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._targets import PADDING, working_dtype
+
+# This many scores are looked at once, in working precision.
+_MAX_SCORES = 1 << 25
+
+
+class RowStats(NamedTuple):
+    """Numbers of each row, in the shape of losses without a reduction, without derivatives.
+
+    They are of the scores that the loss sees, capped and scaled.
+
+    Attributes:
+        log_sum_exp: log Σ e^θ over the classes.
+        entropy: of the soft argmax of the scores.
+        target_score: the score of the label, or ⟨target, θ⟩; 0 in rows that count for nothing.
+            Less ``log_sum_exp`` it is the label's log-probability.
+        is_correct: True if no class has a higher score than the label, or than the class with the
+            largest target; False in rows that count for nothing.
+    """
+
+    log_sum_exp: Tensor
+    entropy: Tensor
+    target_score: Tensor
+    is_correct: Tensor
+
+    def reshape(self, shape: tuple[int, ...]) -> "RowStats":
+        """The numbers of rows in another shape."""
+        return RowStats(*(x.reshape(shape) for x in self))
+
+    def scatter(self, kept: Tensor, n: int) -> "RowStats":
+        """The numbers of some of n rows, and 0 for the others."""
+        return RowStats(*(x.new_zeros(n).index_copy_(0, kept, x) for x in self))
+
+
+def join_stats(parts: list[RowStats]) -> RowStats:
+    """The numbers of consecutive rows."""
+    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def _own_classes(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """Classes of labels or of lists, (n, m), and their targets, 0 where there is no class."""
+    if target.ndim == 1:
+        is_class = (target != ignore_index) & (target >= 0) & (target < k)
+        return torch.where(is_class, target, 0)[:, None], is_class[:, None].double()
+    classes, values = target[:, 0].long(), target[:, 1]
+    is_class = (classes > PADDING) & (classes < k)
+    return torch.where(is_class, classes, 0), values.masked_fill(~is_class, 0.0)
+
+
+def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
+    """The numbers of scores (n, k) at labels (n,), rows (n, k) or lists (n, 2, m)."""
+    x = theta.to(working_dtype(theta))
+    top = x.amax(-1, keepdim=True)
+    shifted = x - top
+    e = shifted.exp()
+    total = e.sum(-1)
+    mean = (e * shifted.masked_fill(e == 0, 0.0)).sum(-1) / total
+    own, y = x, target
+    if target.ndim != 2:
+        classes, y = _own_classes(target, theta.shape[1], ignore_index)
+        own = x.gather(-1, classes)
+    y = y.to(x.dtype)
+    score = torch.where(y > 0, own * y, 0.0).sum(-1)
+    best = own.gather(-1, y.argmax(-1, keepdim=True))
+    is_correct = ((best >= top) & (y > 0).any(-1, keepdim=True))[:, 0]
+    return RowStats(top[:, 0] + total.log(), total.log() - mean, score, is_correct)
+
+
+@torch.no_grad()
+def stats_of(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
+    """As :func:`stats_of_chunk`, some rows at a time."""
+    n, k = theta.shape
+    step = max(_MAX_SCORES // k, 1)
+    if n <= step or torch.compiler.is_compiling():
+        return stats_of_chunk(theta.detach(), target, ignore_index)
+    parts = [slice(start, start + step) for start in range(0, n, step)]
+    scores = theta.detach()
+    return join_stats([stats_of_chunk(scores[now], target[now], ignore_index) for now in parts])
