@@ -1,6 +1,7 @@
 r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at every tightness."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
@@ -16,7 +17,7 @@ class OracleSolution(Solution):
     theta: Array
     domain: ConvexSet
 
-    @property
+    @cached_property
     def y_star(self) -> Array:
         return self.domain.maximize(self.theta)
 

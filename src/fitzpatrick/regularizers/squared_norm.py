@@ -11,6 +11,7 @@ simplex), sparseMAP (any C).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
@@ -75,7 +76,7 @@ class ProjectionSolution(Solution):
     domain: ConvexSet
     tightness: float
 
-    @property
+    @cached_property
     def y_star(self) -> Array:
         return self.domain.project(self.m)
 
