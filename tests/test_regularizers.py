@@ -22,7 +22,7 @@ from fitzpatrick.regularizers import (
     TwiceDifferentiable,
     twice_differentiable,
 )
-from fitzpatrick.sets import Box, L2Ball, Orthant, Simplex
+from fitzpatrick.sets import Box, CappedSimplex, L2Ball, Orthant, Simplex
 from tests.helpers import (
     RELATIVE,
     Library,
@@ -327,7 +327,7 @@ def test_tsallis_orders(alpha: float) -> None:
 @pytest.mark.parametrize("domain", [Box(), L2Ball(), fp.sets.Reals()], ids=repr)
 def test_negentropy_domains(domain) -> None:
     with pytest.raises(
-        TypeError, match=r"Negentropy is defined on Simplex\(\) or Orthant\(\), got"
+        TypeError, match=r"Negentropy is defined on Simplex\(\) or Orthant\(\) or Birkhoff\(\)"
     ):
         Negentropy(domain)
 
@@ -339,6 +339,7 @@ REGULARIZERS = [
     (Indicator(), "Indicator(domain=Simplex())"),
     (Tsallis(1.25), "Tsallis(alpha=1.25)"),
     (Bernoulli(), "Bernoulli()"),
+    (Bernoulli(CappedSimplex(2)), "Bernoulli(domain=CappedSimplex(k=2))"),
 ]
 
 

@@ -13,13 +13,25 @@ import numpy as np
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import (
+    Bernoulli,
     Indicator,
     Quadratic,
     Regularizer,
     SquaredNorm,
     Tsallis,
 )
-from fitzpatrick.sets import Box, ConvexSet, L1Ball, L2Ball, Orthant, Simplex
+from fitzpatrick.sets import (
+    Box,
+    Budget,
+    CappedSimplex,
+    ConvexSet,
+    L1Ball,
+    L2Ball,
+    OrderSimplex,
+    Orthant,
+    Permutahedron,
+    Simplex,
+)
 from tests.helpers import TEST_ALL, Library, seeded
 
 # The Fenchel-Young loss, the Fitzpatrick loss, two between them and one beyond.
@@ -106,6 +118,19 @@ OTHERS = [
         differenced=True,
         has_faces=False,
     ),
+    # half of the entries, whatever their number
+    Case("sparsemap subsets", lambda _, k: SquaredNorm(CappedSimplex(k / 2)), slack=10),
+    Case("sparsemap budget", lambda _, k: SquaredNorm(Budget(k / 4, k / 2)), slack=10),
+    Case(
+        "sparsemap rankings",
+        lambda _, k: SquaredNorm(Permutahedron(k)),
+        slack=10,
+        has_faces=False,
+    ),
+    Case("sparsemap levels", _constant(SquaredNorm(OrderSimplex())), slack=10, symmetric=False),
+    Case("sigmoid subsets", lambda _, k: Bernoulli(CappedSimplex(k / 2)), slack=10),
+    Case("perceptron subsets", lambda _, k: Indicator(CappedSimplex(k / 2)), slack=10),
+    Case("perceptron rankings", lambda _, k: Indicator(Permutahedron(k)), slack=10, has_faces=False),
     Case("perceptron box", _constant(Indicator(Box(-1.0, 2.0)))),
     Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),
     Case("perceptron l1 ball", _constant(Indicator(L1Ball(0.5)))),

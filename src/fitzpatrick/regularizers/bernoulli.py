@@ -141,6 +141,20 @@ class CoinFormulas(Elementwise):
         )
 
 
+def _not_all_zero(d: Array) -> Array:
+    """Slopes d, at least the smallest number: coupled entries divide by their sum."""
+    return namespace(d).clip(d, float(namespace(d).finfo(d.dtype).smallest_normal), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledCoinFormulas(CoinFormulas):
+    """Coins of one row whose probabilities have a given sum."""
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        p, d = super().point(s)
+        return p, _not_all_zero(d)
+
+
 @dataclass(frozen=True)
 class Bernoulli(SeparableRegularizer):
     r"""Negative entropy of one coin per label, on the unit cube.
@@ -167,7 +181,7 @@ class Bernoulli(SeparableRegularizer):
         >>> loss.value(np.asarray([1.0, 0.0]), np.asarray([-1.0, 1.0]))  # 2 ω(0)
         np.float64(1.1342865808195677)
         >>> Bernoulli(fp.sets.CappedSimplex(1)).link(np.asarray([2.0, 0.0, -1.0])).round(3)
-        array([0.752, 0.182, 0.066])
+        array([0.68 , 0.224, 0.096])
     """
 
     domain: ConvexSet = Box(0.0, 1.0)
@@ -175,6 +189,9 @@ class Bernoulli(SeparableRegularizer):
     def __post_init__(self) -> None:
         if self.domain != Box(0.0, 1.0):
             check_domain("Bernoulli", self.domain, (CappedSimplex,))
+
+    def __repr__(self) -> str:
+        return "Bernoulli()" if self.is_entrywise else f"Bernoulli(domain={self.domain!r})"
 
     @property
     def has_kinks(self) -> bool:
@@ -230,10 +247,11 @@ class Bernoulli(SeparableRegularizer):
         return namespace(theta).sum(softplus(theta), axis=-1)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
-        return CoinFormulas(y, tightness)
+        return (CoinFormulas if self.is_entrywise else CoupledCoinFormulas)(y, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         xp = namespace(p)
         rise, fall = _odds_product(p, 1 - p, y, tightness)
         inside = (p > 0) & (p < 1)
-        return xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        return d if self.is_entrywise else _not_all_zero(d)

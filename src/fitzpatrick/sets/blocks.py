@@ -29,7 +29,7 @@ class Product(ConvexSet):
     sizes: tuple[int, ...] | None
 
     def __init__(self, *sets: ConvexSet, sizes: tuple[int, ...] | None = None) -> None:
-        if not sets or not all(isinstance(s, ConvexSet) and s.n_axes == 1 for s in sets):
+        if not sets or any(getattr(part, "n_axes", 0) != 1 for part in sets):
             raise TypeError(
                 f"Product needs sets of vectors, such as Simplex(), got {sets}; sets of matrices "
                 "become sets of vectors in fitzpatrick.sets.Flat"

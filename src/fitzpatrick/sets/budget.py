@@ -1,8 +1,9 @@
 r"""Parts of the unit cube with a given sum, :math:`\{p \in [0, 1]^d, \sum_i p_i = b\}`.
 
-Projections, sparsemax with a budget b, are :math:`p = \min(1, (x - \tau)_+)`. With m = ⌈b⌉ and :math:`x_{(m)}` the m-th largest score,
-τ is between :math:`x_{(m)} - 1` and :math:`x_{(m)}`: scores are shifted by that one, and those
-further away than 1 are cut off, so that their size costs no digits.
+Projections, sparsemax with a budget b, are :math:`p = \min(1, (x - \tau)_+)`. With m = ⌈b⌉ and
+:math:`x_{(m)}` the m-th largest score, τ is between :math:`x_{(m)} - 1` and :math:`x_{(m)}`: scores
+are shifted by that one, and those further away than 1 are cut off, so that their size costs no
+digits.
 """
 
 import math
@@ -112,6 +113,18 @@ def _first_entries(theta: Array, total: Array | float) -> Array:
     return xp.where(is_nan, xp.full_like(theta, xp.nan), p)
 
 
+def _threshold(normal: Array, total: float) -> Array:
+    """The least of the highest scores that a vertex with that sum is made of, (…, 1)."""
+    place = float(max(1, math.ceil(total)))
+    return _at_place(normal, namespace(normal).full_like(normal[..., :1], place))
+
+
+def _gap_above(threshold: Array, y: Array, p: Array, normal: Array) -> Array:
+    """Σ (p_i − y_i)(n_i − threshold), where a negative term is a rounding error."""
+    xp = namespace(y)
+    return xp.sum(xp.clip(elementwise_gap(p, y, normal - threshold), 0, xp.inf), axis=-1)
+
+
 def _check_total(total: float, x: Array, name: str) -> None:
     if total > x.shape[-1]:
         raise ValueError(
@@ -168,9 +181,7 @@ class CappedSimplex(ConvexSet):
     @quiet
     def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
         # p is 1 above some threshold of n and 0 below it: Σ (p_i − y_i)(n_i − threshold)
-        xp = namespace(y)
-        place = xp.full_like(normal[..., :1], float(math.ceil(self.k)))
-        return xp.sum(xp.clip(elementwise_gap(p, y, normal - _at_place(normal, place)), 0), axis=-1)
+        return _gap_above(_threshold(normal, self.k), y, p, normal)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         return budget_product(self.project(x), v)
@@ -234,6 +245,18 @@ class Budget(ConvexSet):
         total = namespace(x).sum(x, axis=-1)
         slack = membership_tolerance(x) * max(1.0, float(self.high))
         return Box().contains(x) & (total >= self.low - slack) & (total <= self.high + slack)
+
+    @quiet
+    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
+        # with a threshold of 0 unless p has the largest sum, then above, or the least, then below
+        xp, n = namespace(y), normal.shape[-1]
+        threshold = xp.zeros_like(normal[..., :1])
+        if self.high < n:
+            threshold = threshold + xp.clip(_threshold(normal, self.high), 0, xp.inf)
+        if self.low > 0:
+            threshold = threshold + xp.clip(_threshold(normal, self.low), -xp.inf, 0)
+        shift = xp.clip(threshold * row_sum(p - y), 0, xp.inf)[..., 0]
+        return _gap_above(threshold, y, p, normal) + shift
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         total = row_sum(Box().project(x))

@@ -43,8 +43,8 @@ def block_means(u: Array, starts: Array) -> Array:
         if heads.size == 0:
             return u
         counts = np.diff(heads, append=u.size)
-        means = np.add.reduceat(np.reshape(u, -1), heads) / counts
-        return np.repeat(means, counts).reshape(u.shape)
+        means = np.add.reduceat(np.reshape(u, -1), heads, dtype=np.float64) / counts
+        return np.repeat(means.astype(u.dtype), counts).reshape(u.shape)
     xp, places = namespace(u), class_indices(u) + _integer_zeros(starts)
     last = u.shape[-1] - 1
     begin = _running_max(xp.where(starts, places, 0))
@@ -91,7 +91,8 @@ def _pool(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     flags = np.zeros(x.size, dtype=bool)
     if x.size == 0:
         return flags.reshape(x.shape)
-    begin, sums, counts = np.arange(x.size), np.array(x).reshape(-1), np.ones(x.size, int)
+    begin, counts = np.arange(x.size), np.ones(x.size, int)
+    sums = np.reshape(x, -1).astype(np.float64)
     while True:
         means = sums / counts
         is_start = begin % k == 0

@@ -143,7 +143,8 @@ def _best_plan(
     )
     if result.status != 0:
         raise RuntimeError(f"SciPy's linear program of the transport failed: {result.message}")
-    return np.clip(result.x, 0, None).reshape(n, m)
+    plan = np.clip(np.asarray(result.x), 0, None)
+    return plan.reshape(n, m)
 
 
 @dataclass(frozen=True)
