@@ -130,7 +130,9 @@ OTHERS = [
     Case("sparsemap levels", _constant(SquaredNorm(OrderSimplex())), slack=10, symmetric=False),
     Case("sigmoid subsets", lambda _, k: Bernoulli(CappedSimplex(k / 2)), slack=10),
     Case("perceptron subsets", lambda _, k: Indicator(CappedSimplex(k / 2)), slack=10),
-    Case("perceptron rankings", lambda _, k: Indicator(Permutahedron(k)), slack=10, has_faces=False),
+    Case(
+        "perceptron rankings", lambda _, k: Indicator(Permutahedron(k)), slack=10, has_faces=False
+    ),
     Case("perceptron box", _constant(Indicator(Box(-1.0, 2.0)))),
     Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),
     Case("perceptron l1 ball", _constant(Indicator(L1Ball(0.5)))),

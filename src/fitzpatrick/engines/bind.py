@@ -165,7 +165,7 @@ def value_and_gradient(
             "out must be a tuple of two arrays, one for the value and one for the gradient"
         )
     like = restore(scores)
-    _check_buffer(out[0], "out[0]", tuple(like.shape[:-1]), like, y)
+    _check_buffer(out[0], "out[0]", tuple(scores.shape[:-1]), like, y)
     _check_buffer(out[1], "out[1]", tuple(like.shape), like, y)
     if np.may_share_memory(*out):
         raise ValueError("out[0] overlaps out[1]; give two separate arrays")

@@ -12,7 +12,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._array import Array, as_real, eps, is_jax, namespace, precision_bits, quiet, row_sum
+from .._array import (
+    Array,
+    as_real,
+    eps,
+    is_jax,
+    namespace,
+    precision_bits,
+    quiet,
+    row_sum,
+    with_derivative,
+    without_derivatives,
+)
 from .._root import State, iterate
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 from .product import Box
@@ -165,7 +176,9 @@ class CappedSimplex(ConvexSet):
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         _check_total(self.k, x, repr(self))
-        return project_to_budget(x, namespace(x).full_like(x[..., :1], float(self.k)))
+        budget = namespace(x).full_like(x[..., :1], float(self.k))
+        p = project_to_budget(without_derivatives(x), budget)
+        return with_derivative(p, x, lambda v: budget_product(p, v))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
@@ -229,10 +242,12 @@ class Budget(ConvexSet):
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         _check_total(self.low, x, repr(self))
-        clipped = Box().project(x)
+        point = without_derivatives(x)
+        clipped = Box().project(point)
         total = row_sum(clipped)
         budget = self._bounded(total)
-        return namespace(x).where(total == budget, clipped, project_to_budget(x, budget))
+        p = namespace(x).where(total == budget, clipped, project_to_budget(point, budget))
+        return with_derivative(p, x, lambda v: self.project_derivative(point, v))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")

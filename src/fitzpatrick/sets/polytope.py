@@ -194,6 +194,16 @@ class Polytope(ConvexSet):
             )
         return vertices
 
+    def _check_direction(self, row: FloatArray) -> None:
+        """Raise if the oracle minimizes: solvers of shortest paths and assignments often do."""
+        ahead, back = self._ask(row), self._ask(-row)
+        difference = float(np.sum((ahead - back) * row))
+        if difference < -1e-9 * (1 + np.abs(row).max() * np.abs(ahead - back).sum()):
+            raise ValueError(
+                "the oracle minimizes: its point for the opposite of the scores is better than "
+                "that for the scores; let it maximize, by giving its solver the costs -scores"
+            )
+
     def solve(self, x: Any, start: Sequence[ActiveSet] | None = None) -> PolytopeProjection:
         """Projections of rows (n, k) or of one row (k,), with gaps, statuses and active vertices.
 
@@ -206,6 +216,8 @@ class Polytope(ConvexSet):
         rows = np.atleast_2d(np.asarray(x, dtype=np.float64))
         if not np.isfinite(rows).all():
             raise ValueError("Polytope projects finite numbers, and x holds NaN or infinity")
+        if start is None and len(rows):
+            self._check_direction(rows[:1])
         starts: Sequence[ActiveSet | None] = [None] * len(rows) if start is None else start
         if len(starts) != len(rows):
             raise ValueError(f"start holds {len(starts)} active sets for {len(rows)} rows")
