@@ -247,7 +247,7 @@ class Budget(ConvexSet):
         total = row_sum(clipped)
         budget = self._bounded(total)
         p = namespace(x).where(total == budget, clipped, project_to_budget(point, budget))
-        return with_derivative(p, x, lambda v: self.project_derivative(point, v))
+        return with_derivative(p, x, lambda v: self._product(point, p, v))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
@@ -273,11 +273,14 @@ class Budget(ConvexSet):
         shift = xp.clip(threshold * row_sum(p - y), 0, xp.inf)[..., 0]
         return _gap_above(threshold, y, p, normal) + shift
 
-    def project_derivative(self, x: Array, v: Array) -> Array:
+    def _product(self, x: Array, p: Array, v: Array) -> Array:
         total = row_sum(Box().project(x))
         is_inside = (total > self.low) & (total < self.high)
-        free, tied = Box().project_derivative(x, v), budget_product(self.project(x), v)
+        free, tied = Box().project_derivative(x, v), budget_product(p, v)
         return namespace(x).where(is_inside, free, tied)
+
+    def project_derivative(self, x: Array, v: Array) -> Array:
+        return self._product(x, self.project(x), v)
 
     def same_face(self, y: Array, z: Array) -> Array:
         xp, slack = namespace(y), membership_tolerance(z) * max(1.0, float(self.high))

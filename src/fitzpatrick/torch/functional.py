@@ -32,6 +32,7 @@ from torch import Tensor
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ._handles import handle_of
 from ._losses import class_loss, entry_loss, linear_class_loss, link, loss_of_kind
+from ._structured import soft_rank, soft_sort, topk_mask
 from .activations import (
     budget,
     entmax,
@@ -470,6 +471,8 @@ __all__ = [
     "sigmoid",
     "sigmoid_loss",
     "sigmoid_probabilities",
+    "soft_rank",
+    "soft_sort",
     "sparse_sigmoid",
     "sparse_sigmoid_loss",
     "sparse_sigmoid_probabilities",
@@ -478,6 +481,7 @@ __all__ = [
     "sparsemax_probabilities",
     "squared",
     "squared_loss",
+    "topk_mask",
 ]
 
 
