@@ -42,12 +42,14 @@ except ImportError as error:
         "pip install 'fitzpatrick[jax]'"
     ) from error
 
-from . import _entmax, _factory, _functions
+from . import _entmax, _factory, _functions, _projections
 from ._entmax import *  # noqa: F403 - all that its __all__ names
 from ._factory import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._projections import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += _entmax.__all__
 __all__ += _factory.__all__
 __all__ += _functions.__all__
+__all__ += _projections.__all__

@@ -23,7 +23,7 @@ from .potentials import Entries, solve_potentials, tangent
 from .simplex import Simplex
 
 
-class _PositivePart(Entries):
+class PositivePart(Entries):
     """p = (s)₊, the projection."""
 
     def point(self, s: Array) -> tuple[Array, Array]:
@@ -68,14 +68,14 @@ class MarginalSet(ConvexSet):
     def project(self, x: Array) -> Array:
         x = self._as_matrices(x, "x")
         xp, working = namespace(x), working_precision(x)
-        s = solve_potentials(_PositivePart(), working, *self.marginals(working))
-        p, d = _PositivePart().point(s)
+        s = solve_potentials(PositivePart(), working, *self.marginals(working))
+        p, d = PositivePart().point(s)
         p = with_derivative(xp.where(xp.isnan(s), s, p), working, lambda v: tangent(d, v))
         return xp.astype(p, x.dtype, copy=False)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
-        s = solve_potentials(_PositivePart(), x, *self.marginals(x))
-        return tangent(_PositivePart().point(s)[1], v)
+        s = solve_potentials(PositivePart(), x, *self.marginals(x))
+        return tangent(PositivePart().point(s)[1], v)
 
     def maximize(self, theta: Array) -> Array:
         theta = self._as_matrices(theta, "theta")
