@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from .._array import Array
 from ..losses import FitzpatrickLoss, Loss
 from ..metrics import kendall_tau
-from ..regularizers import Indicator, Regularizer, SquaredNorm
+from ..regularizers import SquaredNorm
 from ..sets import Permutahedron
 from ._estimators import ProportionRegressor
 
-# Names of losses that LabelRanker knows: whether on the permutahedron, and the tightness.
+# Names of losses: whether they live on the permutahedron, and their tightness. The perceptron is not
+# among them: it is zero at coefficients that are zero, and the penalty would leave them there.
 _LOSSES = {
-    "sparsemap": (SquaredNorm, 0.0),
-    "fitzpatrick_sparsemap": (SquaredNorm, 1.0),
-    "perceptron": (Indicator, 0.0),
-    "squared": (None, 0.0),
-    "fitzpatrick_squared": (None, 1.0),
+    "sparsemap": (True, 0.0),
+    "fitzpatrick_sparsemap": (True, 1.0),
+    "squared": (False, 0.0),
+    "fitzpatrick_squared": (False, 1.0),
 }
 
 
@@ -111,7 +111,7 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     in order and far enough apart.
 
     Args:
-        loss: ``"sparsemap"``, ``"fitzpatrick_sparsemap"``, ``"perceptron"``, ``"squared"`` or
+        loss: ``"sparsemap"``, ``"fitzpatrick_sparsemap"``, ``"squared"`` or
             ``"fitzpatrick_squared"``.
         alpha: strength of the penalty, at least 0.
         tightness: replaces that of the loss: 0 is a Fenchel-Young loss, 1 a Fitzpatrick loss.
@@ -148,8 +148,8 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     def _loss(self, k: int) -> Loss:
         if self.loss not in _LOSSES:
             raise ValueError(f"loss must be one of {', '.join(_LOSSES)}, got {self.loss!r}")
-        kind, tightness = _LOSSES[self.loss]
-        omega: Regularizer = SquaredNorm() if kind is None else kind(Permutahedron(k))
+        has_set, tightness = _LOSSES[self.loss]
+        omega = SquaredNorm(Permutahedron(k)) if has_set else SquaredNorm()
         return FitzpatrickLoss(omega, tightness if self.tightness is None else self.tightness)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

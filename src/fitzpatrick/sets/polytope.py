@@ -73,6 +73,8 @@ class PolytopeProjection:
 
 def _nearest_weights(vertices: FloatArray, x: FloatArray) -> FloatArray:
     """Weights, which sum to one, of the point of the affine hull of the vertices next to x."""
+    if len(vertices) == 1:
+        return np.ones(1)
     base = vertices[0]
     others = np.linalg.lstsq((vertices[1:] - base).T, x - base, rcond=None)[0]
     return np.concatenate([[1 - others.sum()], others])
