@@ -18,8 +18,8 @@ from ..regularizers import SquaredNorm
 from ..sets import Permutahedron
 from ._estimators import ProportionRegressor
 
-# Names of losses: whether they live on the permutahedron, and their tightness. The perceptron is not
-# among them: it is zero at coefficients that are zero, and the penalty would leave them there.
+# Names of losses: whether they live on the permutahedron, and their tightness. Not the perceptron,
+# which is zero where all coefficients are, so that the penalty would leave them there.
 _LOSSES = {
     "sparsemap": (True, 0.0),
     "fitzpatrick_sparsemap": (True, 1.0),

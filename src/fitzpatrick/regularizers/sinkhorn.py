@@ -15,6 +15,9 @@ from ..sets.potentials import Entries, solve_potentials, tangent
 from ..sets.transport import MarginalSet
 from ._base import Elementwise, Solution
 
+# Sweeps of Sinkhorn's algorithm before Newton's method.
+_SWEEPS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class EntropyEntries(Entries):
@@ -27,14 +30,22 @@ class EntropyEntries(Entries):
     def point(self, s: Array) -> tuple[Array, Array]:
         return self.kernel.point(s)
 
-    def dual(self, s: Array) -> Array:
+    def dual(self, p: Array) -> Array:
         # p + c y log p
-        xp = namespace(s)
-        p, _ = self.kernel.point(s)
+        xp = namespace(p)
         if self.tightness == 0:
             return p
         has_mass = (self.y > 0) & (p > 0)
         return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, xp.ones_like(p)))
+
+    def first_potential(self, s: Array, a: Array, b: Array) -> Array:
+        xp = namespace(s)
+        weights = xp.exp(s)  # of a range that cannot overflow
+        transposed = xp.matrix_transpose(weights)
+        g = xp.ones_like(s[..., 0, :, None])
+        for _ in range(_SWEEPS):
+            g = b[:, None] / (transposed @ (a[:, None] / (weights @ g)))
+        return -xp.log(g[..., 0])
 
     def row_potential(self, s: Array, a: Array) -> Array:
         a = a[:, None]

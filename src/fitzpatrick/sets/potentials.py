@@ -30,8 +30,9 @@ _DAMPING = 0.1
 _FIRST_RANGE, _GROWTH, _CLOSE = 8.0, 4.0, 0.5
 # Steps that may fail to halve the error of the sums where φ has no more digits.
 _PATIENCE = 6
-# Errors of the sums that count as convergence: rounding errors of the largest score.
-_ROUNDING = 64.0
+# Errors of the sums, in spacings at 1, that end the iteration; and those, in rounding errors of the
+# largest score, that count as convergence in the end.
+_EXACT, _ROUNDING = 8.0, 64.0
 
 
 class PotentialStatus(Enum):
@@ -52,12 +53,16 @@ class Entries(ABC):
         """p and its slope d = ∂p/∂s."""
 
     @abstractmethod
-    def dual(self, s: Array) -> Array:
-        """h, whose derivative is p, up to a constant."""
+    def dual(self, p: Array) -> Array:
+        """h, whose derivative in s is p, up to a constant, from p."""
 
     @abstractmethod
     def row_potential(self, s: Array, a: Array) -> Array:
         """u for which the rows of p(s − u) sum to a, shape (…, n)."""
+
+    def first_potential(self, s: Array, a: Array, b: Array) -> Array:  # for others
+        """A v to begin with, shape (…, m), at scores of a small range; 0 by default."""
+        return namespace(s).zeros_like(s[..., 0, :])
 
 
 class _State(NamedTuple):
@@ -128,18 +133,13 @@ class _Problem(NamedTuple):
         """θ − v."""
         return scale[..., None, None] * self.theta - v[..., None, :]
 
-    def dual(self, u: Array, v: Array, scale: Array) -> tuple[Array, Array]:
+    def dual(self, p: Array, u: Array, v: Array) -> tuple[Array, Array]:
         """φ, and how large its rounding error may be."""
-        s = self.shifted(v, scale) - u[..., None]
-        xp = namespace(s)
-        parts = [
-            self.entries.dual(s),
-            (self.a * u)[..., None, :],
-            (self.b * v)[..., None, :],
-        ]
+        xp = namespace(p)
+        parts = [self.entries.dual(p), (self.a * u)[..., None, :], (self.b * v)[..., None, :]]
         value = sum(xp.sum(part, axis=(-2, -1)) for part in parts)
         size = sum(xp.sum(xp.abs(part), axis=(-2, -1)) for part in parts)
-        return value, 8 * eps(s) * size
+        return value, 8 * eps(p) * size
 
     def step(self, given: State) -> State:
         state = _State(*given)
@@ -154,14 +154,15 @@ class _Problem(NamedTuple):
         alpha, beta = solve_sums(d, r, q, damping[..., None])
         slope = xp.sum(r * alpha, axis=-1) + xp.sum(q * beta, axis=-1)
         trial_v = v + length[..., None] * beta
-        trial_u = self.entries.row_potential(self.shifted(trial_v, scale), self.a)
-        now, rounding = self.dual(u, v, scale)
-        after, _ = self.dual(trial_u, trial_v, scale)
+        trial_s = self.shifted(trial_v, scale)
+        trial_u = self.entries.row_potential(trial_s, self.a)
+        now, rounding = self.dual(p, u, v)
+        after, _ = self.dual(self.entries.point(trial_s - trial_u[..., None])[0], trial_u, trial_v)
         is_flat = slope <= rounding + eps(s) * xp.sum(self.a)
         is_taken = is_flat | (after <= now - _SUFFICIENT * length * slope + rounding)
         is_stuck = is_whole & is_flat & (error >= state.error / 2)
         patience = xp.where(is_stuck, state.patience - 1, state.patience)
-        is_done = (is_whole & (error <= 2 * eps(s))) | (patience <= 0) | ~xp.isfinite(error)
+        is_done = (is_whole & (error <= _EXACT * eps(s))) | (patience <= 0) | ~xp.isfinite(error)
         grows = ~is_whole & (error < _CLOSE)
         larger = xp.where(grows, xp.clip(_GROWTH * scale, 0, 1), scale)
         moves, ratio = (is_taken & ~is_done)[..., None], (larger / scale)[..., None]
@@ -196,7 +197,7 @@ def solve_potentials(entries: Entries, theta: Array, a: Array, b: Array) -> Arra
     size = -xp.min(theta, axis=(-2, -1))
     one = xp.ones_like(size)
     scale = xp.clip(_FIRST_RANGE / xp.where(size > 0, size, one), 0, 1)
-    v = xp.zeros_like(theta[..., 0, :])
+    v = entries.first_potential(scale[..., None, None] * theta, a, b)
     u = entries.row_potential(problem.shifted(v, scale), a)
     start = _State(u, v, scale, one, _PATIENCE * one, u, v, xp.inf * one, one == one)
     found = _State(*iterate(problem.step, start, MAX_STEPS))
