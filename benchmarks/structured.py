@@ -70,7 +70,7 @@ def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
         yield f"error of the sums at regularisation {1 / scale:g}", error, 1e-12
     if find_spec("ot") is None:
         return
-    import ot
+    import ot  # type: ignore[import-not-found,unused-ignore]
 
     ones = np.ones(32)
 

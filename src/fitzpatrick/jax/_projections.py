@@ -134,7 +134,9 @@ def projection_affine_set(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]
     """Projection onto A x = b, for ``hyperparams=(A, b)`` and an A with independent rows."""
     points, (a, b) = _as_points(x), map(jnp.asarray, hyperparams)
     excess = points @ a.T - b
-    return points - jnp.linalg.solve(a @ a.T, excess[..., None])[..., 0] @ a
+    multipliers = jnp.linalg.solve(a @ a.T, excess[..., None])[..., 0]
+    out: jax.Array = points - multipliers @ a
+    return out
 
 
 def projection_transport(

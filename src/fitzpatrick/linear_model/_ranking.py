@@ -93,9 +93,9 @@ def write_rankings(ranks: Any, items: Sequence[str]) -> list[str]:
         >>> write_rankings([[1, 3, 2], [2.5, 1, 2.5]], ["a", "b", "c"])
         ['a>c>b', 'b>a=c']
     """
-    texts = []
+    texts, names = [], np.asarray([str(item) for item in items])
     for row in np.asarray(ranks):
-        groups = [[str(items[j]) for j in np.flatnonzero(row == rank)] for rank in np.unique(row)]
+        groups = [names[row == rank].tolist() for rank in np.unique(row)]
         texts.append(">".join("=".join(group) for group in groups))
     return texts
 

@@ -1,6 +1,7 @@
 """The permutahedron, whose vertices are all orders of given weights."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ def _unsort(x: Array, order: Array) -> Array:
     return xp.take_along_axis(x, xp.argsort(order, axis=-1, stable=True), axis=-1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Permutahedron(ConvexSet):
     r"""The convex hull of all permutations of the weights w: rankings and their mixtures.
 
@@ -44,19 +45,19 @@ class Permutahedron(ConvexSet):
 
     has_interior: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        given = self.weights
+    def __init__(self, weights: Iterable[float] | int) -> None:
+        given = weights
         if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-            given = tuple(range(1, int(given) + 1))
+            given = range(1, int(given) + 1)
         try:
-            weights = sorted((float(w) for w in given), reverse=True)
+            ordered = tuple(sorted((float(w) for w in given), reverse=True))  # type: ignore[union-attr]
         except TypeError as error:
             raise TypeError(
                 f"Permutahedron needs a sequence of weights, or their number, got {given!r}"
             ) from error
-        if not weights or not all(map(math.isfinite, weights)):
+        if not ordered or not all(map(math.isfinite, ordered)):
             raise ValueError(f"Permutahedron needs at least one weight, all finite, got {given!r}")
-        object.__setattr__(self, "weights", tuple(weights))
+        object.__setattr__(self, "weights", ordered)
 
     def _weights_like(self, x: Array) -> Array:
         if x.shape[-1] != len(self.weights):

@@ -64,7 +64,7 @@ def soft_rank(
         tensor([1.6500, 1.7000, 2.6500])
     """
     x = _check_soft(values, regularization, regularization_strength)
-    p = Permutahedron(x.shape[-1]).project(x / regularization_strength)
+    p: Tensor = Permutahedron(x.shape[-1]).project(x / regularization_strength)
     return p.to(values.dtype)
 
 
@@ -88,7 +88,8 @@ def soft_sort(
     ordered = torch.sort(-x, dim=-1, descending=True).values
     places = torch.arange(n, 0, -1, dtype=x.dtype, device=x.device) / regularization_strength
     places = places.expand_as(ordered)
-    return (decreasing(places - ordered) - places).to(values.dtype) + 0.0
+    pooled: Tensor = decreasing(places - ordered)
+    return (pooled - places).to(values.dtype) + 0.0  # no −0
 
 
 def topk_mask(
