@@ -40,6 +40,7 @@ for ax, (title, (domain, scale)) in zip(axes, sets.items(), strict=True):
     ax.set(title=title, xlabel="first score")
 axes[0].legend()
 figure.tight_layout()
+plt.show()
 
 # %%
 # Assignments

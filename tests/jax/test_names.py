@@ -14,6 +14,7 @@ import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
+from fitzpatrick.jax import _projections
 from fitzpatrick.losses import _registry
 
 from .cases import LINKS, NAMES, SIMPLEX, TEST_ALL, function, on_labels
@@ -30,7 +31,10 @@ def test_all_is_the_registry():
     proper = [name for name in NAMES if fp.get_loss(name).regularizer.has_probabilities]
     generated |= {f"{name}_probabilities" for name in proper}
     makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss", "make_link"}
-    assert set(fj.__all__) == generated | makers | {"LinkFunction", "LossFunction"}
+    projections = set(_projections.__all__)
+    assert all(name.startswith("projection_") for name in projections)
+    protocols = {"LinkFunction", "LossFunction"}
+    assert set(fj.__all__) == generated | makers | projections | protocols
     assert len(fj.__all__) == len(set(fj.__all__))
     assert all(hasattr(fj, name) for name in fj.__all__)
     assert fj.softmax is fj.logistic

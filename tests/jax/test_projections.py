@@ -9,8 +9,6 @@ import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close, seeded
 
-NORMAL = np.asarray([1.0, -2.0, 0.5, 1.0])
-ROWS = np.asarray([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, -1.0, 2.0]])
 # each with its parameter, and what tells points of the set by the largest violation
 CASES = {
     "non_negative": (None, lambda p: max(0, -p.min())),
@@ -20,10 +18,6 @@ CASES = {
     "l1_sphere": (1.5, lambda p: abs(np.abs(p).sum() - 1.5)),
     "l2_ball": (0.7, lambda p: max(0, np.linalg.norm(p) - 0.7)),
     "l2_sphere": (0.7, lambda p: abs(np.linalg.norm(p) - 0.7)),
-    "linf_ball": (0.4, lambda p: max(0, np.abs(p).max() - 0.4)),
-    "hyperplane": ((NORMAL, 1.0), lambda p: abs(p @ NORMAL - 1)),
-    "halfspace": ((NORMAL, -1.0), lambda p: max(0, p @ NORMAL + 1)),
-    "affine_set": ((ROWS, np.asarray([1.0, 2.0])), lambda p: np.abs(ROWS @ p - [1, 2]).max()),
 }
 CONVEX = [name for name in CASES if not name.endswith("sphere")]
 

@@ -16,16 +16,12 @@ from ..sets.transport import PositivePart
 from ._arguments import _as_array
 
 __all__ = [
-    "projection_affine_set",
     "projection_birkhoff",
     "projection_box",
-    "projection_halfspace",
-    "projection_hyperplane",
     "projection_l1_ball",
     "projection_l1_sphere",
     "projection_l2_ball",
     "projection_l2_sphere",
-    "projection_linf_ball",
     "projection_non_negative",
     "projection_simplex",
     "projection_transport",
@@ -110,33 +106,6 @@ def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
     points = _as_points(x)
     is_inside = _norm(points) <= jnp.asarray(max_value)
     return jnp.where(is_inside, points, projection_l2_sphere(points, max_value))
-
-
-def projection_linf_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
-    """Projection onto max |x| ≤ max_value."""
-    bound = jnp.asarray(max_value)
-    return jnp.clip(_as_points(x), -bound, bound)
-
-
-def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
-    """Projection onto ⟨a, x⟩ = b, for ``hyperparams=(a, b)``."""
-    points, (a, b) = _as_points(x), map(jnp.asarray, hyperparams)
-    return points - ((points @ a - b) / (a @ a))[..., None] * a
-
-
-def projection_halfspace(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
-    """Projection onto ⟨a, x⟩ ≤ b, for ``hyperparams=(a, b)``."""
-    points, (a, b) = _as_points(x), map(jnp.asarray, hyperparams)
-    return points - (jnp.maximum(points @ a - b, 0) / (a @ a))[..., None] * a
-
-
-def projection_affine_set(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
-    """Projection onto A x = b, for ``hyperparams=(A, b)`` and an A with independent rows."""
-    points, (a, b) = _as_points(x), map(jnp.asarray, hyperparams)
-    excess = points @ a.T - b
-    multipliers = jnp.linalg.solve(a @ a.T, excess[..., None])[..., 0]
-    out: jax.Array = points - multipliers @ a
-    return out
 
 
 def projection_transport(

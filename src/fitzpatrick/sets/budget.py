@@ -145,71 +145,6 @@ def _check_total(total: float, x: Array, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class CappedSimplex(ConvexSet):
-    r"""Vectors in the unit cube that sum to k, :math:`\{p \in [0, 1]^d, \sum_i p_i = k\}`.
-
-    For an integer k its vertices are the subsets of k of d items: the set for top-k selection and
-    for multi-label targets with a known number of labels. The projection is
-    :math:`\min(1, (x - \tau)_+)`.
-
-    Args:
-        k: the sum of a row, a positive number of at most d.
-
-    Example:
-        >>> import numpy as np
-        >>> CappedSimplex(2).project(np.asarray([2.0, 0.9, 0.6, -1.0])).round(2)
-        array([1.  , 0.65, 0.35, 0.  ])
-        >>> CappedSimplex(2).maximize(np.asarray([2.0, 0.9, 0.6, -1.0]))
-        array([1., 1., 0., 0.])
-    """
-
-    k: float
-
-    has_interior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, float, np.number)):
-            raise TypeError(f"CappedSimplex needs a number k, the sum of a row, got {self.k!r}")
-        if not 0 < self.k < math.inf:
-            raise ValueError(f"CappedSimplex needs a positive sum k, got {self.k}")
-
-    def project(self, x: Array) -> Array:
-        x = as_real(x, "x")
-        _check_total(self.k, x, repr(self))
-        budget = namespace(x).full_like(x[..., :1], float(self.k))
-        p = project_to_budget(without_derivatives(x), budget)
-        return with_derivative(p, x, lambda v: budget_product(p, v))
-
-    def maximize(self, theta: Array) -> Array:
-        theta = as_real(theta, "theta")
-        _check_total(self.k, theta, repr(self))
-        return _first_entries(theta, float(self.k))
-
-    def contains(self, x: Array) -> Array:
-        x = as_real(x, "x")
-        xp = namespace(x)
-        slack = membership_tolerance(x) * max(1.0, float(self.k))
-        return Box().contains(x) & (xp.abs(xp.sum(x, axis=-1) - float(self.k)) <= slack)
-
-    @quiet
-    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
-        # p is 1 above some threshold of n and 0 below it: Σ (p_i − y_i)(n_i − threshold)
-        return _gap_above(_threshold(normal, self.k), y, p, normal)
-
-    def project_derivative(self, x: Array, v: Array) -> Array:
-        return budget_product(self.project(x), v)
-
-    def same_face(self, y: Array, z: Array) -> Array:
-        return Box().same_face(y, z)
-
-    def violation(self, row: Array) -> str:
-        if not bool(Box().contains(row)):
-            return Box().violation(row)
-        total = float(namespace(row).sum(row))
-        return f"it sums to {total:.10g}, not {self.k:g}; project it with .project(y)"
-
-
-@dataclass(frozen=True)
 class Budget(ConvexSet):
     r"""Vectors in the unit cube whose sum is bounded, :math:`\ell \le \sum_i p_i \le h`.
 
@@ -294,4 +229,43 @@ class Budget(ConvexSet):
         if not bool(Box().contains(row)):
             return Box().violation(row)
         total = float(namespace(row).sum(row))
-        return f"it sums to {total:.10g}, outside [{self.low:g}, {self.high:g}]"
+        bounds = f"outside [{self.low:g}, {self.high:g}]"
+        return f"it sums to {total:.10g}, {bounds if self.low < self.high else f'not {self.low:g}'}"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CappedSimplex(Budget):
+    r"""Vectors in the unit cube that sum to k, :math:`\{p \in [0, 1]^d, \sum_i p_i = k\}`.
+
+    For an integer k its vertices are the subsets of k of d items: the set for top-k selection and
+    for multi-label targets with a known number of labels. The projection is
+    :math:`\min(1, (x - \tau)_+)`.
+
+    Args:
+        k: the sum of a row, a positive number of at most d.
+
+    Example:
+        >>> import numpy as np
+        >>> CappedSimplex(2).project(np.asarray([2.0, 0.9, 0.6, -1.0])).round(2)
+        array([1.  , 0.65, 0.35, 0.  ])
+        >>> CappedSimplex(2).maximize(np.asarray([2.0, 0.9, 0.6, -1.0]))
+        array([1., 1., 0., 0.])
+    """
+
+    has_interior: ClassVar[bool] = False
+
+    def __init__(self, k: float) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, float, np.number)):
+            raise TypeError(f"CappedSimplex needs a number k, the sum of a row, got {k!r}")
+        if not 0 < k < math.inf:
+            raise ValueError(f"CappedSimplex needs a positive sum k, got {k}")
+        object.__setattr__(self, "low", k)
+        object.__setattr__(self, "high", k)
+
+    @property
+    def k(self) -> float:
+        """The sum of a row."""
+        return self.low
+
+    def __repr__(self) -> str:
+        return f"CappedSimplex(k={self.k!r})"
