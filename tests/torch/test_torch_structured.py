@@ -8,13 +8,7 @@ from tests.helpers import assert_close, seeded
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm
 from fitzpatrick.sets import Birkhoff, CappedSimplex, OrderSimplex, Permutahedron, Polytope
-from fitzpatrick.torch import (
-    SoftRank,
-    SoftSort,
-    StructuredLink,
-    StructuredLoss,
-    TopKMask,
-)
+from fitzpatrick.torch import StructuredLink, StructuredLoss
 from fitzpatrick.torch import functional as F  # noqa: N812
 
 VALUES = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]], dtype=torch.float64)
@@ -48,14 +42,10 @@ def test_gradients(function, strength: float) -> None:
     torch.autograd.gradgradcheck(lambda x: function(x, "l2", strength), values)
 
 
-def test_dtypes_and_modules() -> None:
+def test_dtypes() -> None:
     half = VALUES.to(torch.bfloat16)
     assert F.soft_rank(half).dtype == torch.bfloat16
-    assert_close(SoftRank()(VALUES), F.soft_rank(VALUES), rtol=0, atol=0)
-    sort = SoftSort(regularization_strength=0.1)
-    assert_close(sort(VALUES), F.soft_sort(VALUES, "l2", 0.1), rtol=0, atol=0)
-    assert repr(sort) == "SoftSort(regularization_strength=0.1)"
-    assert repr(TopKMask(3)) == "TopKMask(k=3, regularization_strength=1)"
+    assert F.soft_sort(half).dtype == torch.bfloat16
 
 
 def test_topk_mask() -> None:
@@ -63,7 +53,7 @@ def test_topk_mask() -> None:
     mask = F.topk_mask(scores, 3, dim=1)
     expected = CappedSimplex(3).project(scores.movedim(1, -1).numpy())
     assert_close(mask.movedim(1, -1), expected, rtol=0, atol=1e-13)
-    hard = TopKMask(3, 1e-6, 1)(scores)
+    hard = F.topk_mask(scores, 3, 1e-6, 1)
     assert_close(hard.sum(1), 3.0, rtol=0, atol=1e-9)
     highest = scores.topk(3, dim=1).indices
     assert_close(torch.gather(hard, 1, highest), 1.0, rtol=0, atol=1e-9)

@@ -25,7 +25,7 @@ from ._handles import handle_of
 from ._losses import link, row_loss
 from ._targets import working_dtype
 
-__all__ = ["SoftRank", "SoftSort", "StructuredLink", "StructuredLoss", "TopKMask"]
+__all__ = ["StructuredLink", "StructuredLoss"]
 
 
 def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
@@ -207,38 +207,3 @@ class StructuredLink(nn.Module):
 
     def extra_repr(self) -> str:
         return repr(self.regularizer)
-
-
-class SoftRank(nn.Module):
-    """:func:`~fitzpatrick.torch.functional.soft_rank` as a layer."""
-
-    def __init__(self, regularization: str = "l2", regularization_strength: float = 1.0) -> None:
-        super().__init__()
-        self.regularization, self.regularization_strength = regularization, regularization_strength
-
-    def forward(self, values: Tensor) -> Tensor:
-        return soft_rank(values, self.regularization, self.regularization_strength)
-
-    def extra_repr(self) -> str:
-        return f"regularization_strength={self.regularization_strength:g}"
-
-
-class SoftSort(SoftRank):
-    """:func:`~fitzpatrick.torch.functional.soft_sort` as a layer."""
-
-    def forward(self, values: Tensor) -> Tensor:
-        return soft_sort(values, self.regularization, self.regularization_strength)
-
-
-class TopKMask(nn.Module):
-    """:func:`~fitzpatrick.torch.functional.topk_mask` as a layer."""
-
-    def __init__(self, k: float, regularization_strength: float = 1.0, dim: int = -1) -> None:
-        super().__init__()
-        self.k, self.regularization_strength, self.dim = k, regularization_strength, dim
-
-    def forward(self, scores: Tensor) -> Tensor:
-        return topk_mask(scores, self.k, self.regularization_strength, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"k={self.k:g}, regularization_strength={self.regularization_strength:g}"
