@@ -294,6 +294,27 @@ def test_losses_on_matrices_of_every_library(tightness: float, xp: Library) -> N
         assert_close(one, other, rtol=1e-12, atol=1e-14)
 
 
+def test_losses_on_matrices_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    from fitzpatrick.jax import make_fitzpatrick_loss, make_link
+
+    y, theta = matrices(3, 1.0, seed=23)
+    omega = Negentropy(Birkhoff())
+    value, gradient = fp.FitzpatrickLoss(omega).value_and_gradient(y, theta)
+    loss = jax.jit(make_fitzpatrick_loss(omega))
+    assert_close(loss(theta, y), value, rtol=1e-12, atol=1e-14)
+    found = jax.grad(lambda scores: loss(scores, y).sum())(jax.numpy.asarray(theta))
+    assert_close(found, gradient, rtol=1e-12, atol=1e-13)
+    link = jax.jit(make_link(omega))(theta)
+    assert_close(link, omega.link(theta), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [Negentropy, SquaredNorm, Indicator])
+def test_formulas_refuse_matrices(kind) -> None:
+    with pytest.raises(TypeError, match=r"are matrices, and this takes vectors"):
+        kind(Birkhoff()).solve(np.eye(2), np.eye(2), 0.0)
+
+
 def test_perceptron_of_assignments() -> None:
     y, theta = matrices(4, 1.0, seed=17)
     best = Birkhoff().maximize(theta)

@@ -18,10 +18,25 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
     return scores.restore(value)
 
 
+def _on_vectors(loss: Loss, scores: ArrayLike) -> tuple[Loss, jax.Array]:
+    """A loss of matrices, which are the last two axes, as one of vectors; others as they are."""
+    array = jnp.asarray(scores)
+    omega, vectors, _ = loss.regularizer.on_vectors(array, lambda out: out)
+    return (loss if omega is loss.regularizer else Loss(omega, loss.tightness)), vectors
+
+
 def loss_at_targets(
     loss: Loss, scores: ArrayLike, targets: ArrayLike, axis: int = -1, where: Where = None
 ) -> jax.Array:
     """The loss of each example, for targets of the shape of the scores."""
+    if loss.regularizer.domain.n_axes > 1:
+        if jnp.shape(scores) != jnp.shape(targets):
+            raise ValueError(
+                f"targets must have the shape of scores, {jnp.shape(scores)}, got "
+                f"{jnp.shape(targets)}"
+            )
+        _, targets = _on_vectors(loss, targets)
+        loss, scores = _on_vectors(loss, scores)
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = as_targets(targets, checked, loss.regularizer)
     return _finish(_derivatives.value(loss, y, checked.theta), checked, loss)
@@ -39,6 +54,9 @@ def loss_at_labels(
 
 def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> jax.Array:
     """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
+    if loss.regularizer.domain.n_axes > 1:
+        vectors = link_at(*_on_vectors(loss, scores), axis, where)
+        return vectors.reshape(jnp.shape(scores))
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = jnp.zeros_like(checked.theta)
     _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)

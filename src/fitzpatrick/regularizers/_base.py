@@ -517,6 +517,15 @@ class SeparableRegularizer(Regularizer):
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
 
 
+def check_vectors(domain: ConvexSet) -> None:
+    """Raise unless the points of a domain are vectors, which formulas take."""
+    if domain.n_axes > 1:
+        raise TypeError(
+            f"points of {domain!r} are matrices, and this takes vectors along one axis; use "
+            f"fitzpatrick.sets.Flat({domain!r}, (n, m)), and reshape scores and targets"
+        )
+
+
 def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], ...]) -> None:
     """Raise unless ``domain`` is one of the sets that a regularizer is defined on."""
     if not isinstance(domain, allowed):

@@ -36,6 +36,7 @@ from ._base import (
     Solution,
     at_labels,
     check_domain,
+    check_vectors,
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
@@ -311,6 +312,7 @@ class Negentropy(SeparableRegularizer):
         return namespace(theta).sum(namespace(theta).exp(theta), axis=-1)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        check_vectors(self.domain)
         if not isinstance(self.domain, Flat):
             return super().solve(y, theta, tightness)
         kernel = self.kernel(self.domain.unfold(y), tightness)
