@@ -142,8 +142,8 @@ def _best_plan(
     )
     if result.status != 0:
         raise RuntimeError(f"SciPy's linear program of the transport failed: {result.message}")
-    plan: np.ndarray[Any, Any] = np.clip(result.x, 0, None).reshape(n, m)
-    return plan
+    found: np.ndarray[Any, Any] = np.clip(result.x, 0, None).reshape(n, m)
+    return found
 
 
 @dataclass(frozen=True)
