@@ -376,7 +376,8 @@ def test_a_thousand_random_polytopes() -> None:
         solution = polytope.solve(x)
         assert solution.status == (PolytopeStatus.CONVERGED,)
         p = solution.point
-        size = 1 + np.linalg.norm(x - p) * (1 + 2 * np.abs(vertices).max())
+        largest = 1 + 2 * np.abs(vertices).max()
+        size = largest * (np.linalg.norm(x - p) + 0.1 * largest)
         assert_at_most(np.max((vertices - p) @ (x - p)), 0.0, polytope.tolerance * size)
         assert_close(p, nearest(vertices, x), rtol=0, atol=1e-9 * (1 + np.abs(vertices).max()))
         active = solution.active[0]

@@ -113,16 +113,17 @@ def _project_row(
         vertex = yield normal
         n_calls += 1
         gap = float(normal @ (vertex - p))
-        # rounding errors of the gap are of this size
-        size = np.linalg.norm(normal) * (1 + np.abs(active.vertices).max() + np.abs(vertex).max())
+        # rounding errors of the gap: p has those of its vertices, however short x − p is
+        largest = 1 + np.abs(active.vertices).max() + np.abs(vertex).max()
+        size = largest * (np.linalg.norm(normal) + 0.1 * largest)
         is_active = (active.vertices == vertex).all(axis=1).any()
-        if gap < -max(tolerance, 1e-10) * (1 + size):
+        if gap < -max(tolerance, 1e-10) * size:
             raise ValueError(
                 f"the oracle returned a point that scores {-gap:.3g} less than a mixture of points "
                 "which it returned before; it has to return a maximizer of ⟨v, direction⟩, not a "
                 "minimizer, over one and the same polytope"
             )
-        if gap <= tolerance * (1 + size):
+        if gap <= tolerance * size:
             return RowProjection(p, max(gap, 0.0), PolytopeStatus.CONVERGED, n_calls, active)
         if is_active or n_calls >= max_calls:
             status = PolytopeStatus.STALLED if is_active else PolytopeStatus.LIMIT
