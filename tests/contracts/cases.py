@@ -118,16 +118,17 @@ OTHERS = [
         differenced=True,
         has_faces=False,
     ),
-    # half of the entries, whatever their number
-    Case("sparsemap subsets", lambda _, k: SquaredNorm(CappedSimplex(k / 2)), slack=10),
-    Case("sparsemap budget", lambda _, k: SquaredNorm(Budget(k / 4, k / 2)), slack=10),
+    # Half of the entries, whatever their number. The normal part, scores less their projection, has
+    # rounding errors of the size of the scores.
+    Case("sparsemap subsets", lambda _, k: SquaredNorm(CappedSimplex(k / 2)), slack=100),
+    Case("sparsemap budget", lambda _, k: SquaredNorm(Budget(k / 4, k / 2)), slack=100),
     Case(
         "sparsemap rankings",
         lambda _, k: SquaredNorm(Permutahedron(k)),
-        slack=10,
+        slack=100,
         has_faces=False,
     ),
-    Case("sparsemap levels", _constant(SquaredNorm(OrderSimplex())), slack=10, symmetric=False),
+    Case("sparsemap levels", _constant(SquaredNorm(OrderSimplex())), slack=100, symmetric=False),
     Case("sigmoid subsets", lambda _, k: Bernoulli(CappedSimplex(k / 2)), slack=10),
     Case("perceptron subsets", lambda _, k: Indicator(CappedSimplex(k / 2)), slack=10),
     Case(

@@ -131,9 +131,10 @@ def _threshold(normal: Array, total: float) -> Array:
 
 
 def _gap_above(threshold: Array, y: Array, p: Array, normal: Array) -> Array:
-    """Σ (p_i − y_i)(n_i − threshold), where a negative term is a rounding error."""
+    """Σ (p_i − y_i)(n_i − threshold); entries inside are at it, up to rounding errors."""
     xp = namespace(y)
-    return xp.sum(xp.clip(elementwise_gap(p, y, normal - threshold), 0, xp.inf), axis=-1)
+    above = xp.where((p > 0) & (p < 1), xp.zeros_like(p), normal - threshold)
+    return xp.sum(xp.clip(elementwise_gap(p, y, above), 0, xp.inf), axis=-1)
 
 
 def _check_total(total: float, x: Array, name: str) -> None:
