@@ -39,7 +39,6 @@ for ax, (title, (domain, scale)) in zip(axes, sets.items(), strict=True):
         ax.plot(s, line, label=f"entry {j + 1}")
     ax.set(title=title, xlabel="first score")
 axes[0].legend()
-figure.tight_layout()
 plt.show()
 
 # %%
@@ -65,7 +64,7 @@ for row, omega in zip(
         ax.set(
             title=f"{type(omega).__name__}, × {scale:g}", xticks=[], yticks=[]
         )
-figure.tight_layout()
+plt.show()
 
 # %%
 # The loss on a set
@@ -85,5 +84,4 @@ for name, loss in (
     ax.plot(spread, loss.value(np.tile(y, (len(spread), 1)), lines), label=name)
 ax.set(xlabel="gap between neighboring scores", ylabel="loss")
 ax.legend()
-figure.tight_layout()
 plt.show()
