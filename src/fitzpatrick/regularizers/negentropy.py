@@ -249,7 +249,8 @@ class Negentropy(SeparableRegularizer):
 
     On matrices with given row and column sums, :math:`\Omega(Y) = \sum_{ij} Y_{ij} \log Y_{ij}`,
     with Sinkhorn's matrix scaling as link. Its Fitzpatrick loss is :math:`\chi^2(Y \| Y^\star)`.
-    The potentials are found by Newton's method, so that it converges for scores of any scale.
+    The potentials are found by Newton's method, which converges for scores of up to some thousands,
+    and raises where it does not.
 
     Args:
         domain: ``Simplex()`` (the default), ``Orthant()``, ``Birkhoff()`` or ``Transport(a, b)``.
