@@ -22,7 +22,7 @@ from fitzpatrick.regularizers import (
     TwiceDifferentiable,
     twice_differentiable,
 )
-from fitzpatrick.sets import Box, L2Ball, Orthant, Simplex
+from fitzpatrick.sets import Box, CappedSimplex, L2Ball, Orthant, Simplex
 from tests.helpers import (
     Library,
     assert_close,
@@ -206,6 +206,7 @@ REGULARIZERS = [
     (Indicator(), "Indicator(domain=Simplex())"),
     (Tsallis(1.25), "Tsallis(alpha=1.25)"),
     (Bernoulli(), "Bernoulli()"),
+    (Bernoulli(CappedSimplex(2)), "Bernoulli(domain=CappedSimplex(k=2))"),
 ]
 
 
@@ -280,8 +281,14 @@ ERRORS = [
         (lambda alpha=alpha: Tsallis(alpha), "Tsallis needs 1 <= alpha <= 2, got")
         for alpha in (0.5, 2.5, -1.0, np.nan)
     ),
-    (lambda: Negentropy(Box()), r"Negentropy is defined on Simplex\(\) or Orthant\(\), got"),
-    (lambda: Negentropy(L2Ball()), r"Negentropy is defined on Simplex\(\) or Orthant\(\), got"),
+    (
+        lambda: Negentropy(Box()),
+        r"Negentropy is defined on Simplex\(\) or Orthant\(\) or Birkhoff\(\)",
+    ),
+    (
+        lambda: Negentropy(L2Ball()),
+        r"Negentropy is defined on Simplex\(\) or Orthant\(\) or Birkhoff\(\)",
+    ),
     (lambda: TwiceDifferentiable(None, None, None, domain=Simplex()), "has none; write Ω as a Sep"),
     (lambda: _burg(1.0).link([1.0, 2.0]), "did not converge"),
     (lambda: _burg(0.0).link([-1.0, -2.0]), "did not converge"),

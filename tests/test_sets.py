@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from fitzpatrick import _root
-from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Reals, Simplex
+from fitzpatrick.sets import (
+    Box,
+    Budget,
+    CappedSimplex,
+    L1Ball,
+    L2Ball,
+    OrderSimplex,
+    Orthant,
+    Permutahedron,
+    Product,
+    Reals,
+    Simplex,
+)
 from tests.contracts.cases import Corner
 from tests.helpers import (
     Library,
@@ -30,6 +42,14 @@ SETS = [
     L2Ball(0.3),
     L1Ball(),
     L1Ball(3.0),
+    CappedSimplex(2),
+    CappedSimplex(1.5),
+    Budget(1, 2),
+    Budget(0, 3.5),
+    Permutahedron(5),
+    Permutahedron((3.0, 0.0, 0.0, 0.0, -1.0)),
+    OrderSimplex(),
+    Product(Simplex(), Box(), sizes=(3, 2)),
     Corner(),
 ]
 BOUNDED = [s for s in SETS if not isinstance(s, (Reals, Orthant))]

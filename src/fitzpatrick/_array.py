@@ -226,3 +226,49 @@ def inner(x: Array, theta: Array) -> Array:
 def coupled_product(d: Array, v: Array) -> Array:
     """(diag(d) − ddᵀ/⟨d, 1⟩) v along the last axis, the Jacobian where entries share one τ."""
     return d * (v - row_sum(d * v) / row_sum(d))
+
+
+def without_derivatives(x: Array) -> Array:
+    """``x`` as a constant to PyTorch's and JAX's differentiation."""
+    if is_jax(x):
+        return sys.modules["jax"].lax.stop_gradient(x)
+    return x.detach() if is_torch(x) else x
+
+
+def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
+    """p, a function of x that an iteration found, with its derivative in x.
+
+    Args:
+        p: the value, without a derivative.
+        x: the argument.
+        product: v ↦ J v, the Jacobian at x.
+    """
+    is_followed = is_jax(x) or (is_torch(x) and x.requires_grad)
+    if not is_followed:
+        return p
+    xp = namespace(x)
+    step = x - without_derivatives(x)  # 0, but not to those who differentiate
+    return p + product(xp.where(xp.isfinite(x), step, xp.zeros_like(step)))
+
+
+def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | None = None) -> Array:
+    """What a NumPy function makes of x, in the library, device and dtype of x.
+
+    JAX calls it back from compiled code. The result has no derivative.
+
+    Args:
+        function: takes x as a NumPy array.
+        x: an array of any library.
+        shape: of the result after the leading axes of x, by default its last one.
+    """
+    shape = tuple(x.shape) if shape is None else (*x.shape[:-1], *shape)
+    if is_jax(x):
+        jax = sys.modules["jax"]
+
+        def call(values: Any) -> Any:
+            return np.asarray(function(np.asarray(values)), x.dtype)
+
+        result = jax.ShapeDtypeStruct(shape, x.dtype)
+        return jax.pure_callback(call, result, without_derivatives(x), vmap_method="broadcast_all")
+    values = np.asarray(function(to_numpy(x)))
+    return namespace(x).astype(as_library(values, x), x.dtype, copy=False)

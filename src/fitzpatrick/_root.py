@@ -34,6 +34,29 @@ CANDIDATES = 4
 SECTION_ROUNDS = {53: 8, 24: 6}
 
 
+State = tuple[Array, ...]
+
+
+def iterate(step: Callable[[State], State], state: State, max_steps: int) -> State:
+    """Take steps until the last entry of the state, whether a row goes on, is false everywhere."""
+    if not is_jax(state[0]):
+        for _ in range(max_steps):
+            state = step(state)
+            if not bool(state[-1].any()):
+                break
+        return state
+    from jax import lax
+
+    def step_and_count(counted: tuple[State, int]) -> tuple[State, int]:
+        return step(counted[0]), counted[1] + 1
+
+    def goes_on(counted: tuple[State, int]) -> Array:
+        return counted[0][-1].any() & (counted[1] < max_steps)
+
+    found: State = lax.while_loop(goes_on, step_and_count, (state, 0))[0]
+    return found
+
+
 def newton_steps(theta: Array) -> int:
     """Number of Newton steps that reach the precision of ``theta`` on any input.
 
@@ -190,6 +213,43 @@ def shift_to_root(
     tau = solve_tau(lambda tau: point(theta - tau), start, power, steps, bend)
     s = theta - tau
     return s if steps == 0 else s - newton_step(*point(s), power)
+
+
+def shift_to_total(
+    point: Callable[[Array], tuple[Array, Array]],
+    theta: Array,
+    bracket: tuple[Array, Array],
+    total: float,
+) -> Array:
+    """s = θ − τ with Σ p(s) = total, for s ↦ (p, ∂p/∂s), p increasing and otherwise arbitrary.
+
+    Newton's steps, and bisections where they leave the bracket of τ, (…, 1), or shrink it slowly.
+    """
+    xp, (low, high) = namespace(theta), bracket
+
+    def step(state: State) -> State:
+        tau, low, high, width, _ = state
+        p, slope = point(theta - tau)
+        excess, rise = row_sum(p) - total, row_sum(slope)
+        low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
+        move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
+        is_good = (rise > 0) & (tau + move > low) & (tau + move < high)
+        is_good = is_good & (high - low <= width / 2)
+        following = xp.where(is_good, tau + move, low + (high - low) / 2)
+        is_done = (xp.abs(excess) <= eps(theta) * total) | ~(high > low)
+        is_done = is_done | (following == tau) | xp.isnan(excess)
+        return xp.where(is_done, tau, following), low, high, high - low, ~is_done
+
+    middle = low + (high - low) / 2
+    start = middle, low, high, xp.inf * xp.ones_like(low), middle == middle
+    tau = iterate(step, start, 4 * precision_bits(theta))[0]
+    s = theta - tau
+    p, slope = point(s)
+    rise = row_sum(slope)
+    # the last step in s itself, which has digits that τ cannot hold
+    move = (row_sum(p) - total) / xp.where(rise > 0, rise, xp.ones_like(rise))
+    is_short = xp.abs(move) <= SHORT_STEP * eps(theta) * (xp.abs(tau) + 1)
+    return s - xp.where(is_short & (rise > 0), move, xp.zeros_like(move))
 
 
 Sums = Callable[[Array], Array]

@@ -68,6 +68,11 @@ def as_pair(y: Any, theta: Any, domain: ConvexSet) -> tuple[Array, Array, Restor
     Targets come as dense rows, as a SciPy sparse array, or, on the simplex, as integer labels.
     """
     theta, restore = as_scores(theta)
+    if domain.n_axes > 1:
+        raise TypeError(
+            f"this is for points that are vectors, and those of {domain!r} are matrices; use "
+            "fitzpatrick.sets.Flat with it"
+        )
     y = as_targets_of(theta, y, domain)
     if sparse.issparse(y):
         y = y.toarray()
@@ -95,6 +100,15 @@ def as_targets_of(theta: Array, y: Any, domain: ConvexSet) -> Array:
                 f"got {type(y).__name__} and {type(theta).__name__}"
             ) from error
     return as_targets(y, tuple(theta.shape), domain)
+
+
+def as_matrix_targets(y: Any, theta: Array) -> Array:
+    """Targets of the shape of the scores θ, which are matrices, as an array."""
+    if sparse.issparse(y):
+        raise TypeError("sparse targets are rows, and these losses take matrices; use y.toarray()")
+    y = as_library(y, theta) if isinstance(y, (list, tuple)) else as_array(y, "y")
+    check_shape(y, tuple(theta.shape))
+    return y
 
 
 # Entries of dense or packed targets that are checked at once.

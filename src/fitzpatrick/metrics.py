@@ -233,6 +233,48 @@ def calibration_error(
     return float(np.abs(gaps).sum() / weights.sum())
 
 
+def kendall_tau(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Kendall's τ-b between rankings, averaged: 1 for the same order, −1 for its reverse.
+
+    Pairs that are tied in one ranking count for neither side. A sample in which all items of either
+    ranking are tied counts 0.
+
+    Args:
+        y_true: ranks, or any numbers in whose order the items are, shape (n, k).
+        y_pred: the same of the predictions, increasing in the same direction.
+        sample_weight: weights of the samples, shape (n,).
+
+    Example:
+        >>> round(kendall_tau([[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [1, 3, 2]]), 4)
+        0.6667
+    """
+    signs = []
+    for y in _pair(y_true, y_pred):
+        first, second = np.triu_indices(y.shape[1], 1)
+        signs.append(np.sign(y[:, first] - y[:, second]))
+    true, predicted = signs
+    sizes = np.sqrt(np.sum(true**2, axis=1) * np.sum(predicted**2, axis=1))
+    return _mean(_ratio(np.sum(true * predicted, axis=1), sizes), sample_weight)
+
+
+def spearman(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    r"""Spearman's ρ between rankings, averaged over samples: the correlation of the ranks.
+
+    Tied items share the mean of their ranks. A sample in which all items of either ranking are tied
+    counts 0. The arguments are those of :func:`kendall_tau`.
+
+    Example:
+        >>> round(spearman([[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [1, 3, 2]]), 4)
+        0.75
+    """
+    from scipy.stats import rankdata  # which takes long to load
+
+    ranks = [rankdata(y, axis=1) for y in _pair(y_true, y_pred)]
+    true, predicted = (rank - np.mean(rank, axis=1, keepdims=True) for rank in ranks)
+    sizes = np.sqrt(np.sum(true**2, axis=1) * np.sum(predicted**2, axis=1))
+    return _mean(_ratio(np.sum(true * predicted, axis=1), sizes), sample_weight)
+
+
 def _sparsity_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:  # noqa: ARG001  # scorers pass it
     """The signature that scikit-learn's scorers call."""
     return sparsity(y_pred, sample_weight=sample_weight)
@@ -255,8 +297,15 @@ _METRICS: dict[str, tuple[Callable[..., float], bool]] = {
 }
 
 
+# of rankings, which proportions are not
+_RANKING_METRICS: dict[str, Callable[..., float]] = {
+    "kendall_tau": kendall_tau,
+    "spearman": spearman,
+}
+
+
 def metric_names() -> list[str]:
-    """Names that :func:`get_scorer` knows, sorted."""
+    """Names of the metrics of proportions, which :func:`get_scorer` knows, sorted."""
     return sorted(_METRICS)
 
 
@@ -269,7 +318,8 @@ def get_scorer(name: str) -> Any:
     """A scikit-learn scorer of a metric; distances are negated, so that higher is better.
 
     What is scored are the predictions of a regressor, and the probabilities of a classifier
-    against one-hot rows of its classes.
+    against one-hot rows of its classes; for ``"kendall_tau"`` and ``"spearman"`` the ranks of a
+    :class:`~fitzpatrick.linear_model.LabelRanker`.
 
     Example:
         >>> import numpy as np
@@ -281,6 +331,8 @@ def get_scorer(name: str) -> Any:
         >>> (scores < 0).all()
         np.True_
     """
+    if name in _RANKING_METRICS:
+        return _RankingScorer(_RANKING_METRICS[name], 1, {})
     if name not in _METRICS:
         near = difflib.get_close_matches(str(name), _METRICS, n=1)
         hint = f"did you mean {near[0]!r}? The" if near else "the"
@@ -302,6 +354,16 @@ class _ProportionScorer(_BaseScorer):  # type: ignore[misc]  # scikit-learn has 
             y_true = _as_columns(y_true)
             y_pred = _as_columns(method_caller(estimator, "predict", X, pos_label=None))
         return float(self._sign * self._score_func(y_true, y_pred, **kwargs))
+
+
+class _RankingScorer(_BaseScorer):  # type: ignore[misc]  # scikit-learn has no types
+    """A scorer of rankings in the form that the estimator was fitted with."""
+
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
+    ) -> float:
+        ranks = method_caller(estimator, "predict", X, pos_label=None)
+        return float(self._score_func(estimator.as_ranks(y_true), ranks, **kwargs))
 
 
 def _one_hot(labels: Any, classes: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import (
+    Bernoulli,
     FDivergence,
     Indicator,
     Quadratic,
@@ -20,7 +21,18 @@ from fitzpatrick.regularizers import (
     SquaredNorm,
     Tsallis,
 )
-from fitzpatrick.sets import Box, ConvexSet, L1Ball, L2Ball, Orthant, Simplex
+from fitzpatrick.sets import (
+    Box,
+    Budget,
+    CappedSimplex,
+    ConvexSet,
+    L1Ball,
+    L2Ball,
+    OrderSimplex,
+    Orthant,
+    Permutahedron,
+    Simplex,
+)
 from tests.helpers import TEST_ALL, Library, seeded
 
 # The Fenchel-Young loss, the Fitzpatrick loss, two between them and one beyond.
@@ -115,6 +127,22 @@ OTHERS = [
         slack=100,
         differenced=True,
         has_faces=False,
+    ),
+    # Half of the entries, whatever their number. The normal part, scores less their projection, has
+    # rounding errors of the size of the scores.
+    Case("sparsemap subsets", lambda _, k: SquaredNorm(CappedSimplex(k / 2)), slack=100),
+    Case("sparsemap budget", lambda _, k: SquaredNorm(Budget(k / 4, k / 2)), slack=100),
+    Case(
+        "sparsemap rankings",
+        lambda _, k: SquaredNorm(Permutahedron(k)),
+        slack=100,
+        has_faces=False,
+    ),
+    Case("sparsemap levels", _constant(SquaredNorm(OrderSimplex())), slack=100, symmetric=False),
+    Case("sigmoid subsets", lambda _, k: Bernoulli(CappedSimplex(k / 2)), slack=10),
+    Case("perceptron subsets", lambda _, k: Indicator(CappedSimplex(k / 2)), slack=10),
+    Case(
+        "perceptron rankings", lambda _, k: Indicator(Permutahedron(k)), slack=10, has_faces=False
     ),
     Case("perceptron box", _constant(Indicator(Box(-1.0, 2.0)))),
     Case("perceptron l2 ball", _constant(Indicator(L2Ball())), slack=10),

@@ -14,6 +14,7 @@ import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
+from fitzpatrick.jax import _projections
 from fitzpatrick.losses import _registry, regularizers_by_name
 from tests.helpers import TEST_ALL
 
@@ -31,8 +32,10 @@ def test_all_is_the_registry():
     proper = [name for name in NAMES if fp.get_loss(name).regularizer.has_probabilities]
     generated |= {f"{name}_probabilities" for name in proper}
     makers = {"make_fenchel_young_loss", "make_fitzpatrick_loss", "make_link"}
+    projections = set(_projections.__all__)
+    assert all(name.startswith("projection_") for name in projections)
     types = {"LinkFunction", "LossFunction", "SparseTargets"}
-    assert set(fj.__all__) == generated | makers | types
+    assert set(fj.__all__) == generated | makers | projections | types
     assert len(fj.__all__) == len(set(fj.__all__))
     assert all(hasattr(fj, name) for name in fj.__all__)
     assert fj.softmax is fj.logistic

@@ -214,6 +214,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     ("name", "words"),
     [
         ("sklearn_proportions", ["fitzpatrick_sparsemax", "tightness", "squared error"]),
+        ("shortest_path", ["largest gap", "more than the best ones", "one path for all"]),
+        ("ordinal_levels", ["order simplex: ", "classes without an order: "]),
         ("sklearn_classifier", ["best parameters", "test accuracy", "sparsemax keeps"]),
     ],
 )

@@ -8,7 +8,14 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .._array import Array, as_library, dtype_name, is_numpy, is_torch, namespace
-from .._validation import Restore, as_scores, as_targets, as_targets_of, as_tightness
+from .._validation import (
+    Restore,
+    as_matrix_targets,
+    as_scores,
+    as_targets,
+    as_targets_of,
+    as_tightness,
+)
 from ..regularizers import Regularizer
 from . import rows
 from .bound import BoundLoss, CoreLoss, Out
@@ -131,6 +138,10 @@ def bind_pair(
         dtype of θ.
     """
     theta, restore = as_scores(theta)
+    if omega.domain.n_axes > 1:
+        y = as_matrix_targets(y, theta)
+        omega, theta, restore = omega.on_vectors(theta, restore)
+        y = namespace(y).reshape(y, tuple(theta.shape))
     y = as_targets_of(theta, y, omega.domain)
     if type(theta) is np.ndarray and theta.ndim == 2:
         targets = wrap_targets(y, theta.shape, theta.dtype)
@@ -154,13 +165,13 @@ def value_and_gradient(
             "out must be a tuple of two arrays, one for the value and one for the gradient"
         )
     like = restore(scores)
-    _check_buffer(out[0], "out[0]", tuple(like.shape[:-1]), like, y)
+    _check_buffer(out[0], "out[0]", tuple(scores.shape[:-1]), like, y)
     _check_buffer(out[1], "out[1]", tuple(like.shape), like, y)
     if np.may_share_memory(*out):
         raise ValueError("out[0] overlaps out[1]; give two separate arrays")
-    if like.dtype == scores.dtype:
+    if (like.dtype, like.shape) == (scores.dtype, scores.shape):
         return bound.value_and_gradient(scores, out)
-    out[0][...], out[1][...] = bound.value_and_gradient(scores)
+    out[0][...], out[1][...] = map(restore, bound.value_and_gradient(scores))
     return out
 
 
@@ -176,25 +187,27 @@ def hessian_product(
     """The Hessian in θ times v, into ``out`` if given."""
     bound, scores, restore = bind_pair(omega, tightness, y, theta, n_threads)
     v, _ = as_scores(v, "v")
-    if tuple(v.shape) != tuple(scores.shape):
+    like = restore(scores)
+    if tuple(v.shape) != tuple(like.shape):
         raise ValueError(
-            f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(scores.shape)}"
+            f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(like.shape)}"
         )
     if namespace(v) is not namespace(scores):
         raise TypeError(
             "v and theta must come from one array library, "
             f"got {type(v).__name__} and {type(scores).__name__}"
         )
+    if like.ndim > scores.ndim:  # matrices
+        v = namespace(v).reshape(v, tuple(scores.shape))
     if out is None:
         return restore(bound.hessian_product(scores, v))
-    like = restore(scores)
     _check_buffer(out, "out", tuple(like.shape), like, y)
     is_v = out.ctypes.data == v.ctypes.data and out.strides == v.strides
     if np.may_share_memory(out, v) and not is_v:
         raise ValueError("out overlaps v, which is still needed; give v or another array")
-    if like.dtype == scores.dtype:
+    if (like.dtype, like.shape) == (scores.dtype, scores.shape):
         return bound.hessian_product(scores, v, out)
-    out[...] = bound.hessian_product(scores, v)
+    out[...] = restore(bound.hessian_product(scores, v))
     return out
 
 
@@ -222,7 +235,7 @@ def _check_buffer(out: Any, name: str, shape: tuple[int, ...], theta: Array, y: 
 
 def link(omega: Regularizer, theta: Any, n_threads: int | None = None) -> Array:
     """ŷ(θ) for scores of a user, which are checked here."""
-    theta, restore = as_scores(theta)
+    omega, theta, restore = omega.on_vectors(*as_scores(theta))
     if type(theta) is np.ndarray and theta.ndim == 2 and omega.is_row_wise:
         return restore(link_rows(omega, theta, n_threads))
     return restore(omega.solve_link(theta))

@@ -44,10 +44,11 @@ except ImportError as error:
         "pip install 'fitzpatrick[jax]'"
     ) from error
 
-from . import _entmax, _factory, _functions, _sparse_targets
+from . import _entmax, _factory, _functions, _projections, _sparse_targets
 from ._entmax import *  # noqa: F403 - all that its __all__ names
 from ._factory import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._projections import *  # noqa: F403
 from ._sparse_targets import *  # noqa: F403
 
 __all__: list[str] = []
@@ -55,3 +56,4 @@ __all__ += _entmax.__all__
 __all__ += _factory.__all__
 __all__ += _functions.__all__
 __all__ += _sparse_targets.__all__
+__all__ += _projections.__all__

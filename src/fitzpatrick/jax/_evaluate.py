@@ -19,6 +19,13 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
     return scores.restore(value)
 
 
+def _on_vectors(loss: Loss, scores: ArrayLike) -> tuple[Loss, jax.Array]:
+    """A loss of matrices, which are the last two axes, as one of vectors; others as they are."""
+    array = jnp.asarray(scores)
+    omega, vectors, _ = loss.regularizer.on_vectors(array, lambda out: out)
+    return (loss if omega is loss.regularizer else Loss(omega, loss.tightness)), vectors
+
+
 def loss_at_targets(
     loss: Loss,
     scores: ArrayLike,
@@ -27,6 +34,14 @@ def loss_at_targets(
     where: Where = None,
 ) -> jax.Array:
     """The loss of each example, for targets of the shape of the scores, or lists of classes."""
+    if loss.regularizer.domain.n_axes > 1 and not isinstance(targets, SparseTargets):
+        if jnp.shape(scores) != jnp.shape(targets):
+            raise ValueError(
+                f"targets must have the shape of scores, {jnp.shape(scores)}, got "
+                f"{jnp.shape(targets)}"
+            )
+        _, targets = _on_vectors(loss, targets)
+        loss, scores = _on_vectors(loss, scores)
     checked = as_scores(scores, axis, where, loss.regularizer)
     if isinstance(targets, SparseTargets):
         return _finish(loss_at_lists(loss, checked, targets), checked, loss)
@@ -46,6 +61,9 @@ def loss_at_labels(
 
 def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> jax.Array:
     """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
+    if loss.regularizer.domain.n_axes > 1:
+        vectors = link_at(*_on_vectors(loss, scores), axis, where)
+        return vectors.reshape(jnp.shape(scores))
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = jnp.zeros_like(checked.theta)
     _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)

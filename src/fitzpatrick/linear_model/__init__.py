@@ -3,6 +3,7 @@
 from ._cv import DEFAULT_ALPHAS, FitzpatrickClassifierCV, ProportionRegressorCV
 from ._estimators import FitzpatrickClassifier, ProportionRegressor
 from ._path import FittedModel, LinearPath, fit_path
+from ._ranking import LabelRanker, read_rankings, write_rankings
 from .solvers import Iteration, Status
 
 __all__ = [
@@ -11,11 +12,14 @@ __all__ = [
     "FitzpatrickClassifier",
     "FitzpatrickClassifierCV",
     "Iteration",
+    "LabelRanker",
     "LinearPath",
     "ProportionRegressor",
     "ProportionRegressorCV",
     "Status",
     "fit_path",
+    "read_rankings",
+    "write_rankings",
 ]
 
 

@@ -1,5 +1,6 @@
 """Regularizers Ω = Ψ + ι_C, each with its value, conjugate, link and the family of its losses."""
 
+from ..sets import ConvergenceError
 from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 from .bernoulli import Bernoulli
 from .f_divergence import FDivergence
@@ -8,7 +9,7 @@ from .negentropy import Negentropy
 from .quadratic import Quadratic
 from .squared_norm import SquaredNorm
 from .tsallis import Tsallis
-from .twice_differentiable import ConvergenceError, NewtonStatus, TwiceDifferentiable
+from .twice_differentiable import NewtonStatus, TwiceDifferentiable
 
 __all__ = [
     "Bernoulli",

@@ -20,7 +20,7 @@ Jacobian. A :class:`Solution` holds the maximizer and computes the rest on deman
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._array import (
@@ -36,8 +36,8 @@ from .._array import (
     row_sum,
 )
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
-from .._validation import as_points, as_scores
-from ..sets import ConvexSet
+from .._validation import Restore, as_points, as_scores
+from ..sets import ConvexSet, Flat
 from ._probabilities import chain_probabilities
 
 
@@ -260,23 +260,41 @@ class Regularizer(ABC):
         p = self.solve_link(theta)
         return inner(p, theta) - self.potential(p)
 
+    def on_vectors(self, x: Array, restore: Restore) -> tuple["Regularizer", Array, Restore]:
+        """Ω on vectors, points x as such, and what restores results to the shape of x.
+
+        Nothing changes unless the domain is a set of matrices.
+        """
+        n_axes = self.domain.n_axes
+        if n_axes == 1:
+            return self, x, restore
+        flat = Flat(self.domain, tuple(x.shape[-n_axes:]))
+        vectors = flat.fold(x)
+
+        def unfold(out: Array) -> Array:
+            return restore(flat.unfold(out) if out.ndim == vectors.ndim else out)
+
+        # every regularizer that has a choice of domains is a dataclass
+        omega: Regularizer = replace(self, domain=flat)  # type: ignore[type-var]
+        return omega, vectors, unfold
+
     @quiet
     def value(self, y: Array) -> Array:
         """Ω(y); raises where y is not in the domain."""
-        y, restore = as_points(y, self.domain, "y")
-        return restore(self.potential(y))
+        omega, y, restore = self.on_vectors(*as_points(y, self.domain, "y"))
+        return restore(omega.potential(y))
 
     @quiet
     def conjugate(self, theta: Array) -> Array:
         """Ω*(θ) = max over y of ⟨y, θ⟩ − Ω(y)."""
-        theta, restore = as_scores(theta)
-        return restore(self.solve_conjugate(theta))
+        omega, theta, restore = self.on_vectors(*as_scores(theta))
+        return restore(omega.solve_conjugate(theta))
 
     @quiet
     def link(self, theta: Array) -> Array:
         """ŷ(θ) = ∇Ω*(θ), the prediction that belongs to the scores θ."""
-        theta, restore = as_scores(theta)
-        return restore(self.solve_link(theta))
+        omega, theta, restore = self.on_vectors(*as_scores(theta))
+        return restore(omega.solve_link(theta))
 
 
 class Elementwise(ABC):
@@ -507,7 +525,7 @@ class SeparableRegularizer(Regularizer):
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not self.is_coupled:
+        if not (self.is_coupled and self.domain.has_labels):
             return super().solve_shard(y, theta, tightness, shard)
         zero_kernel = self.zero_kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
         return solve_separable_shard(self.kernel(y, tightness), zero_kernel, y, theta, shard)
@@ -515,7 +533,7 @@ class SeparableRegularizer(Regularizer):
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not self.is_coupled:
+        if not (self.is_coupled and self.domain.has_labels):
             return super().solve_shard_labels(labels, theta, tightness, shard)
         xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)
@@ -527,6 +545,15 @@ class SeparableRegularizer(Regularizer):
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
+
+
+def check_vectors(domain: ConvexSet) -> None:
+    """Raise unless the points of a domain are vectors, which formulas take."""
+    if domain.n_axes > 1:
+        raise TypeError(
+            f"points of {domain!r} are matrices, and this takes vectors along one axis; use "
+            f"fitzpatrick.sets.Flat({domain!r}, (n, m)), and reshape scores and targets"
+        )
 
 
 def check_domain(owner: str, domain: ConvexSet, allowed: tuple[type[ConvexSet], ...]) -> None:

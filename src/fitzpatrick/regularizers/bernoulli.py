@@ -12,10 +12,17 @@ absent, and the root is a Wright omega function.
 import math
 from dataclasses import dataclass
 
-from .._array import Array, namespace, precision_bits
-from ..sets import Box, ConvexSet
+from .._array import Array, namespace, precision_bits, row_max
+from .._root import shift_to_total
+from ..sets import Box, CappedSimplex, ConvexSet
 from ..special import sigmoid, softplus
-from ._base import Elementwise, SeparableRegularizer
+from ._base import (
+    Elementwise,
+    SeparableRegularizer,
+    SeparableSolution,
+    Solution,
+    check_domain,
+)
 from ._probabilities import coin_probabilities
 from .chain import ChainFormulas, CoinChain
 from .negentropy import entropy_terms, kl_terms
@@ -135,6 +142,20 @@ class CoinFormulas(Elementwise):
         )
 
 
+def _not_all_zero(d: Array) -> Array:
+    """Slopes d, at least the smallest number: coupled entries divide by their sum."""
+    return namespace(d).clip(d, float(namespace(d).finfo(d.dtype).smallest_normal), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledCoinFormulas(CoinFormulas):
+    """Coins of one row whose probabilities have a given sum."""
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        p, d = super().point(s)
+        return p, _not_all_zero(d)
+
+
 @dataclass(frozen=True)
 class Bernoulli(SeparableRegularizer):
     r"""Negative entropy of one coin per label, on the unit cube.
@@ -143,6 +164,13 @@ class Bernoulli(SeparableRegularizer):
     binary cross-entropy, less the entropy of y, as Fenchel-Young loss. The Fitzpatrick loss of a
     hard label is :math:`\omega(\mp\theta - 1)`, the two-class case of the Fitzpatrick logistic
     loss.
+
+    On ``CappedSimplex(k)`` the probabilities of the labels sum to k: the same formulas at
+    :math:`\theta - \tau`, with one τ for each row.
+
+    Args:
+        domain: ``Box(0, 1)`` (the default) or ``CappedSimplex(k)``, with k below the number of
+            entries.
 
     Example:
         >>> import numpy as np
@@ -153,11 +181,18 @@ class Bernoulli(SeparableRegularizer):
         >>> loss = fp.FitzpatrickLoss(omega)
         >>> loss.value(np.asarray([1.0, 0.0]), np.asarray([-1.0, 1.0]))  # 2 ω(0)
         np.float64(1.1342865808195677)
+        >>> Bernoulli(fp.sets.CappedSimplex(1)).link(np.asarray([2.0, 0.0, -1.0])).round(3)
+        array([0.68 , 0.224, 0.096])
     """
 
-    @property
-    def domain(self) -> ConvexSet:
-        return Box(0.0, 1.0)
+    domain: ConvexSet = Box(0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if self.domain != Box(0.0, 1.0):
+            check_domain("Bernoulli", self.domain, (CappedSimplex,))
+
+    def __repr__(self) -> str:
+        return "Bernoulli()" if self.is_entrywise else f"Bernoulli(domain={self.domain!r})"
 
     @property
     def has_kinks(self) -> bool:
@@ -178,14 +213,33 @@ class Bernoulli(SeparableRegularizer):
         xp = namespace(z)
         return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / (z * (1 - z))), axis=-1)
 
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        if not isinstance(self.domain, CappedSimplex):
+            return super().solve(y, theta, tightness)
+        k, n = float(self.domain.k), theta.shape[-1]
+        if not k < n:
+            raise ValueError(
+                f"Bernoulli({self.domain!r}) needs more than k = {k:g} entries in a row, got {n}: "
+                "else all probabilities are 1, at infinite scores"
+            )
+        kernel, xp = self.kernel(y, tightness), namespace(theta)
+        # no probability is below their mean q = k/n at one end, none above it at the other
+        logit = math.log(k / (n - k))
+        low = xp.min(theta, axis=-1, keepdims=True) - (logit + tightness * n / (n - k))
+        high = row_max(theta) - (logit - tightness * n / k)
+        s = shift_to_total(kernel.point, theta, (low, high), k)
+        return SeparableSolution(kernel, y, s, is_coupled=True)
+
     def solve_link(self, theta: Array) -> Array:
-        return sigmoid(theta)
+        return sigmoid(theta) if self.is_entrywise else super().solve_link(theta)
 
     @property
     def has_probabilities(self) -> bool:
-        return True
+        return self.is_entrywise
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if not self.is_entrywise:
+            return super().solve_probabilities(theta, tightness)
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
 
     @property
@@ -196,13 +250,16 @@ class Bernoulli(SeparableRegularizer):
         return CoinChain(y)
 
     def solve_conjugate(self, theta: Array) -> Array:
+        if not self.is_entrywise:
+            return super().solve_conjugate(theta)
         return namespace(theta).sum(softplus(theta), axis=-1)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
-        return CoinFormulas(y, tightness)
+        return (CoinFormulas if self.is_entrywise else CoupledCoinFormulas)(y, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
         xp = namespace(p)
         rise, fall = _odds_product(p, 1 - p, y, tightness)
         inside = (p > 0) & (p < 1)
-        return xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        return d if self.is_entrywise else _not_all_zero(d)

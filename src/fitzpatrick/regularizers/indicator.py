@@ -1,11 +1,12 @@
 r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at every tightness."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Regularizer, Shard, Solution, at_labels, mark_labels
+from ._base import Regularizer, Shard, Solution, at_labels, check_vectors, mark_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +17,7 @@ class OracleSolution(Solution):
     theta: Array
     domain: ConvexSet
 
-    @property
+    @cached_property
     def y_star(self) -> Array:
         return self.domain.maximize(self.theta)
 
@@ -87,6 +88,7 @@ class Indicator(Regularizer):
         return inner(self.domain.maximize(theta), theta)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        check_vectors(self.domain)
         return OracleSolution(y, theta, self.domain)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:

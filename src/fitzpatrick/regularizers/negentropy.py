@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass
 
 from .._array import Array, coupled_product, namespace, precision_bits, row_max, row_sum
-from ..sets import ConvexSet, Orthant, Simplex
+from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
 from ..special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from ._base import (
     Elementwise,
@@ -36,10 +36,12 @@ from ._base import (
     Solution,
     at_labels,
     check_domain,
+    check_vectors,
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
 from .chain import ChainFormulas, EntropyChain
+from .sinkhorn import solve_matrices
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
 # over supports, sizes and score scales.
@@ -246,8 +248,13 @@ class Negentropy(SeparableRegularizer):
     On the orthant :math:`\Omega(y) = \sum_i y_i \log y_i - y_i`, with the exponential as link and
     the Poisson deviance (halved) as Fenchel-Young loss.
 
+    On matrices with given row and column sums, :math:`\Omega(Y) = \sum_{ij} Y_{ij} \log Y_{ij}`,
+    with Sinkhorn's matrix scaling as link. Its Fitzpatrick loss is :math:`\chi^2(Y \| Y^\star)`.
+    The potentials are found by Newton's method, which converges for scores of up to some thousands,
+    and raises where it does not.
+
     Args:
-        domain: ``Simplex()`` (the default) or ``Orthant()``.
+        domain: ``Simplex()`` (the default), ``Orthant()``, ``Birkhoff()`` or ``Transport(a, b)``.
 
     Example:
         >>> import numpy as np
@@ -260,12 +267,24 @@ class Negentropy(SeparableRegularizer):
         np.float64(1.3132616875182228)
         >>> fp.FitzpatrickLoss(omega).value(y, theta)  # ω(0) = W(1)
         np.float64(0.567143290409783...)
+        >>> Negentropy(fp.sets.Birkhoff()).link(np.asarray([[1.0, 0.0], [0.0, 1.0]])).round(3)
+        array([[0.731, 0.269],
+               [0.269, 0.731]])
     """
 
     domain: ConvexSet = Simplex()
 
     def __post_init__(self) -> None:
-        check_domain("Negentropy", self.domain, (Simplex, Orthant))
+        domain = self.domain.matrices if isinstance(self.domain, Flat) else self.domain
+        check_domain("Negentropy", domain, (Simplex, Orthant, Birkhoff, Transport))
+
+    @property
+    def is_row_wise(self) -> bool:
+        return self.domain.coordinates is not None
+
+    @property
+    def is_coupled(self) -> bool:
+        return self.is_row_wise and not self.domain.is_product
 
     @property
     def entmax_alpha(self) -> float | None:
@@ -278,7 +297,7 @@ class Negentropy(SeparableRegularizer):
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
         entropy = y * xp.log(xp.where(y > 0, y, xp.ones_like(y)))
-        return xp.sum(entropy if self.is_coupled else entropy - y, axis=-1)
+        return xp.sum(entropy - y if self.is_entrywise else entropy, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
         return namespace(z).log(z)
@@ -288,13 +307,23 @@ class Negentropy(SeparableRegularizer):
         return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / z), axis=-1)
 
     def solve_conjugate(self, theta: Array) -> Array:
-        xp = namespace(theta)
-        return logsumexp(theta)[..., 0] if self.is_coupled else xp.sum(xp.exp(theta), axis=-1)
+        if self.is_coupled:
+            return logsumexp(theta)[..., 0]
+        if not self.is_entrywise:
+            return super().solve_conjugate(theta)
+        return namespace(theta).sum(namespace(theta).exp(theta), axis=-1)
+
+    def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
+        check_vectors(self.domain)
+        if not isinstance(self.domain, Flat):
+            return super().solve(y, theta, tightness)
+        kernel = self.kernel(self.domain.unfold(y), tightness)
+        return solve_matrices(kernel, y, theta, tightness, self.domain)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:
             return SoftmaxFormulas(y)
-        offset = 0.0 if self.is_coupled else tightness
+        offset = tightness if self.is_entrywise else 0.0
         return OmegaFormulas(y, namespace(y).log(y), tightness, offset)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:

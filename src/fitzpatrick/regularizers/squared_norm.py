@@ -11,12 +11,13 @@ simplex), sparseMAP (any C).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
 from ..sets import Box, ConvexSet, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
+from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution, check_vectors
 
 
 def _mixture(y: Array, s: Array, tightness: float) -> Array:
@@ -75,7 +76,7 @@ class ProjectionSolution(Solution):
     domain: ConvexSet
     tightness: float
 
-    @property
+    @cached_property
     def y_star(self) -> Array:
         return self.domain.project(self.m)
 
@@ -189,6 +190,7 @@ class SquaredNorm(SeparableRegularizer):
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self.is_row_wise:
             return super().solve(y, theta, tightness)
+        check_vectors(self.domain)
         return ProjectionSolution(y, _mixture(y, theta, tightness), self.domain, tightness)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:

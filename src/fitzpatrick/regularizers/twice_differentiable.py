@@ -25,6 +25,7 @@ from .._array import (
     namespace,
 )
 from ..sets import ConvexSet, Reals
+from ..sets._base import ConvergenceError
 from ._base import Regularizer, Solution
 
 _MAX_STEPS = 50
@@ -46,14 +47,6 @@ class NewtonStatus(Enum):
         "value, that the function is strictly convex, and that the scores are in the range of its "
         "gradient."
     )
-
-
-class ConvergenceError(RuntimeError):
-    """A row has no answer; ``status`` says why."""
-
-    def __init__(self, status: NewtonStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,18 @@ with ``SquaredNorm(domain=...)`` (sparseMAP) and ``Indicator(...)`` (the percept
 
 import math
 from abc import ABC, abstractmethod
+from enum import Enum
 from typing import ClassVar
 
 from .._array import Array, as_real, eps, inner, is_jax, namespace
+
+
+class ConvergenceError(RuntimeError):
+    """A row has no answer; ``status`` says why."""
+
+    def __init__(self, status: Enum, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ConvexSet(ABC):
@@ -36,11 +45,13 @@ class ConvexSet(ABC):
         has_interior: whether all small changes of some point stay in the set; not so where sums of
             coordinates are fixed.
         is_product: whether each coordinate is constrained by itself.
+        n_axes: how many trailing axes a point has: 1 for vectors, 2 for matrices.
     """
 
     has_labels: ClassVar[bool] = False
     has_interior: ClassVar[bool] = True
     is_product: ClassVar[bool] = False
+    n_axes: ClassVar[int] = 1
 
     @property
     def coordinates(self) -> "ProductSet | None":

@@ -20,12 +20,14 @@ except ImportError as error:
         "pip install 'fitzpatrick[torch]'"
     ) from error
 
-from . import activations, functional, modules
+from . import _structured, activations, functional, modules
 from ._sparse_targets import SparseTargets
 from ._stats import RowStats
-from .activations import *  # noqa: F403 - all that its __all__ names
+from ._structured import *  # noqa: F403 - all that its __all__ names
+from .activations import *  # noqa: F403
 from .modules import *  # noqa: F403
 
 __all__ = ["RowStats", "SparseTargets", "functional"]
+__all__ += _structured.__all__
 __all__ += activations.__all__
 __all__ += modules.__all__

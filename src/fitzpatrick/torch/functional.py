@@ -34,6 +34,7 @@ from ._handles import handle_of
 from ._head import Layer
 from ._losses import class_loss, distill, entry_loss, linear_class_loss, link, loss_of_kind
 from ._sparse_targets import SparseTargets
+from ._structured import soft_rank, soft_sort, topk_mask
 from ._transform import Transform
 from .activations import (
     budget,
@@ -574,6 +575,8 @@ __all__ = [
     "sigmoid",
     "sigmoid_loss",
     "sigmoid_probabilities",
+    "soft_rank",
+    "soft_sort",
     "sparse_sigmoid",
     "sparse_sigmoid_loss",
     "sparse_sigmoid_probabilities",
@@ -582,6 +585,7 @@ __all__ = [
     "sparsemax_probabilities",
     "squared",
     "squared_loss",
+    "topk_mask",
 ]
 
 

@@ -1,0 +1,259 @@
+"""Structured sets on a CPU against their peers, in one run.
+
+Projections onto the permutahedron next to a loop over scikit-learn's isotonic regression;
+Sinkhorn's scaling next to POT's, where that is installed, to the same error of the sums; oracle
+calls of ``Polytope`` next to those of away-step Frank-Wolfe. One thread; contenders take turns;
+ratios are of medians, in CPU time, which other work on the machine disturbs least.
+``--learn`` adds what models learn: label ranking (the files of ``FITZPATRICK_DATA``), and the
+shortest paths of a 5 × 5 grid. ``--quick`` is a short version.
+"""
+
+import argparse
+import csv
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from _machine import describe
+from _timing import Contender, race
+from sklearn.isotonic import isotonic_regression
+from sklearn.model_selection import GridSearchCV, KFold
+from threadpoolctl import threadpool_limits
+
+import fitzpatrick as fp
+from fitzpatrick.linear_model import LabelRanker
+from fitzpatrick.regularizers import Negentropy
+from fitzpatrick.sets import Birkhoff, Flat, Permutahedron, Polytope
+
+RESULTS = Path(__file__).parent / "results" / "structured.json"
+FloatArray = np.ndarray
+
+
+def loop_over_rows(x: FloatArray, weights: FloatArray) -> FloatArray:
+    """Projections onto the permutahedron, by scikit-learn, row by row."""
+    out = np.empty_like(x)
+    for i, row in enumerate(x):
+        order = np.argsort(-row)
+        ordered = row[order]
+        out[i, order] = ordered - isotonic_regression(ordered - weights, increasing=False)
+    return out
+
+
+def permutahedron(repeats: int) -> Iterator[tuple[str, float, float | None]]:
+    x = np.random.default_rng(0).normal(size=(1000, 100)) * 30
+    weights = np.arange(100.0, 0, -1)
+    domain = Permutahedron(100)
+    assert np.allclose(domain.project(x), loop_over_rows(x, weights))
+    times = race(
+        [
+            Contender("ours", lambda: domain.project(x)),
+            Contender("loop", lambda: loop_over_rows(x, weights)),
+        ],
+        repeats,
+        cpu_time=True,
+    )
+    ratio = times["ours"].median / times["loop"].median
+    yield f"permutahedron 1000 x 100 ({1e3 * times['ours'].median:.1f} ms) / loop", ratio, 0.5
+
+
+def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=(256, 32, 32))
+    omega = Negentropy(Birkhoff())
+    for scale in (1.0, 1e3):
+        plan = omega.link(scale * theta)
+        error = max(np.abs(plan.sum(axis=axis) - 1).max() for axis in (-1, -2))
+        yield f"error of the sums at regularisation {1 / scale:g}", error, 1e-12
+    if find_spec("ot") is None:
+        return
+    import ot  # type: ignore[import-not-found,unused-ignore]
+
+    ones = np.ones(32)
+
+    def peer() -> None:
+        for row in theta:
+            ot.sinkhorn(ones, ones, -row, 1.0, stopThr=1e-13, numItermax=10_000)
+
+    times = race(
+        [Contender("ours", lambda: omega.link(theta)), Contender("POT", peer)],
+        repeats,
+        cpu_time=True,
+    )
+    ratio = times["ours"].median / times["POT"].median
+    yield f"Birkhoff 256 x 32 x 32 ({1e3 * times['ours'].median:.0f} ms) / POT", ratio, 1.0
+
+
+def away_steps(
+    oracle: Callable[[FloatArray], FloatArray], x: FloatArray, tolerance: float, limit: int
+) -> int:
+    """Calls of the oracle until the gap of away-step Frank-Wolfe is below a tolerance."""
+    vertices, weights = [oracle(x)], [1.0]
+    for calls in range(2, limit):
+        p = np.asarray(weights) @ np.asarray(vertices)
+        normal = x - p
+        vertex = oracle(normal)
+        gap = normal @ (vertex - p)
+        if gap <= tolerance:
+            return calls
+        scores = np.asarray(vertices) @ normal
+        worst = int(np.argmin(scores))
+        away_gap = normal @ p - scores[worst]
+        if gap >= away_gap or weights[worst] == 1:
+            direction, longest, away = vertex - p, 1.0, None
+        else:
+            direction, away = p - vertices[worst], worst
+            longest = weights[worst] / (1 - weights[worst])
+        step = min(longest, normal @ direction / (direction @ direction))
+        if away is None:
+            weights = [w * (1 - step) for w in weights]
+            known = [i for i, v in enumerate(vertices) if np.array_equal(v, vertex)]
+            if known:
+                weights[known[0]] += step
+            else:
+                vertices.append(vertex)
+                weights.append(step)
+        else:
+            weights = [w * (1 + step) for w in weights]
+            weights[away] -= step
+        kept = [i for i, w in enumerate(weights) if w > 1e-15]
+        vertices, weights = [vertices[i] for i in kept], [weights[i] for i in kept]
+    return limit
+
+
+class Grid:
+    """Monotone paths through a grid of n × n nodes: scores of edges to the best path."""
+
+    def __init__(self, n: int) -> None:
+        nodes = [(i, j) for i in range(n) for j in range(n)]
+        edges = [
+            edge
+            for i in range(n)
+            for edge in (
+                *(((i, j), (i, j + 1)) for j in range(n - 1)),
+                *(((i, j), (i + 1, j)) for j in range(n) if i < n - 1),
+            )
+        ]
+        number = {node: at for at, node in enumerate(nodes)}
+        self.size, self.length = len(edges), 2 * (n - 1)
+        # the edges into each node, twice if there is one only
+        into: list[list[tuple[int, int]]] = [[] for _ in nodes]
+        for at, (start, end) in enumerate(edges):
+            into[number[end]].append((at, number[start]))
+        self.into = np.asarray([(pair * 2)[:2] if pair else [(0, 0)] * 2 for pair in into])
+
+    def best_paths(self, scores: FloatArray) -> FloatArray:
+        """The best path of each row, by dynamic programming."""
+        rows = np.arange(len(scores))
+        value = np.zeros((len(scores), len(self.into)))
+        choice = np.zeros_like(value, dtype=int)
+        for node in range(1, len(self.into)):
+            edges, starts = self.into[node].T
+            candidates = value[:, starts] + scores[:, edges]
+            choice[:, node] = candidates.argmax(axis=1)
+            value[:, node] = candidates.max(axis=1)
+        paths = np.zeros_like(scores)
+        at = np.full(len(scores), len(self.into) - 1)
+        for _ in range(self.length):
+            edge, start = self.into[at, choice[rows, at]].T
+            paths[rows, edge] = 1
+            at = start
+        return paths
+
+
+def oracle_calls(n_problems: int) -> Iterator[tuple[str, float, float | None]]:
+    rng = np.random.default_rng(2)
+    grid = Grid(10)
+    birkhoff = Flat(Birkhoff(), (10, 10)).maximize
+    for name, oracle, size in (
+        ("Birkhoff 10 x 10", birkhoff, 100),
+        ("paths 10 x 10", lambda x: grid.best_paths(x[None])[0], grid.size),
+    ):
+        for scale in (0.3, 1.0, 3.0):
+            ours, peer = 0.0, 0.0
+            for _ in range(n_problems):
+                x = scale * rng.normal(size=size)
+                # the same gap for both, which is within reach of Frank-Wolfe
+                ours += Polytope(oracle, tolerance=1e-9).solve(x).n_calls[0]
+                peer += away_steps(oracle, x, 1e-6, 5000)
+            what = f"{name}, scale {scale:g}: {ours / n_problems:.0f} calls / away-step"
+            yield what, ours / peer, 0.25
+
+
+def label_ranking() -> Iterator[tuple[str, float, float | None]]:
+    folder = Path(os.environ.get("FITZPATRICK_DATA", "data")) / "label_ranking"
+    for name in ("glass", "vehicle"):
+        with (folder / f"{name}.txt").open() as lines:
+            rows = list(csv.reader(lines))[1:]
+        X = np.asarray([row[:-1] for row in rows], dtype=float)
+        y = np.asarray([row[-1] for row in rows])
+        scores = {}
+        for loss in ("squared", "sparsemap", "fitzpatrick_sparsemap"):
+            grid = {"alpha": 10.0 ** np.arange(-3, 5)}
+            inner = KFold(5, shuffle=True, random_state=1)
+            search = GridSearchCV(LabelRanker(loss, tol=1e-4), grid, cv=inner)
+            folds = KFold(5, shuffle=True, random_state=0).split(X)
+            found = [search.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
+            scores[loss] = float(np.mean(found))
+            yield f"Kendall's tau on {name}, {loss}", scores[loss], None
+        assert scores["sparsemap"] > scores["squared"]
+
+
+def shortest_paths() -> Iterator[tuple[str, float, float | None]]:
+    """Regret of linear models on a published task: degree 4, noise 0.5, seed 42, 1000 + 1000."""
+    rng = np.random.RandomState(42)
+    grid, n_features = Grid(5), 5
+    mixing = rng.binomial(1, 0.5, (grid.size, n_features))
+    X = rng.normal(0, 1, (2000, n_features))
+    costs = ((X @ mixing.T / np.sqrt(n_features) + 3) ** 4 + 1) / 3.5**4
+    costs = costs * rng.uniform(0.5, 1.5, costs.shape)
+    X = np.hstack([X, np.ones((2000, 1))])
+    train, test = slice(0, 1000), slice(1000, 2000)
+    paths = grid.best_paths(-costs)
+    polytope = Polytope(grid.best_paths, batched=True)
+    for tightness in (0.0, 1.0):
+        begin, active = time.perf_counter(), None
+        W, momentum, size = np.zeros((grid.size, 6)), 0.0, 1e-3
+        for _ in range(40):
+            theta = X[train] @ W.T
+            mixture = (theta + tightness * paths[train]) / (1 + tightness)
+            solution = polytope.solve(mixture, start=active)
+            active = solution.active
+            gradient = (solution.point - paths[train]).T @ X[train]
+            momentum = 0.8 * momentum + gradient
+            W = W - size * momentum
+        chosen = grid.best_paths(X[test] @ W.T)
+        best = np.sum(paths[test] * costs[test])
+        regret = float((np.sum(chosen * costs[test]) - best) / best)
+        seconds = time.perf_counter() - begin
+        name = fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(polytope), tightness).tightness
+        yield f"regret of shortest paths, tightness {name:g} ({seconds:.0f} s)", regret, 0.08
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--learn", action="store_true", help="what models learn, too: minutes")
+    options = parser.parse_args()
+    repeats, n_problems = (3, 2) if options.quick else (9, 10)
+    tables = [permutahedron(repeats), sinkhorn(repeats), oracle_calls(n_problems)]
+    if options.learn:
+        tables += [shortest_paths(), label_ranking()]
+    records = []
+    with threadpool_limits(1):
+        for table in tables:
+            for what, number, limit in table:
+                verdict = "" if limit is None else "kept" if number <= limit else "MISSED"
+                bound = "" if limit is None else f"<= {limit:g}"
+                print(f"{what:64} {number:10.3g} {bound:>9} {verdict}", flush=True)
+                records.append({"what": what, "number": number, "limit": limit})
+    if not options.quick:
+        report = {"machine": describe(), "lines": records}
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+r"""The negentropy on matrices with given row and column sums.
+
+At tightness 0 the link is Sinkhorn's matrix scaling, :math:`P_{ij} = e^{\theta_{ij} - u_i - v_j}`.
+At the tightness c it is :math:`P = c\,y / \omega(\log(c\,y) - (\theta - u - v))`, entry by entry as
+on the simplex. Targets and maximizer share their sums, so that the loss is a sum over entries as
+well: the Kullback-Leibler divergence for c = 0 and :math:`\chi^2(Y \| P)` for c = 1.
+"""
+
+from dataclasses import dataclass
+
+from .._array import Array, namespace
+from .._root import newton_step, solve_tau
+from ..sets import Flat
+from ..sets.potentials import Entries, solve_potentials, tangent
+from ..sets.transport import MarginalSet
+from ._base import Elementwise, Solution
+
+# Sweeps of Sinkhorn's algorithm before Newton's method.
+_SWEEPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class EntropyEntries(Entries):
+    """The formulas of the simplex at targets y, without its τ."""
+
+    kernel: Elementwise
+    y: Array
+    tightness: float
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        return self.kernel.point(s)
+
+    def dual(self, p: Array) -> Array:
+        # p + c y log p
+        xp = namespace(p)
+        if self.tightness == 0:
+            return p
+        has_mass = (self.y > 0) & (p > 0)
+        return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, xp.ones_like(p)))
+
+    def first_potential(self, s: Array, a: Array, b: Array) -> Array:
+        xp = namespace(s)
+        weights = xp.exp(s)  # of a range that cannot overflow
+        transposed = xp.matrix_transpose(weights)
+        g = xp.ones_like(s[..., 0, :, None])
+        for _ in range(_SWEEPS):
+            g = b[:, None] / (transposed @ (a[:, None] / (weights @ g)))
+        return -xp.log(g[..., 0])
+
+    def row_potential(self, s: Array, a: Array) -> Array:
+        a = a[:, None]
+
+        def shares(u: Array) -> tuple[Array, Array]:
+            p, d = self.kernel.point(s - u)
+            return p / a, d / a
+
+        u = self.kernel.start(s) - namespace(s).log(a)
+        steps = self.kernel.steps(s)
+        if steps:
+            u = solve_tau(shares, u, self.kernel.power, steps)
+            u = u + newton_step(*shares(u), self.kernel.power)
+        return u[..., 0]
+
+
+@dataclass(frozen=True, eq=False)
+class SinkhornSolution(Solution):
+    """The maximizer at s = θ − u − v; ``y`` and results are vectors, s holds matrices."""
+
+    entries: EntropyEntries
+    y: Array
+    s: Array
+    domain: Flat
+
+    @property
+    def y_star(self) -> Array:
+        return self.domain.fold(self.entries.point(self.s)[0])
+
+    def value(self) -> Array:
+        return namespace(self.s).sum(self.entries.kernel.terms(self.s), axis=(-2, -1))
+
+    def hessian_product(self, v: Array) -> Array:
+        d = self.entries.point(self.s)[1]
+        return self.domain.fold(tangent(d, self.domain.unfold(v)))
+
+
+def solve_matrices(
+    kernel: Elementwise, y: Array, theta: Array, tightness: float, domain: Flat
+) -> Solution:
+    """The solution at vectors y and θ, for the kernel of the matrices of y."""
+    matrices, scores = domain.matrices, domain.unfold(theta)
+    if not isinstance(matrices, MarginalSet):
+        raise TypeError(f"the negentropy is defined on Birkhoff() and Transport(), got {matrices}")
+    entries = EntropyEntries(kernel, domain.unfold(y), tightness)
+    s = solve_potentials(entries, scores, *matrices.marginals(scores))
+    return SinkhornSolution(entries, y, s, domain)

@@ -1,0 +1,209 @@
+"""Structured outputs: soft ranks, soft sorts, top-k masks, and losses and links on any set.
+
+The functions are public in :mod:`fitzpatrick.torch.functional`.
+
+Example:
+    >>> import torch
+    >>> from fitzpatrick.torch import functional as F
+    >>> F.soft_rank(torch.tensor([[8.0, 0.0, 5.0, 3.0]]))
+    tensor([[4., 1., 3., 2.]])
+"""
+
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ..losses import FitzpatrickLoss
+from ..regularizers import Regularizer, SquaredNorm
+from ..sets import CappedSimplex, ConvexSet, Permutahedron
+from ..sets.isotonic import decreasing
+from ._arguments import check_scores
+from ._handles import handle_of
+from ._losses import link, row_loss
+from ._targets import working_dtype
+
+__all__ = ["StructuredLink", "StructuredLoss"]
+
+
+def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
+    """The values in working precision, with their items last."""
+    check_scores(values)
+    if regularization != "l2":
+        raise ValueError(f"regularization must be 'l2', got {regularization!r}")
+    if not 0 < strength < math.inf:
+        raise ValueError(
+            f"regularization_strength must be a positive number, got {strength!r}; the smaller, "
+            "the nearer to hard ranks"
+        )
+    if values.ndim == 0 or values.shape[-1] == 0:
+        raise ValueError(f"values must have shape (…, n) with n >= 1, got {tuple(values.shape)}")
+    return values.to(working_dtype(values))
+
+
+def soft_rank(
+    values: Tensor, regularization: str = "l2", regularization_strength: float = 1.0
+) -> Tensor:
+    r"""Ranks 1, …, n of the last axis, from the smallest value on, as a differentiable function.
+
+    They are the projection of values/strength onto the permutahedron of n, …, 1: hard ranks for a
+    small strength, and the mean rank for a large one. Differentiable any number of times.
+
+    Args:
+        values: (…, n).
+        regularization: ``"l2"``.
+        regularization_strength: how soft the ranks are, a positive number.
+
+    Example:
+        >>> values = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]])
+        >>> soft_rank(values)
+        tensor([[8., 1., 5., 4., 3., 2., 6., 7., 9.]])
+        >>> soft_rank(torch.tensor([1.0, 1.1, 3.0]), regularization_strength=2.0)
+        tensor([1.6500, 1.7000, 2.6500])
+    """
+    x = _check_soft(values, regularization, regularization_strength)
+    p: Tensor = Permutahedron(x.shape[-1]).project(x / regularization_strength)
+    return p.to(values.dtype)
+
+
+def soft_sort(
+    values: Tensor, regularization: str = "l2", regularization_strength: float = 1.0
+) -> Tensor:
+    r"""The values of the last axis in increasing order, as a differentiable function.
+
+    The projection of (1, …, n)/strength onto the permutahedron of the values: sorted values for a
+    small strength, and their mean for a large one. The arguments are those of :func:`soft_rank`.
+
+    Example:
+        >>> values = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]])
+        >>> soft_sort(values, regularization_strength=0.1)
+        tensor([[0., 1., 2., 3., 5., 6., 7., 8., 9.]])
+        >>> soft_sort(values)[0, :3]
+        tensor([0.5556, 1.5556, 2.5556])
+    """
+    x = _check_soft(values, regularization, regularization_strength)
+    n = x.shape[-1]
+    ordered = torch.sort(-x, dim=-1, descending=True).values
+    places = torch.arange(n, 0, -1, dtype=x.dtype, device=x.device) / regularization_strength
+    places = places.expand_as(ordered)
+    pooled: Tensor = decreasing(places - ordered)
+    return (pooled - places).to(values.dtype) + 0.0  # no −0
+
+
+def topk_mask(
+    scores: Tensor, k: float, regularization_strength: float = 1.0, dim: int = -1
+) -> Tensor:
+    r"""A mask with entries between 0 and 1 that sum to k, the largest at the highest scores.
+
+    The projection of scores/strength onto ``CappedSimplex(k)``. It is the mask of the k highest
+    scores where these are higher than the others by the strength, at least.
+
+    Args:
+        scores: the items along ``dim``.
+        k: the sum of the mask, a positive number of at most their number.
+        regularization_strength: how soft the mask is, a positive number.
+        dim: the axis of the items.
+
+    Example:
+        >>> topk_mask(torch.tensor([2.0, 0.9, 0.6, -1.0]), 2)
+        tensor([1.0000, 0.6500, 0.3500, 0.0000])
+    """
+    check_scores(scores)
+    if not 0 < regularization_strength < math.inf:
+        raise ValueError(
+            f"regularization_strength must be a positive number, got {regularization_strength!r}"
+        )
+    omega = SquaredNorm(CappedSimplex(k))
+    return link(handle_of(omega), scores / regularization_strength, dim)
+
+
+def _as_vectors(omega: Regularizer, input: Tensor) -> tuple[Regularizer, Tensor]:
+    """Ω on vectors, and points of any number of axes as such."""
+    vectors, rows, _ = omega.on_vectors(input, lambda out: out)
+    return vectors, rows
+
+
+class StructuredLoss(nn.Module):
+    r"""The loss of a regularizer on any set: sparseMAP, its Fitzpatrick loss, Sinkhorn losses.
+
+    Args:
+        regularizer: Ω, such as ``SquaredNorm(Permutahedron(5))`` or ``Negentropy(Birkhoff())``; or
+            a set C, which stands for ``SquaredNorm(C)``.
+        tightness: c; 0 is the Fenchel-Young loss, 1 the Fitzpatrick loss.
+        reduction: ``"mean"`` over the samples, ``"sum"`` or ``"none"``.
+
+    Example:
+        >>> import fitzpatrick as fp
+        >>> criterion = StructuredLoss(fp.sets.Birkhoff())
+        >>> scores = torch.zeros(8, 3, 3, requires_grad=True)
+        >>> loss = criterion(scores, torch.eye(3).expand(8, 3, 3))
+        >>> loss.backward()
+        >>> scores.grad.shape
+        torch.Size([8, 3, 3])
+    """
+
+    def __init__(
+        self,
+        regularizer: Regularizer | ConvexSet,
+        tightness: float = 1.0,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        omega = _as_regularizer(regularizer)
+        self.loss = FitzpatrickLoss(omega, tightness)
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        check_scores(input)
+        if input.shape != target.shape:
+            raise ValueError(
+                f"target must have the shape of the scores, {tuple(input.shape)}, got "
+                f"{tuple(target.shape)}"
+            )
+        omega, scores = _as_vectors(self.loss.regularizer, input)
+        y = target.reshape(scores.shape)
+        return row_loss(handle_of(omega), self.loss.tightness, scores, y, self.reduction)
+
+    def extra_repr(self) -> str:
+        return f"{self.loss!r}, reduction={self.reduction!r}"
+
+
+def _as_regularizer(regularizer: Regularizer | ConvexSet) -> Regularizer:
+    if isinstance(regularizer, ConvexSet):
+        return SquaredNorm(regularizer)
+    if not isinstance(regularizer, Regularizer):
+        raise TypeError(
+            "regularizer must be one of fitzpatrick.regularizers, or a set of fitzpatrick.sets, "
+            f"got {regularizer!r}"
+        )
+    return regularizer
+
+
+class StructuredLink(nn.Module):
+    """The link of a regularizer on any set as a layer: projections, and Sinkhorn's scaling.
+
+    Args:
+        regularizer: Ω, or a set C, which stands for ``SquaredNorm(C)``.
+
+    Example:
+        >>> import fitzpatrick as fp
+        >>> StructuredLink(fp.sets.OrderSimplex())(torch.tensor([1.5, 0.2, 0.4, -1.0]))
+        tensor([1.0000, 0.3000, 0.3000, 0.0000])
+        >>> StructuredLink(fp.regularizers.Negentropy(fp.sets.Birkhoff()))(torch.zeros(2, 2))
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
+
+    def __init__(self, regularizer: Regularizer | ConvexSet) -> None:
+        super().__init__()
+        self.regularizer = _as_regularizer(regularizer)
+
+    def forward(self, input: Tensor) -> Tensor:
+        check_scores(input)
+        omega, scores = _as_vectors(self.regularizer, input)
+        return link(handle_of(omega), scores, -1).reshape(input.shape)
+
+    def extra_repr(self) -> str:
+        return repr(self.regularizer)

@@ -1,0 +1,511 @@
+"""Sets for structured outputs, against enumerated vertices and a quadratic program.
+
+And the losses of the entropies on them.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, nnls
+
+import fitzpatrick as fp
+from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNorm
+from fitzpatrick.sets import (
+    Birkhoff,
+    Box,
+    Budget,
+    CappedSimplex,
+    ConvergenceError,
+    Flat,
+    OrderSimplex,
+    Permutahedron,
+    Polytope,
+    Product,
+    Simplex,
+    Transport,
+)
+from fitzpatrick.sets.isotonic import decreasing
+from fitzpatrick.sets.polytope import PolytopeStatus
+from tests.helpers import Library, assert_at_most, assert_close, eps, seeded, to_numpy
+
+PERMUTATIONS = [np.eye(3)[list(order)].ravel() for order in itertools.permutations(range(3))]
+CUBE = [np.asarray(bits, float) for bits in itertools.product([0, 1], repeat=4)]
+WEIGHTS = (3.0, 1.5, 1.0, -2.0)
+# Each set with all of its vertices.
+VERTICES = {
+    CappedSimplex(2): [v for v in CUBE if v.sum() == 2],
+    Budget(1, 3): [v for v in CUBE if 1 <= v.sum() <= 3],
+    Permutahedron(WEIGHTS): [np.asarray(w) for w in itertools.permutations(WEIGHTS)],
+    OrderSimplex(): [np.arange(4) < level for level in range(5)],
+    Flat(Birkhoff(), (3, 3)): PERMUTATIONS,
+    Flat(Transport((1.0, 2.0), (1.0, 1.0, 1.0)), (2, 3)): [
+        np.asarray([np.eye(3)[i], 1 - np.eye(3)[i]]).ravel() for i in range(3)
+    ],
+    Product(CappedSimplex(1), Simplex()): [
+        np.concatenate(pair) for pair in itertools.product(np.eye(2), np.eye(2))
+    ],
+}
+every_polytope = pytest.mark.parametrize(
+    ("domain", "vertices"),
+    [(domain, np.asarray(v, float)) for domain, v in VERTICES.items()],
+    ids=[repr(domain) for domain in VERTICES],
+)
+SCALES = (0.1, 1.0, 10.0)
+
+
+def compiled(function: Callable[..., Any], xp: Library) -> Callable[..., Any]:
+    """The function as JAX compiles it, which takes a fraction of the time of its single steps."""
+    if xp.name != "jax":
+        return function
+    import jax
+
+    return jax.jit(function)
+
+
+def nearest(vertices: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The point of the convex hull nearest to x, by non-negative least squares.
+
+    For weights t μ with Σ μ = 1 the least squares of [V − x, 1] against (0, 1) are least in t at a
+    value that increases with ‖Σ μ v − x‖.
+    """
+    system = np.vstack([(vertices - x).T, np.ones(len(vertices))])
+    weights = nnls(system, np.append(np.zeros(len(x)), 1.0))[0]
+    return weights @ vertices / weights.sum()
+
+
+def rows(k: int, seed: int = 0, n: int = 12) -> np.ndarray:
+    rng = seeded([31, seed])
+    return np.concatenate([scale * rng.normal(size=(n, k)) for scale in SCALES])
+
+
+@every_polytope
+def test_projection_is_that_of_a_quadratic_program(domain, vertices, xp: Library) -> None:
+    x = rows(vertices.shape[1])
+    p = to_numpy(compiled(domain.project, xp)(xp.asarray(x)))
+    assert_close(p, [nearest(vertices, row) for row in x], rtol=0, atol=1e-10)
+    assert np.all(to_numpy(domain.contains(xp.asarray(p))))
+
+
+@every_polytope
+def test_oracle_finds_the_best_vertex(domain, vertices, xp: Library) -> None:
+    theta = rows(vertices.shape[1], seed=1)
+    p = to_numpy(domain.maximize(xp.asarray(theta)))
+    best = np.max(theta @ vertices.T, axis=1)
+    size = np.sum(np.abs(theta), axis=1) * np.abs(vertices).max()
+    assert_close(np.sum(p * theta, axis=1), best, rtol=0, atol=8 * eps("float64") * size)
+    distance = np.abs(p[:, None] - vertices).max(axis=2).min(axis=1)
+    assert_at_most(distance, 0.0, 1e-12)
+
+
+@every_polytope
+def test_projections_are_firmly_non_expansive(domain, vertices) -> None:
+    """‖Px − Py‖² <= ⟨Px − Py, x − y⟩, up to the rounding errors of x and y."""
+    x, y = rows(vertices.shape[1], seed=2), rows(vertices.shape[1], seed=3)
+    move, step = domain.project(x) - domain.project(y), x - y
+    slack = 64 * eps("float64") * (1 + np.abs(step).sum(axis=1)) * (1 + np.abs(vertices).max()) ** 2
+    assert_at_most(np.sum(move * move, axis=1), np.sum(move * step, axis=1), slack)
+
+
+@every_polytope
+def test_jacobian_agrees_with_differences(domain, vertices, xp: Library) -> None:
+    x, v = rows(vertices.shape[1], seed=4), rows(vertices.shape[1], seed=5)
+    h = 1e-6
+    backward, forward = (
+        (domain.project(x + sign * h * v) - domain.project(x)) / (sign * h) for sign in (-1, 1)
+    )
+    smooth = np.all(np.abs(forward - backward) < 1e-5, axis=-1)
+    assert np.mean(smooth) > 0.8
+    derivative = compiled(domain.project_derivative, xp)
+    product = to_numpy(derivative(xp.asarray(x), xp.asarray(v)))
+    atol = 1e-9 / h * 1e-2 * (1 + np.abs(x).max())
+    assert_close(product[smooth], ((forward + backward) / 2)[smooth], rtol=0, atol=atol)
+
+
+@every_polytope
+def test_polytope_with_the_oracle_of_a_set_is_that_set(domain, vertices) -> None:
+    x, v = rows(vertices.shape[1], seed=6), rows(vertices.shape[1], seed=7)
+    polytope = Polytope(domain.maximize, batched=True)
+    solution = polytope.solve(x)
+    assert set(solution.status) == {PolytopeStatus.CONVERGED}
+    assert_close(solution.point, domain.project(x), rtol=0, atol=1e-9)
+    assert_close(polytope.project(x), solution.point, rtol=0, atol=0)
+    np.testing.assert_array_equal(polytope.maximize(x), domain.maximize(x))
+    # where the projection is smooth, both know its face
+    expected = domain.project_derivative(x, v)
+    same = np.abs(polytope.project_derivative(x, v) - expected).max(axis=1) < 1e-7
+    assert np.mean(same) > 0.9
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize(
+    "domain",
+    [
+        CappedSimplex(2),
+        Budget(1, 3),
+        Permutahedron(WEIGHTS),
+        OrderSimplex(),
+        Flat(Birkhoff(), (2, 2)),
+        Polytope(CappedSimplex(2).maximize),
+    ],
+    ids=lambda domain: type(domain).__name__,
+)
+def test_projections_are_differentiable(domain, library: str) -> None:
+    """Backward through PyTorch and JAX: the Jacobian is symmetric."""
+    pytest.importorskip(library)
+    x, v = rows(4, seed=8)[:24], rows(4, seed=9)[:24]
+    expected = domain.project_derivative(x, v)
+    if library == "torch":
+        import torch
+
+        scores = torch.tensor(x, requires_grad=True)
+        domain.project(scores).backward(torch.tensor(v))
+        found = scores.grad
+    else:
+        import jax
+
+        _, pull = jax.vjp(jax.jit(domain.project), jax.numpy.asarray(x))
+        found = pull(jax.numpy.asarray(v))[0]
+    assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+# Isotonic regression.
+
+
+def test_isotonic_regression(xp: Library, dtype: str) -> None:
+    isotonic = pytest.importorskip("sklearn.isotonic")
+    x = rows(40, seed=10).astype(dtype)
+    x[::3] = np.round(x[::3])
+    x[0], x[1], x[2] = np.arange(40), -np.arange(40), 0
+    expected = [isotonic.isotonic_regression(row.astype(float), increasing=False) for row in x]
+    fit = to_numpy(decreasing(xp.asarray(x)))
+    assert_close(fit, expected, rtol=0, atol=16 * eps(dtype) * (1 + np.abs(x).max()))
+    assert np.all(np.diff(fit) <= 16 * eps(dtype) * np.abs(x).max())
+
+
+def test_isotonic_regression_of_nothing_and_of_nan() -> None:
+    assert decreasing(np.empty((0, 3))).shape == (0, 3)
+    fit = decreasing(np.asarray([[1.0, np.nan, 3.0], [1.0, 3.0, 2.0]]))
+    assert np.isnan(fit[0]).any()
+    np.testing.assert_array_equal(fit[1], [2, 2, 2])
+
+
+# Assignments and transport plans.
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3, 1e4])
+def test_projection_onto_assignments_at_any_scale(scale: float) -> None:
+    """Sums within rounding errors of the scores; and nearest, for an LP bounds ⟨x − p, v − p⟩."""
+    x = scale * seeded(11).normal(size=(6, 12, 12))
+    p = Birkhoff().project(x)
+    rounding = 64 * eps("float64") * (24 + 10 * scale)
+    assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
+    assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
+    gap = np.sum((x - p) * (Birkhoff().maximize(x - p) - p), axis=(-2, -1))
+    assert_at_most(gap, 0.0, 12 * rounding * 10 * scale + 1e-13)
+
+
+def test_transport_between_unequal_masses(xp: Library) -> None:
+    a, b = (0.1, 2.0, 0.9), (1.0, 1.5, 0.25, 0.25)
+    x = 3 * seeded(12).normal(size=(2, 5, 3, 4))
+    plans = Transport(a, b)
+    p = to_numpy(compiled(plans.project, xp)(xp.asarray(x)))
+    assert_close(p.sum(axis=-1), np.asarray(a), rtol=1e-13, atol=1e-13)
+    assert_close(p.sum(axis=-2), np.asarray(b), rtol=1e-13, atol=1e-13)
+    best = to_numpy(plans.maximize(xp.asarray(x - p)))
+    assert_at_most(np.sum((x - p) * (best - p), axis=(-2, -1)), 0.0, 1e-11)
+
+
+def sinkhorn(theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Plain Sinkhorn, in logarithms, until nothing changes."""
+    u, v = np.zeros(len(a)), np.zeros(len(b))
+    for _ in range(20_000):
+        u = np.logaddexp.reduce(theta - v, axis=1) - np.log(a)
+        v = np.logaddexp.reduce(theta - u[:, None], axis=0) - np.log(b)
+    return np.exp(theta - u[:, None] - v)
+
+
+def test_link_of_the_negentropy_is_that_of_sinkhorn(xp: Library) -> None:
+    a, b = np.asarray([0.5, 1.0, 1.5]), np.asarray([0.75, 0.75, 0.75, 0.75])
+    theta = 2 * seeded(13).normal(size=(3, 4))
+    link = compiled(Negentropy(Transport(tuple(a), tuple(b))).link, xp)(xp.asarray(theta))
+    assert_close(link, sinkhorn(theta, a, b), rtol=1e-11, atol=1e-13)
+
+
+def matrices(n: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Doubly stochastic targets, some of them permutations, and scores."""
+    rng = seeded(seed)
+    theta = scale * rng.normal(size=(5, n, n))
+    y = Birkhoff().project(rng.normal(size=(5, n, n)))
+    y[0] = np.eye(n)
+    return y, theta
+
+
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])
+def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: float) -> None:
+    """Its sums, and θ − ∇Ψ(P) − c ∇²Ψ(P)(P − Y) = u_i + v_j; the loss from its definition."""
+    y, theta = matrices(6, scale, seed=14)
+    loss = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness)
+    p = loss.y_star(y, theta)
+    rounding = 64 * eps("float64") * (12 + 10 * scale)
+    assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
+    assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
+    value = loss.value(y, theta)
+    assert np.all(value >= 0)
+    known = p.min(axis=(-2, -1)) > 1e-250
+    y, theta, p, value = (x[known] for x in (y, theta, p, value))
+    if scale <= 30:
+        assert np.all(known)
+    normal = theta - np.log(p) - tightness * (p - y) / p
+    centered = normal - normal[:, :1] - normal[:, :, :1] + normal[:, :1, :1]
+    size = 1 + np.abs(normal).max(initial=0)
+    assert_close(centered, 0.0, rtol=0, atol=256 * eps("float64") * size)
+    kl = np.sum(np.where(y > 0, y * np.log(np.where(y > 0, y, 1) / p), 0), axis=(-2, -1))
+    chi2 = np.sum((y - p) ** 2 / p, axis=(-2, -1))
+    expected = (1 - tightness) * kl + tightness * chi2
+    assert_close(value, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("omega", [Negentropy(Birkhoff()), SquaredNorm(Birkhoff())], ids=repr)
+def test_losses_on_matrices_have_their_gradient_and_hessian(omega) -> None:
+    y, theta = matrices(3, 1.0, seed=15)
+    v, h = seeded(16).normal(size=theta.shape), 1e-6
+    loss = fp.FitzpatrickLoss(omega, 0.5)
+    value, gradient = loss.value_and_gradient(y, theta)
+    assert value.shape == (5,)
+    assert_close(gradient, loss.y_star(y, theta) - y, rtol=0, atol=1e-14)
+    ends = [loss.value(y, theta + sign * h * v) for sign in (1, -1)]
+    slope = np.sum(gradient * v, axis=(-2, -1))
+    assert_close((ends[0] - ends[1]) / (2 * h), slope, rtol=1e-6, atol=1e-8)
+    ends = [loss.gradient(y, theta + sign * h * v) for sign in (1, -1)]
+    product = loss.hessian_product(y, theta, v)
+    assert_close(product, (ends[0] - ends[1]) / (2 * h), rtol=1e-5, atol=1e-7)
+    flat = type(omega)(Flat(Birkhoff(), (3, 3)))
+    same = fp.FitzpatrickLoss(flat, 0.5).value(y.reshape(5, 9), theta.reshape(5, 9))
+    assert_close(value, same, rtol=1e-13, atol=1e-14)
+    assert_close(loss.value(y[1], theta[1]), value[1], rtol=1e-12, atol=1e-15)
+    assert_close(loss.value(omega.link(theta), theta), 0.0, rtol=0, atol=1e-13)
+    out = np.empty(5), np.empty_like(theta)
+    loss.value_and_gradient(y, theta, out=out)
+    assert_close(out[1], gradient, rtol=0, atol=1e-14)
+    assert loss.hessian_product(y, theta, v, out=out[1]) is out[1]
+    assert_close(out[1], product, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 1.0])
+def test_losses_on_matrices_of_every_library(tightness: float, xp: Library) -> None:
+    y, theta = matrices(3, 1.0, seed=22)
+    loss = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness)
+    expected = loss.value_and_gradient(y, theta)
+    found = compiled(loss.value_and_gradient, xp)(xp.asarray(y), xp.asarray(theta))
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_losses_on_matrices_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    from fitzpatrick.jax import make_fitzpatrick_loss, make_link
+
+    y, theta = matrices(3, 1.0, seed=23)
+    omega = Negentropy(Birkhoff())
+    value, gradient = fp.FitzpatrickLoss(omega).value_and_gradient(y, theta)
+    loss = jax.jit(make_fitzpatrick_loss(omega))
+    assert_close(loss(theta, y), value, rtol=1e-12, atol=1e-14)
+    found = jax.grad(lambda scores: loss(scores, y).sum())(jax.numpy.asarray(theta))
+    assert_close(found, gradient, rtol=1e-12, atol=1e-13)
+    link = jax.jit(make_link(omega))(theta)
+    assert_close(link, omega.link(theta), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [Negentropy, SquaredNorm, Indicator])
+def test_formulas_refuse_matrices(kind) -> None:
+    with pytest.raises(TypeError, match=r"are matrices, and this takes vectors"):
+        kind(Birkhoff()).solve(np.eye(2), np.eye(2), 0.0)
+
+
+def test_perceptron_of_assignments() -> None:
+    y, theta = matrices(4, 1.0, seed=17)
+    best = Birkhoff().maximize(theta)
+    value = fp.FenchelYoungLoss(Indicator(Birkhoff())).value(y, theta)
+    assert_close(value, np.sum((best - y) * theta, axis=(-2, -1)), rtol=1e-13, atol=1e-13)
+
+
+# Subsets.
+
+
+@pytest.mark.parametrize("tightness", [0.0, 1.0])
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
+    """Against the maximizer on the cube at θ − τ, with τ by bisection."""
+    rng = seeded(18)
+    theta = scale * rng.normal(size=(8, 6))
+    y = CappedSimplex(2).project(rng.normal(size=(8, 6)))
+    y[0] = [1, 0, 0, 1, 0, 0]
+    coins = fp.FitzpatrickLoss(Bernoulli(), tightness)
+    loss = fp.FitzpatrickLoss(Bernoulli(CappedSimplex(2)), tightness)
+    p = loss.y_star(y, theta)
+    for i in range(8):
+        tau = brentq(
+            lambda t, i=i: coins.y_star(y[i], theta[i] - t).sum() - 2,
+            -10 * scale - 50,
+            10 * scale + 50,
+            xtol=1e-14,
+        )
+        assert_close(p[i], coins.y_star(y[i], theta[i] - tau), rtol=1e-11, atol=1e-13)
+        expected = coins.value(y[i], theta[i] - tau)
+        assert_close(loss.value(y[i], theta[i]), expected, rtol=1e-10, atol=1e-13)
+
+
+# Polytopes of a user.
+
+
+def test_a_thousand_random_polytopes() -> None:
+    """Every gap is below the tolerance, and the point that of a quadratic program."""
+    rng = seeded(19)
+    for _ in range(1000):
+        m, k = rng.integers(2, 25), rng.integers(2, 12)
+        vertices = rng.normal(size=(m, k)) * 10.0 ** rng.uniform(-1, 1)
+        if rng.random() < 0.5:
+            vertices = np.round(vertices)
+        x = rng.normal(size=k) * 10.0 ** rng.uniform(-1, 1)
+        polytope = Polytope(lambda scores, v=vertices: v[np.argmax(v @ scores)])
+        solution = polytope.solve(x)
+        assert solution.status == (PolytopeStatus.CONVERGED,)
+        p = solution.point
+        largest = 1 + 2 * np.abs(vertices).max()
+        size = largest * (np.linalg.norm(x - p) + 0.1 * largest)
+        assert_at_most(np.max((vertices - p) @ (x - p)), 0.0, polytope.tolerance * size)
+        assert_close(p, nearest(vertices, x), rtol=0, atol=1e-9 * (1 + np.abs(vertices).max()))
+        active = solution.active[0]
+        assert len(active.weights) <= k + 1
+        assert_close(active.weights @ active.vertices, p, rtol=0, atol=1e-13)
+
+
+def test_a_warm_start_saves_calls() -> None:
+    polytope = Polytope(Permutahedron(8).maximize, batched=True)
+    x = seeded(20).normal(size=(10, 8))
+    cold = polytope.solve(x)
+    warm = polytope.solve(x + 1e-3, start=cold.active)
+    assert_close(warm.point, cold.point, rtol=0, atol=1e-9)
+    assert np.all(warm.n_calls == 1)
+    assert np.all(cold.n_calls > 1)
+
+
+def test_polytope_errors() -> None:
+    simplex = Simplex().maximize
+    with pytest.raises(TypeError, match="needs a function of scores"):
+        Polytope(3)
+    with pytest.raises(ValueError, match="max_calls >= 1"):
+        Polytope(simplex, max_calls=0)
+    with pytest.raises(ConvergenceError, match=r"needs more than max_calls=2 calls") as caught:
+        Polytope(simplex, max_calls=2).project(np.zeros(4))
+    assert caught.value.status is PolytopeStatus.LIMIT
+    with pytest.raises(ValueError, match="the oracle returned NaN or infinity"):
+        Polytope(lambda scores: scores * np.nan).project(np.ones(3))
+    with pytest.raises(ValueError, match=r"shape \(1, 2\) for scores of shape \(1, 3\)"):
+        Polytope(lambda scores: np.ones(2)).project(np.ones(3))
+    with pytest.raises(ValueError, match="the oracle minimizes"):
+        Polytope(lambda scores: simplex(-scores)).project(np.asarray([3.0, 0.0, 0.0]))
+    # a point outside of what the oracle returned before; the first two calls tell its direction
+    answers = iter(np.asarray([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-1.0, -1.0]]))
+    with pytest.raises(ValueError, match="scores 2 less than a mixture of points"):
+        Polytope(lambda _: next(answers)).project(np.asarray([1.0, 1.0]))
+    with pytest.raises(ValueError, match="finite numbers"):
+        Polytope(simplex).solve(np.asarray([np.inf, 0.0]))
+    active = Polytope(simplex).solve(np.zeros(3)).active
+    with pytest.raises(ValueError, match="start holds 1 active sets for 2 rows"):
+        Polytope(simplex).solve(np.zeros((2, 3)), start=active)
+
+
+def test_a_polytope_leaves_nan_in_its_row() -> None:
+    x = np.asarray([[np.nan, 0.0], [0.5, 0.5]])
+    polytope = Polytope(Simplex().maximize)
+    for result in (polytope.project(x), polytope.maximize(x)):
+        assert np.isnan(result[0]).all()
+        assert np.isfinite(result[1]).all()
+
+
+# Bad input.
+
+
+def test_bad_parameters() -> None:
+    for k in (0, -1, math.inf, math.nan):
+        with pytest.raises(ValueError, match="CappedSimplex needs a positive sum k"):
+            CappedSimplex(k)
+    with pytest.raises(TypeError, match="CappedSimplex needs a number k"):
+        CappedSimplex("2")
+    with pytest.raises(ValueError, match=r"Budget needs 0 <= low <= high, got \[2, 1\]"):
+        Budget(2, 1)
+    with pytest.raises(ValueError, match="at least one weight, all finite"):
+        Permutahedron((1.0, math.inf))
+    with pytest.raises(TypeError, match="a sequence of weights, or their number"):
+        Permutahedron(None)
+    with pytest.raises(ValueError, match=r"the same total, got 2 and 3; divide each"):
+        Transport((1.0, 1.0), (1.0, 2.0))
+    with pytest.raises(ValueError, match="positive row and column sums"):
+        Transport((1.0, 0.0), (1.0,))
+    with pytest.raises(TypeError, match="Product needs sets of vectors"):
+        Product(Birkhoff())
+    with pytest.raises(ValueError, match="one positive size for each of its 1 sets"):
+        Product(Simplex(), sizes=(1, 2))
+    with pytest.raises(ValueError, match="have 2 axes"):
+        Flat(Birkhoff(), (4,))
+    with pytest.raises(
+        TypeError, match=r"Bernoulli is defined on CappedSimplex\(\), got domain=Box"
+    ):
+        Bernoulli(Box(0.0, 2.0))
+
+
+def test_bad_shapes() -> None:
+    with pytest.raises(ValueError, match="a row needs at least 3 entries"):
+        CappedSimplex(2.5).project(np.zeros(2))
+    with pytest.raises(ValueError, match=r"4 weights .* got rows of 3"):
+        Permutahedron(4).maximize(np.zeros(3))
+    with pytest.raises(ValueError, match=r"square matrices .* got shape \(2, 9\); for rows of n²"):
+        Birkhoff().project(np.zeros((2, 9)))
+    with pytest.raises(ValueError, match=r"matrices \(…, 1, 2\), got shape \(2, 2\)"):
+        Transport((3.0,), (1.0, 2.0)).project(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"rows of 5 entries are no matrices of shape \(2, 2\)"):
+        Flat(Birkhoff(), (2, 2)).project(np.zeros(5))
+    with pytest.raises(ValueError, match="a multiple of 2 entries, got 3"):
+        Product(Simplex(), Simplex()).project(np.zeros(3))
+    with pytest.raises(ValueError, match="needs more than k = 3 entries"):
+        Bernoulli(CappedSimplex(3)).link(np.zeros(3))
+    loss = fp.FenchelYoungLoss(SquaredNorm(Birkhoff()))
+    with pytest.raises(ValueError, match="must have the same shape"):
+        loss.value(np.eye(3), np.zeros((2, 3, 3)))
+    with pytest.raises(TypeError, match=r"are matrices; use fitzpatrick\.sets\.Flat"):
+        fp.divergences.bregman(SquaredNorm(Birkhoff()), np.eye(2), np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("domain", "row", "message"),
+    [
+        (CappedSimplex(2), [1.0, 0.5, 0.0], r"it sums to 1.5, not 2"),
+        (CappedSimplex(2), [2.0, 0.0, 0.0], r"entry 0 is 2, outside \[0, 1\]"),
+        (Budget(1, 2), [0.5, 0.0, 0.0], r"it sums to 0.5, outside \[1, 2\]"),
+        (Permutahedron(3), [3.0, 3.0, 1.0], "it sums to 7, and the weights sum to 6"),
+        (Permutahedron(3), [4.0, 1.0, 1.0], "some of its largest entries"),
+        (OrderSimplex(), [1.0, 0.2, 0.4], "entry 2 is 0.4, and should be between 0 and 0.2"),
+        (Birkhoff(), [[1.0, 0.0], [0.0, 0.5]], r"row 1 sums to 0.5, not 1"),
+        (Birkhoff(), [[1.5, -0.5], [-0.5, 1.5]], "negative or NaN"),
+        (Product(Simplex(), Simplex()), [1.0, 0.0, 0.7, 0.7], r"in block 1 \(entries 2 to 3\) it"),
+    ],
+    ids=repr,
+)
+def test_targets_outside_of_the_set(domain, row, message: str) -> None:
+    loss = fp.FitzpatrickLoss(SquaredNorm(domain))
+    with pytest.raises(ValueError, match=message):
+        loss.value(np.asarray(row), np.zeros_like(np.asarray(row)))
+
+
+def test_nan_stays_in_its_matrix() -> None:
+    x = seeded(21).normal(size=(3, 4, 4))
+    x[1, 2, 3] = np.nan
+    for p in (Birkhoff().project(x), Negentropy(Birkhoff()).link(x), Birkhoff().maximize(x)):
+        assert np.isnan(p[1]).all()
+        assert np.isfinite(p[[0, 2]]).all()
