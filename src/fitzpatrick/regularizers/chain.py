@@ -15,30 +15,43 @@ For a separable potential write :math:`u_i = \psi'(y_i)` and :math:`u_n = \theta
 
 with one :math:`\tau_i` a stage on the simplex, and
 :math:`L_n = \sum_i \langle y_i - y, T_i\rangle`. The solver begins on the geodesic of the metric
-:math:`\psi''` from y to the link, lets each point twice be the Fitzpatrick maximizer between its
-neighbors, and ends with Newton's method: blocks of n − 1 equations for each entry, and as many
+:math:`\psi''` from y to the link, lets each point a few times be the Fitzpatrick maximizer between
+its neighbors, and ends with Newton's method: blocks of n − 1 equations for each entry, and as many
 for the :math:`\tau_i` of a row.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from .._array import (
     Array,
     class_indices,
     eps,
+    is_concrete,
     is_jax,
     may_stop_early,
     namespace,
     precision_bits,
+    row_max,
     row_sum,
 )
-from ..sets import ConvexSet
+from ..sets import ConvergenceError, ConvexSet
 from ..special import logsumexp, sigmoid
 from ._base import Regularizer, Solution, at_labels, mark_labels
 
-_SWEEPS = 2
+# A step that leads away is tried at these lengths, too.
+_LENGTHS = (1.0, 0.5, 0.1, 0.01)
+
+
+class ChainStatus(Enum):
+    """How the solver of a chain ended; the value is the sentence for the user."""
+
+    STALLED = (
+        "the chain of order {order} did not converge: its equations are still off by "
+        "{residual:.3g}. Use double precision, a lower order, or tightness="
+    )
 
 
 class ChainFormulas(ABC):
@@ -51,6 +64,7 @@ class ChainFormulas(ABC):
 
     y: Array
     has_zeros: ClassVar[bool] = False  # True if points may have entries that are zero
+    sweeps: ClassVar[int] = 2  # how often each point becomes a maximizer between its neighbors
     # Newton steps after the sweeps, by bits of precision: two more than any target, order and score
     # scale from 1e-3 to 1e3 needed in a search.
     steps: ClassVar[dict[int, int]] = {53: 10, 24: 8}
@@ -209,6 +223,7 @@ class TsallisChain(ChainFormulas):
     y: Array
     beta: float
     has_zeros: ClassVar[bool] = True
+    sweeps: ClassVar[int] = 16
     steps: ClassVar[dict[int, int]] = {53: 24, 24: 16}
 
     @property
@@ -306,11 +321,14 @@ class _System:
     Attributes:
         d: ∂p/∂w, (m, …, k).
         inverse: of the equations of each entry, (…, k, m, m).
-        schur: what a row's τ do to the sums of its points, (…, m, m); None on a product set.
+        mass: Σ d of each stage, (…, m), and 1 where that is 0.
+        schur: what a row's τ do to the sums of its points, over that mass, (…, m, m); None on a
+            product set.
     """
 
     d: Array
     inverse: Array
+    mass: Array
     schur: Array | None
 
     def solve(self, right: Array, sums: Array) -> tuple[Array, Array]:
@@ -321,7 +339,7 @@ class _System:
             return xp.moveaxis(step, -1, 0), xp.zeros_like(sums)
         d = xp.moveaxis(self.d, 0, -1)
         excess = xp.sum(d * step, axis=-2) - xp.moveaxis(sums, 0, -1)
-        shift = xp.linalg.solve(self.schur, excess[..., None])
+        shift = xp.linalg.solve(self.schur, (excess / self.mass)[..., None])
         step = step - (self.inverse @ shift[..., None, :, :])[..., 0]
         return xp.moveaxis(step, -1, 0), xp.moveaxis(shift[..., 0], -1, 0)
 
@@ -365,18 +383,18 @@ class ChainSolution(Solution):
         return self.system.d[-1] * step[-1]
 
 
+def _pulls(formulas: ChainFormulas, w: Array) -> list[Array]:
+    """T of every stage and its two derivatives."""
+    first, later = formulas.pull(None, w[0]), formulas.pull(w[:-1], w[1:])
+    return [_stages(head, tail) for head, tail in zip(first, later, strict=True)]
+
+
 def _linearize(
     formulas: ChainFormulas, w: Array, is_masked: Array, is_coupled: bool
 ) -> tuple[Array, _System]:
     """T of every stage, and the system of equations."""
     xp = namespace(w)
-    first = formulas.pull(None, w[0])
-    later = formulas.pull(w[:-1], w[1:]) if w.shape[0] > 1 else None
-    parts = [
-        head[None, ...] if later is None else _stages(head, tail)
-        for head, tail in zip(first, later or first, strict=True)
-    ]
-    pulls, own, other = parts
+    pulls, own, other = _pulls(formulas, w)
     zero = xp.zeros_like(w)
     own, other = xp.where(is_masked, zero, own), xp.where(is_masked, zero, other)
     following = xp.where(is_masked, zero, xp.astype(formulas.is_seen(w), w.dtype))
@@ -390,11 +408,19 @@ def _linearize(
         return xp.where(offset == place, rows, xp.zeros_like(rows))
 
     matrix = band(1 + own, 0, 0) - band(other, 1, 0) - band(following, -1, -1)
-    inverse = xp.linalg.inv(matrix)
+    unit = xp.where(offset == 0, xp.ones_like(matrix), xp.zeros_like(matrix))
+    # NumPy refuses a whole batch for one matrix that is not finite
+    is_finite = xp.all(xp.all(xp.isfinite(matrix), axis=-1), axis=-1)[..., None, None]
+    inverse = xp.linalg.inv(xp.where(is_finite, matrix, unit))
+    inverse = xp.where(is_finite, inverse, xp.full_like(inverse, xp.nan))
+    mass = xp.sum(xp.moveaxis(d, 0, -1), axis=-2)
+    is_empty = ~(mass > 0)
+    mass = xp.where(is_empty, xp.ones_like(mass), mass)
     if not is_coupled:
-        return pulls, _System(d, inverse, None)
-    schur = xp.sum(xp.moveaxis(d, 0, -1)[..., :, None] * inverse, axis=-3)
-    return pulls, _System(d, inverse, schur)
+        return pulls, _System(d, inverse, mass, None)
+    schur = xp.sum(xp.moveaxis(d, 0, -1)[..., :, None] * inverse, axis=-3) / mass[..., :, None]
+    schur = xp.where(is_empty[..., :, None] | ~xp.isfinite(schur), unit[..., 0, :, :], schur)
+    return pulls, _System(d, inverse, mass, schur)
 
 
 def solve_chain(
@@ -406,7 +432,7 @@ def solve_chain(
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
     if is_coupled:
         points = points / row_sum(points)
-    for _ in range(_SWEEPS):
+    for _ in range(formulas.sweeps):
         before = _stages(y, points[:-1])
         scores = xp.concat([base.potential_gradient(points[1:]), theta[None, ...]], axis=0)
         points = base.solve(before, scores, 1.0).y_star
@@ -420,30 +446,76 @@ def solve_chain(
     w = xp.where(is_masked, xp.zeros_like(w), w)
     zero = xp.zeros_like(w)
 
-    def improve(w: Array, tau: Array) -> tuple[Array, Array]:
-        """One Newton step."""
-        pulls, system = _linearize(formulas, w, is_masked, is_coupled)
+    def residual(w: Array, tau: Array, pulls: Array) -> tuple[Array, Array]:
+        """What the equations and the sums of the points lack."""
         score = formulas.score(w)
         seen = xp.where(formulas.is_seen(w), score, zero)
         rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls - tau
-        p = xp.where(is_masked, zero, formulas.point(w)[0])
-        step, shift = system.solve(xp.where(is_masked, zero, rest), 1 - xp.sum(p, axis=-1))
-        return formulas.move(w, step), tau + shift[..., None]
+        lack = 1 - xp.sum(xp.where(is_masked, zero, formulas.point(w)[0]), axis=-1)
+        return xp.where(is_masked, zero, rest), lack
 
-    tau, steps = row_sum(zero), formulas.steps[precision_bits(theta)]
+    scale = 1 + row_max(xp.abs(end))[..., 0]
+
+    def size(w: Array, tau: Array) -> Array:
+        """The largest residual of each row; ∞ where it is not a number."""
+        rest, lack = residual(w, tau, _pulls(formulas, w)[0])
+        found = xp.max(xp.max(xp.abs(rest), axis=-1), axis=0) / scale
+        if is_coupled:
+            found = xp.maximum(found, xp.max(xp.abs(lack), axis=0))
+        return xp.where(xp.isfinite(found), found, xp.full_like(found, xp.inf))
+
+    def improve(w: Array, tau: Array, best: Array) -> tuple[Array, Array, Array]:
+        """A Newton step, shortened in rows where it would lead away; none where none helps."""
+        pulls, system = _linearize(formulas, w, is_masked, is_coupled)
+        step, shift = system.solve(*residual(w, tau, pulls))
+        found = w, tau, best
+        for length in _LENGTHS:
+            moved = formulas.move(w, length * step), tau + length * shift[..., None]
+            reached = size(*moved)
+            is_better = reached < found[2]
+            found = (
+                xp.where(is_better[..., None], moved[0], found[0]),
+                xp.where(is_better[..., None], moved[1], found[1]),
+                xp.where(is_better, reached, found[2]),
+            )
+        return found
+
+    pulls, system = _linearize(formulas, w, is_masked, is_coupled)
+    tau = row_sum(zero)
+    if is_coupled:
+        mass = xp.moveaxis(system.mass, -1, 0)[..., None]
+        tau = row_sum(system.d * residual(w, tau, pulls)[0]) / mass
+    state, steps = (w, tau, size(w, tau)), formulas.steps[precision_bits(theta)]
     if is_jax(theta):
         from jax import lax
 
-        w, tau = lax.fori_loop(0, steps, lambda _, state: improve(*state), (w, tau))
+        w, tau, best = lax.fori_loop(0, steps, lambda _, state: improve(*state), state)
     else:
         for _ in range(steps):
-            before = w
-            w, tau = improve(w, tau)
-            size = xp.abs(w - before) / (1 + xp.abs(w))
-            if may_stop_early(theta) and not bool(xp.any(size > eps(theta) ** 0.75)):
+            before = state
+            state = improve(*state)
+            if may_stop_early(theta) and not bool(xp.any(state[2] < before[2])):
                 break
+        w, tau, best = state
+    is_lost = ~(best <= eps(theta) ** 0.5)
+    if is_concrete(theta):
+        has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
+            ~is_masked, axis=-1
+        )
+        _raise_unless(~is_lost | ~has_answer, best, order)
+    w = xp.where(is_lost[..., None], xp.full_like(w, xp.nan), w)
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
-    return ChainSolution(formulas, w, system, pulls, is_masked)
+    return ChainSolution(formulas, w, system, pulls, is_masked & ~is_lost[..., None])
+
+
+def _raise_unless(converged: Array, size: Array, order: int) -> None:
+    xp = namespace(converged)
+    if bool(xp.all(converged)):
+        return
+    worst = float(xp.max(xp.where(converged, xp.zeros_like(size), size)))
+    raise ConvergenceError(
+        ChainStatus.STALLED, ChainStatus.STALLED.value.format(order=order, residual=worst)
+    )
 
 
 @dataclass(frozen=True, eq=False)
