@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ._trees import check_lightgbm
+
 
 class Samples(NamedTuple):
     """Features, the scores (n, k) that trees start from, weights (n,) or None, and what for.
@@ -111,8 +113,7 @@ class LightGBM:
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
-        if not text.startswith("tree\n"):
-            raise ValueError("they do not begin with 'tree'")
+        check_lightgbm(text)
         part = _load("lightgbm").Booster(model_str=text)
         return part, part.num_feature(), part.num_model_per_iteration()
 
