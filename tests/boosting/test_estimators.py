@@ -12,6 +12,8 @@ import fitzpatrick as fp
 from fitzpatrick.boosting import (
     BoostedClassifier,
     BoostedProportionRegressor,
+    _files,
+    _trees,
     load_model,
     save_model,
 )
@@ -205,9 +207,17 @@ TAMPERED = {
     "fields": lambda d: d.pop("start"),
     "format": lambda d: d.update(format="other"),
     "estimator": lambda d: d.update(estimator="os.system"),
+    "list of estimators": lambda d: d.update(estimator=["BoostedClassifier"]),
+    "list of libraries": lambda d: d.update(library=["lightgbm"]),
+    "list of losses": lambda d: d.update(loss=["logistic"]),
+    "list of dtypes": lambda d: d.update(dtype=["str"]),
     "library": lambda d: d.update(library="os"),
     "loss": lambda d: d.update(loss="nothing"),
     "tightness": lambda d: d.update(tightness=-1.0),
+    "high tightness": lambda d: d.update(tightness=1e7),
+    "tightness that is none": lambda d: d.update(tightness=float("nan")),
+    "tightness beyond a float": lambda d: d.update(tightness=10**400),
+    "parts": lambda d: d.update(trees=["tree\n"] * 10_001),
     "start": lambda d: d.update(start=[0.0, 1e999, 0.0, 0.0]),
     "fewer targets": lambda d: d.update(start=d["start"][:3], classes=d["classes"][:3]),
     "features": lambda d: d.update(n_features=4),
@@ -219,6 +229,41 @@ TAMPERED = {
     "other trees": lambda d: d.update(trees=[__import__("json").dumps({})]),
     "no trees": lambda d: d.update(trees=[]),
 }
+
+
+def test_names_are_bounded_before_they_are_parsed(tmp_path, monkeypatch) -> None:
+    X, P, _ = noisy(50)
+    file = tmp_path / "model.json"
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), file)
+    monkeypatch.setattr(_files, "MAX_TEXT_BYTES", 2000)
+    assert file.stat().st_size > 4000  # trees do not count
+    load_model(file)
+    monkeypatch.setattr(json, "loads", lambda text: pytest.fail("parsed"))
+    file.write_text(json.dumps({"start": ['\\"' * 100] * 20}))
+    with pytest.raises(ValueError, match="bytes besides the trees"):
+        load_model(file)
+
+
+def test_the_number_of_trees_is_bounded(tmp_path, monkeypatch) -> None:
+    X, P, _ = noisy(50)
+    file = tmp_path / "model.json"
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), file)
+    trees = 4 * ONE["n_estimators"]
+    for module in (_files, _trees):
+        monkeypatch.setattr(module, "MAX_TREES", trees)
+        load_model(file)
+        monkeypatch.setattr(module, "MAX_TREES", trees - 1)
+        with pytest.raises(ValueError, match=f"more than {trees - 1}"):
+            load_model(file)
+        monkeypatch.undo()
+
+
+def test_files_are_written_beside_nothing_else(tmp_path) -> None:
+    X, P, _ = noisy(50)
+    other = tmp_path / "model.json.part"
+    other.write_text("of somebody else")
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), tmp_path / "model.json")
+    assert other.read_text() == "of somebody else"
 
 
 @pytest.mark.parametrize("attack", TAMPERED)

@@ -35,14 +35,16 @@ def edited(pattern: str, replacement: str) -> str:
     """The text with one field changed, and the size of its tree as it then is."""
     head, blank, rest = text().partition("\n\n")
     changed, count = re.subn(pattern, replacement, rest, count=1, flags=re.MULTILINE)
-    assert count == 1 and changed != rest
+    assert count == 1
+    assert changed != rest
     size = int(re.search(r"tree_sizes=(\d+)", head)[1]) + len(changed) - len(rest)
     return re.sub(r"tree_sizes=\d+", f"tree_sizes={size}", head) + blank + changed
 
 
 def edited_outside(pattern: str, replacement: str) -> str:
     changed, count = re.subn(pattern, replacement, text(), count=1, flags=re.MULTILINE)
-    assert count == 1 and changed != text()
+    assert count == 1
+    assert changed != text()
     return changed
 
 
@@ -125,7 +127,8 @@ def test_the_place_of_a_category_is_in_range() -> None:
     at = kinds.index(1)
     name, _, values = lines[first - 1].partition("=")
     thresholds = values.split(" ")
-    assert name == "threshold" and thresholds[at] == "0"
+    assert name == "threshold"
+    assert thresholds[at] == "0"
     thresholds[at] = "9"  # of the same length
     lines[first - 1] = f"{name}={' '.join(thresholds)}"
     with pytest.raises(ValueError, match="threshold of categories"):

@@ -109,7 +109,9 @@ class LightGBM:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        return str(part.model_to_string())
+        text = str(part.model_to_string())
+        check_lightgbm(text)  # what could not be loaded is not saved
+        return text
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
