@@ -13,6 +13,7 @@ from fitzpatrick.boosting import (
     BoostedClassifier,
     BoostedProportionRegressor,
     _files,
+    _objectives,
     _trees,
     load_model,
     save_model,
@@ -309,6 +310,38 @@ def test_a_warm_start_needs_the_same_classes_and_features() -> None:
     ):
         with pytest.raises(ValueError, match="warm_start=False"):
             model.fit(features, labels)
+
+
+@pytest.mark.parametrize("change", [{"loss": "fitzpatrick_sparsemax"}, {"tightness": 0.5}])
+def test_a_warm_start_needs_the_same_loss(change) -> None:
+    X, _, y = noisy(100)
+    model = BoostedClassifier("fitzpatrick_logistic", warm_start=True, **ONE).fit(X, y)
+    model.set_params(tightness=1.0).fit(X, y)  # its own
+    with pytest.raises(ValueError, match="another loss"):
+        model.set_params(**change).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 7, np.int64(7), np.random.RandomState(0)])
+def test_a_warm_start_draws_other_samples(seed) -> None:
+    X, _, y = noisy(100)
+    model = BoostedClassifier(warm_start=True, subsample=0.5, random_state=seed, **ONE)
+    seeds = [part.params.get("random_state") for part in model.fit(X, y).fit(X, y).booster_]
+    if isinstance(seed, np.random.RandomState):
+        assert seeds[0] != seeds[1]
+    else:
+        assert seeds == [seed, (seed or 0) + ONE["n_estimators"]]
+
+
+def test_fits_are_quiet_and_keep_to_their_threads(monkeypatch) -> None:
+    X, P, _ = noisy(100)
+    loss = fp.FenchelYoungLoss(fp.regularizers.FDivergence("hellinger"))
+    seen = set()
+    original = _objectives.resolve_threads
+    monkeypatch.setattr(_objectives, "resolve_threads", lambda n: (seen.add(n), original(n))[1])
+    for n_jobs in (1, 2, -1):
+        options = {**ONE, "n_jobs": n_jobs, "early_stopping_rounds": 5}
+        BoostedProportionRegressor(loss, **options).fit(X, P)
+    assert seen == {1, 2, None}
 
 
 def test_seeds_masks_and_decisions() -> None:

@@ -49,8 +49,8 @@ def _shared(given: dict[str, Any], n_targets: int) -> dict[str, Any]:
         "reg_lambda": given["reg_lambda"],
         "subsample": given["subsample"],
         "colsample_bytree": given["colsample"],
-        "random_state": given["random_state"] or 0,
         "n_jobs": given["n_jobs"] or 0,
+        **({} if given["random_state"] is None else {"random_state": given["random_state"]}),
     }
 
 
