@@ -1,5 +1,6 @@
 """Trees in the text of a library, which are checked before the library reads them."""
 
+import json
 import re
 from functools import cache
 
@@ -133,3 +134,70 @@ def test_the_place_of_a_category_is_in_range() -> None:
     lines[first - 1] = f"{name}={' '.join(thresholds)}"
     with pytest.raises(ValueError, match="threshold of categories"):
         LIBRARIES["lightgbm"].from_text("\n".join(lines))
+
+
+def of_first_tree(field: str, at: int, value) -> str:
+    given = json.loads(xgboost_text())
+    given["learner"]["gradient_booster"]["model"]["trees"][0][field][at] = value
+    return json.dumps(given)
+
+
+@cache
+def xgboost_text() -> str:
+    return str(LIBRARIES["xgboost"].to_text(fitted(library="xgboost")[0].booster_[0]))
+
+
+@pytest.mark.parametrize(
+    ("field", "at", "value"),
+    [
+        ("left_children", 0, 999),
+        ("left_children", 0, -1),
+        ("right_children", 1, 0),
+        ("split_indices", 0, 77),
+        ("split_indices", 0, 0.5),
+        ("split_type", 0, 2),
+        ("split_conditions", 0, "x"),
+        ("categories", 0, -1),
+        ("categories_nodes", 0, 99),
+        ("categories_segments", 0, 99),
+        ("categories_sizes", 0, 99),
+    ],
+)
+def test_trees_of_xgboost_that_are_inconsistent(field: str, at: int, value) -> None:
+    pytest.importorskip("xgboost")
+    with pytest.raises(ValueError, match=field):
+        LIBRARIES["xgboost"].from_text(of_first_tree(field, at, value))
+
+
+@pytest.mark.parametrize("field", ["tree_info", "iteration_indptr"])
+def test_rounds_of_xgboost_that_do_not_fit(field: str) -> None:
+    pytest.importorskip("xgboost")
+    given = json.loads(xgboost_text())
+    given["learner"]["gradient_booster"]["model"][field][-1] = 99
+    with pytest.raises(ValueError, match=field):
+        LIBRARIES["xgboost"].from_text(json.dumps(given))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ('"num_nodes":"', '"num_nodes":"1_', "num_nodes"),
+        ('"left_children":', '"left_children":[9],"left_children":', "twice"),
+        ('"name":"gbtree"', '"name":"gblinear"', "gradient_booster"),
+    ],
+)
+def test_what_xgboost_would_read_otherwise(old: str, new: str, field: str) -> None:
+    pytest.importorskip("xgboost")
+    assert old in xgboost_text()
+    with pytest.raises(ValueError, match=field):
+        LIBRARIES["xgboost"].from_text(xgboost_text().replace(old, new, 1))
+
+
+@pytest.mark.parametrize("options", [{}, {"booster": "dart"}, {"num_parallel_tree": 2}])
+def test_trees_that_xgboost_wrote_are_read(options) -> None:
+    pytest.importorskip("xgboost")
+    model, X = fitted(library="xgboost", library_params={"gamma": 0.5, **options})
+    library = LIBRARIES["xgboost"]
+    part, n_features, n_targets = library.from_text(library.to_text(model.booster_[0]))
+    assert (n_features, n_targets) == (3, 2)
+    np.testing.assert_array_equal(library.scores(part, X), library.scores(model.booster_[0], X))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ._trees import check_lightgbm
+from ._trees import check_lightgbm, check_xgboost
 
 
 class Samples(NamedTuple):
@@ -185,13 +185,16 @@ class XGBoost:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        return bytes(part.save_raw("json")).decode()
+        text = bytes(part.save_raw("json")).decode()
+        check_xgboost(text)
+        return text
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
+        n_targets = check_xgboost(text)
         part = _load("xgboost").Booster()
         part.load_model(bytearray(text, "utf-8"))
-        return part, part.num_features(), len(part[:1].get_dump())
+        return part, part.num_features(), n_targets
 
 
 LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM, "xgboost": XGBoost}

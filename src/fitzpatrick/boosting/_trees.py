@@ -3,6 +3,7 @@
 A child that is out of range, or a cycle of children, would end the process or never end.
 """
 
+import json
 import re
 from typing import Any
 
@@ -120,6 +121,78 @@ def _check_tree(fields: dict[str, str], n_features: int) -> None:
         total = int(sizes.sum())
         check_range(_array(fields, "leaf_features", total), n_features, "leaf_features")
         _array(fields, "leaf_coeff", total, float)
+
+
+def check_xgboost(text: str) -> int:
+    """The number of targets; raise a ValueError unless the trees in XGBoost's JSON stay in bounds.
+
+    Children, features, targets and the sets of categories are checked, which XGBoost follows
+    without a look; the rest, such as the names of categories, is left to XGBoost's own checks.
+    """
+    expect(len(text) <= 8 * MAX_TEXT_BYTES, f"they take more than {8 * MAX_TEXT_BYTES} bytes")
+    try:
+        learner = json.loads(text, object_pairs_hook=_object)["learner"]
+        shape, booster = learner["learner_model_param"], learner["gradient_booster"]
+        k = max(_one(shape, "num_class"), _one(shape, "num_target"), 1)
+        expect(booster["name"] in ("gbtree", "dart"), "gradient_booster has no trees")
+        model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+        trees, n_features = model["trees"], _one(shape, "num_feature")
+        expect(len(trees) <= MAX_TREES, f"they are more than {MAX_TREES}")
+        n_trees = _one(model["gbtree_model_param"], "num_trees")
+        expect(n_trees == len(trees), "num_trees is another")
+        check_range(_column(model, "tree_info", len(trees)), k, "tree_info")
+        ends = _column(model, "iteration_indptr", len(model["iteration_indptr"]))
+        is_whole = ends[0] == 0 and ends[-1] == len(trees) and (np.diff(ends) > 0).all()
+        expect(is_whole, "iteration_indptr is not of these trees")
+        if booster["name"] == "dart":
+            _column(booster, "weight_drop", len(trees), "if")
+        for tree in trees:
+            _check_xgboost_tree(tree, n_features)
+        return k
+    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise ValueError(f"they are not trees of XGBoost: {error!r}") from error
+
+
+def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
+    n, size = (_one(tree["tree_param"], name) for name in ("num_nodes", "size_leaf_vector"))
+    expect(n >= 1 and size in (0, 1), "num_nodes or size_leaf_vector is out of range")
+    expect(_one(tree["tree_param"], "num_feature") == n_features, "num_feature is another")
+    for name in ("base_weights", "loss_changes", "split_conditions", "sum_hessian"):
+        _column(tree, name, n, "if")
+    kinds, _ = _column(tree, "split_type", n), _column(tree, "default_left", n, "ib")
+    features, parents = (_column(tree, name, n) for name in ("split_indices", "parents"))
+    check_range(features, n_features, "split_indices")
+    check_range(kinds, 2, "split_type")
+    left, right = (_column(tree, f"{side}_children", n) for side in ("left", "right"))
+    expect(np.array_equal(left == -1, right == -1), "left_children do not fit right_children")
+    nodes = np.flatnonzero(left != -1)
+    for name, children in (("left_children", left[nodes]), ("right_children", right[nodes])):
+        is_inside = (children > nodes) & (children < n)  # those after their parent have no cycles
+        expect(is_inside.all() and (parents[children] == nodes).all(), f"{name} is out of range")
+    categorical = _column(tree, "categories_nodes", int(np.sum(kinds[nodes])))
+    expect(np.array_equal(categorical, nodes[kinds[nodes] == 1]), "categories_nodes do not fit")
+    begins, sizes = (
+        _column(tree, f"categories_{s}", len(categorical)) for s in ("segments", "sizes")
+    )
+    categories = _column(tree, "categories", len(tree["categories"]))
+    check_range(categories, 1 << 24, "categories")  # beyond, float32 has no integers
+    check_range(begins, len(categories) + 1, "categories_segments")
+    expect((sizes > 0).all(), "categories_sizes is out of range")
+    check_range(begins + sizes, len(categories) + 1, "categories_sizes")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are different: of two, XGBoost may read the other one."""
+    expect(len(dict(pairs)) == len(pairs), "a name occurs twice")
+    return dict(pairs)
+
+
+def _column(fields: dict[str, Any], name: str, size: int, kinds: str = "i") -> np.ndarray:
+    """A list of ``size`` numbers."""
+    values = np.asarray(fields[name] or np.empty(0, int))
+    is_valid = isinstance(fields[name], list) and values.dtype.kind in kinds
+    expect(is_valid and values.shape == (size,), f"{name} does not hold {size} numbers")
+    return values
 
 
 def check_range(values: np.ndarray, end: int, name: str) -> None:
