@@ -77,6 +77,11 @@ IN_TREE = {  # what is changed in the first tree, to what, and the field that th
     "child out of range": (r"^left_child=-?\d+", "left_child=77", "left_child"),
     "leaf out of range": (r"^right_child=-?\d+", "right_child=-99", "right_child"),
     "cycle": (r"^left_child=\d+(.*)\nright_child=.*", r"left_child=0\1\nright_child=0\1", "_child"),
+    "cycle apart": (
+        r"^left_child=.*\nright_child=.*",
+        "left_child=-1 2 1 -2 -3\nright_child=3 -5 -6 4 -4",
+        "leads back",
+    ),
     "feature out of range": (r"^split_feature=\d+", "split_feature=3", "split_feature"),
     "negative feature": (r"^split_feature=\d+", "split_feature=-1", "split_feature"),
     "threshold": (r"^threshold=\S+", "threshold=nan", "threshold"),

@@ -1,7 +1,7 @@
 """Files of boosted models: one JSON object with the trees in the library's own text format.
 
-Nothing in a file is executed. Every field is checked before the library reads the trees, and their
-shapes against the fields after that.
+Nothing in a file is executed. Every field is checked before the library reads the trees, which are
+checked themselves, and their shapes against the fields after that.
 """
 
 import json
