@@ -12,6 +12,9 @@ import fitzpatrick as fp
 from fitzpatrick.boosting import (
     BoostedClassifier,
     BoostedProportionRegressor,
+    _files,
+    _objectives,
+    _trees,
     load_model,
     save_model,
 )
@@ -205,9 +208,17 @@ TAMPERED = {
     "fields": lambda d: d.pop("start"),
     "format": lambda d: d.update(format="other"),
     "estimator": lambda d: d.update(estimator="os.system"),
+    "list of estimators": lambda d: d.update(estimator=["BoostedClassifier"]),
+    "list of libraries": lambda d: d.update(library=["lightgbm"]),
+    "list of losses": lambda d: d.update(loss=["logistic"]),
+    "list of dtypes": lambda d: d.update(dtype=["str"]),
     "library": lambda d: d.update(library="os"),
     "loss": lambda d: d.update(loss="nothing"),
     "tightness": lambda d: d.update(tightness=-1.0),
+    "high tightness": lambda d: d.update(tightness=1e7),
+    "tightness that is none": lambda d: d.update(tightness=float("nan")),
+    "tightness beyond a float": lambda d: d.update(tightness=10**400),
+    "parts": lambda d: d.update(trees=["tree\n"] * 10_001),
     "start": lambda d: d.update(start=[0.0, 1e999, 0.0, 0.0]),
     "fewer targets": lambda d: d.update(start=d["start"][:3], classes=d["classes"][:3]),
     "features": lambda d: d.update(n_features=4),
@@ -219,6 +230,41 @@ TAMPERED = {
     "other trees": lambda d: d.update(trees=[__import__("json").dumps({})]),
     "no trees": lambda d: d.update(trees=[]),
 }
+
+
+def test_names_are_bounded_before_they_are_parsed(tmp_path, monkeypatch) -> None:
+    X, P, _ = noisy(50)
+    file = tmp_path / "model.json"
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), file)
+    monkeypatch.setattr(_files, "MAX_TEXT_BYTES", 2000)
+    assert file.stat().st_size > 4000  # trees do not count
+    load_model(file)
+    monkeypatch.setattr(json, "loads", lambda text: pytest.fail("parsed"))
+    file.write_text(json.dumps({"start": ['\\"' * 100] * 20}))
+    with pytest.raises(ValueError, match="bytes besides the trees"):
+        load_model(file)
+
+
+def test_the_number_of_trees_is_bounded(tmp_path, monkeypatch) -> None:
+    X, P, _ = noisy(50)
+    file = tmp_path / "model.json"
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), file)
+    trees = 4 * ONE["n_estimators"]
+    for module in (_files, _trees):
+        monkeypatch.setattr(module, "MAX_TREES", trees)
+        load_model(file)
+        monkeypatch.setattr(module, "MAX_TREES", trees - 1)
+        with pytest.raises(ValueError, match=f"more than {trees - 1}"):
+            load_model(file)
+        monkeypatch.undo()
+
+
+def test_files_are_written_beside_nothing_else(tmp_path) -> None:
+    X, P, _ = noisy(50)
+    other = tmp_path / "model.json.part"
+    other.write_text("of somebody else")
+    save_model(BoostedProportionRegressor("logistic", **ONE).fit(X, P), tmp_path / "model.json")
+    assert other.read_text() == "of somebody else"
 
 
 @pytest.mark.parametrize("attack", TAMPERED)
@@ -264,6 +310,38 @@ def test_a_warm_start_needs_the_same_classes_and_features() -> None:
     ):
         with pytest.raises(ValueError, match="warm_start=False"):
             model.fit(features, labels)
+
+
+@pytest.mark.parametrize("change", [{"loss": "fitzpatrick_sparsemax"}, {"tightness": 0.5}])
+def test_a_warm_start_needs_the_same_loss(change) -> None:
+    X, _, y = noisy(100)
+    model = BoostedClassifier("fitzpatrick_logistic", warm_start=True, **ONE).fit(X, y)
+    model.set_params(tightness=1.0).fit(X, y)  # its own
+    with pytest.raises(ValueError, match="another loss"):
+        model.set_params(**change).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 7, np.int64(7), np.random.RandomState(0)])
+def test_a_warm_start_draws_other_samples(seed) -> None:
+    X, _, y = noisy(100)
+    model = BoostedClassifier(warm_start=True, subsample=0.5, random_state=seed, **ONE)
+    seeds = [part.params.get("random_state") for part in model.fit(X, y).fit(X, y).booster_]
+    if isinstance(seed, np.random.RandomState):
+        assert seeds[0] != seeds[1]
+    else:
+        assert seeds == [seed, (seed or 0) + ONE["n_estimators"]]
+
+
+def test_fits_are_quiet_and_keep_to_their_threads(monkeypatch) -> None:
+    X, P, _ = noisy(100)
+    loss = fp.FenchelYoungLoss(fp.regularizers.FDivergence("hellinger"))
+    seen = set()
+    original = _objectives.resolve_threads
+    monkeypatch.setattr(_objectives, "resolve_threads", lambda n: (seen.add(n), original(n))[1])
+    for n_jobs in (1, 2, -1):
+        options = {**ONE, "n_jobs": n_jobs, "early_stopping_rounds": 5}
+        BoostedProportionRegressor(loss, **options).fit(X, P)
+    assert seen == {1, 2, None}
 
 
 def test_seeds_masks_and_decisions() -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from .. import metrics
+from .._array import quiet
 from .._weights import check_weights
 from ..linear_model._checks import (
     CONSTRAINTS,
@@ -111,7 +112,7 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
         parts = []
         if before is not None:
-            self._check_warm_start(before, k)
+            self._check_warm_start(before, k, loss)
             parts, start = before.booster_, before.start_
 
         def samples(at: np.ndarray, judge: Any) -> Samples:
@@ -121,34 +122,50 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 scores += library.scores(part, own).reshape(scores.shape)
             return Samples(own, scores, None if weights is None else weights[at], judge)
 
-        objective = Objective(loss, targets[rows], k, None, self.hessian, self.floor)
+        objective = Objective(
+            loss, targets[rows], k, None, self.hessian, self.floor, self._n_threads
+        )
         watched = None
         if held_out is not None:
             watched = samples(held_out, self._judge(loss, targets[held_out], k))
-        part = library.train(samples(rows, objective), watched, self._library_parameters())
+        n_rounds = sum(map(library.rounds, parts))
+        given = self._library_parameters(n_rounds)
+        part = library.train(samples(rows, objective), watched, given)
         self.booster_: list[Any] = [*parts, part]
         self.start_: np.ndarray = start
         self.loss_, self.tightness_ = self.loss, loss.tightness
         self.library_, self.n_classes_in_ = self.library, k
-        self.n_iter_ = sum(map(library.rounds, self.booster_))
+        self.n_iter_ = n_rounds + library.rounds(part)
 
-    def _check_warm_start(self, before: Self, k: int) -> None:
-        """Raise unless the trees of the last fit are of the same library, features and targets."""
+    def _check_warm_start(self, before: Self, k: int, loss: Loss) -> None:
+        """Raise unless the last fit had the same loss, library, features and targets."""
         is_same = before.library_ == self.library and before.n_classes_in_ == k
+        is_same = is_same and before._fitted_loss() == loss
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             ours, theirs = getattr(self, name, None), getattr(before, name, None)
             is_same = is_same and np.array_equal(np.asarray(ours), np.asarray(theirs))
         if not is_same:
             raise ValueError(
-                "warm_start=True adds to trees of other features, classes or another library; set "
-                "warm_start=False to begin anew"
+                "warm_start=True adds to trees of other features, classes, another loss, tightness "
+                "or library; set warm_start=False to begin anew"
             )
 
-    def _library_parameters(self) -> dict[str, Any]:
-        """The parameters, with a number as the seed, and places or names of categories."""
+    @property
+    def _n_threads(self) -> int | None:
+        return self.n_jobs if self.n_jobs and self.n_jobs > 0 else None
+
+    def _library_parameters(self, n_rounds: int) -> dict[str, Any]:
+        """The parameters, with a seed for what follows n rounds, and places of categories.
+
+        Each fit of a warm start has a seed of its own, lest it draws the samples and features of
+        the last one again.
+        """
         parameters: dict[str, Any] = self.get_params()
-        if not isinstance(self.random_state, int | None):
-            parameters["random_state"] = int(check_random_state(self.random_state).randint(2**31))
+        seed = self.random_state
+        if not isinstance(seed, Integral | None):
+            seed = check_random_state(seed).randint(2**31)
+        if seed is not None or n_rounds > 0:
+            parameters["random_state"] = (int(seed or 0) + n_rounds) % 2**31
         if self.categorical_features is not None:
             given = np.asarray(self.categorical_features)
             given = np.flatnonzero(given) if given.dtype == bool else given
@@ -157,7 +174,7 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _judge(self, loss: Loss, targets: Any, k: int) -> Any:
         """What early stopping lowers: the mean loss, or a metric of the predictions."""
-        objective = Objective(loss, targets, k)
+        objective = Objective(loss, targets, k, n_threads=self._n_threads)
         if self.metric is None:
             return objective.mean_loss
         metric, higher_is_better = metrics._METRICS[self.metric]
@@ -232,8 +249,10 @@ _PARAMETERS = """
         metric: a name of :func:`fitzpatrick.metrics.metric_names` for early stopping; None is the
             mean loss.
         warm_start: True if another fit adds to the trees of the last one.
-        random_state: seed.
-        n_jobs: threads; None leaves it to the library.
+        random_state: seed of what is drawn: samples and features for the trees, and those that
+            early stopping holds out. None leaves the former to the library, whose own seed is the
+            same in each fit, and holds out other samples in each.
+        n_jobs: threads, of the loss and of the library; None leaves it to them.
         verbose: print the metric every so many rounds; 0 is silent.
         library_params: further parameters of the library, by its own names.
 
@@ -358,5 +377,5 @@ def _start(loss: Loss, targets: Any, k: int, weights: np.ndarray | None) -> np.n
     elif domain.coordinates is not None:
         low, high = domain.coordinates.bounds
         mean = np.clip(mean, low + _MIN_SHARE, high - _MIN_SHARE)
-    start: np.ndarray = np.asarray(loss.regularizer.potential_gradient(mean), dtype=np.float64)
+    start = np.asarray(quiet(loss.regularizer.potential_gradient)(mean), dtype=np.float64)
     return start - start.mean() if domain.has_labels else start

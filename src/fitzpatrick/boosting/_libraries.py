@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ._trees import check_lightgbm, check_xgboost
+
 
 class Samples(NamedTuple):
     """Features, the scores (n, k) that trees start from, weights (n,) or None, and what for.
@@ -47,8 +49,8 @@ def _shared(given: dict[str, Any], n_targets: int) -> dict[str, Any]:
         "reg_lambda": given["reg_lambda"],
         "subsample": given["subsample"],
         "colsample_bytree": given["colsample"],
-        "random_state": given["random_state"] or 0,
         "n_jobs": given["n_jobs"] or 0,
+        **({} if given["random_state"] is None else {"random_state": given["random_state"]}),
     }
 
 
@@ -107,12 +109,13 @@ class LightGBM:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        return str(part.model_to_string())
+        text = str(part.model_to_string())
+        check_lightgbm(text)  # what could not be loaded is not saved
+        return text
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
-        if not text.startswith("tree\n"):
-            raise ValueError("they do not begin with 'tree'")
+        check_lightgbm(text)
         part = _load("lightgbm").Booster(model_str=text)
         return part, part.num_feature(), part.num_model_per_iteration()
 
@@ -182,13 +185,16 @@ class XGBoost:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        return bytes(part.save_raw("json")).decode()
+        text = bytes(part.save_raw("json")).decode()
+        check_xgboost(text)
+        return text
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
+        n_targets = check_xgboost(text)
         part = _load("xgboost").Booster()
         part.load_model(bytearray(text, "utf-8"))
-        return part, part.num_features(), len(part[:1].get_dump())
+        return part, part.num_features(), n_targets
 
 
 LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM, "xgboost": XGBoost}

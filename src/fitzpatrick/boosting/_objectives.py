@@ -54,6 +54,7 @@ class Objective:
         tightness: float | None = None,
         hessian: str | float = "diagonal",
         floor: float = FLOOR,
+        n_threads: int | None = None,
     ) -> None:
         loss = get_loss(loss, tightness)
         self._omega: Any = loss.regularizer
@@ -82,7 +83,10 @@ class Objective:
         self._targets = wrap_targets(
             as_targets(y, self.shape, domain), self.shape, np.dtype(np.float64)
         )
-        self._bound = engines.bind_trusted(self._omega, loss.tightness, self._targets)
+        self._n_threads = resolve_threads(n_threads)
+        self._bound = engines.bind_trusted(
+            self._omega, loss.tightness, self._targets, self._n_threads
+        )
 
     def scores(self, predictions: Any) -> np.ndarray:
         """θ of shape (n, k), from the scores as a library hands them over."""
@@ -113,7 +117,7 @@ class Objective:
             np.multiply(at - y, weight, out=gradient[rows], casting="same_kind")
             np.multiply(self._curvature(at, y), weight, out=h[rows], casting="same_kind")
 
-        for_each_block(self.shape, p.itemsize, resolve_threads(None), work, _BLOCK_BYTES)
+        for_each_block(self.shape, p.itemsize, self._n_threads, work, _BLOCK_BYTES)
         return (gradient[:, 0], h[:, 0]) if self.shape[1] == 1 else (gradient, h)
 
     def _curvature(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
