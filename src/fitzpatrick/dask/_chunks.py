@@ -310,7 +310,7 @@ def bind(
     with errors_of(chunk.index):
         bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
     bound = BinaryLoss(bound) if binary else bound
-    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes)
+    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
 
 
 def is_ready(sums: LocalSums) -> bool:

@@ -91,6 +91,7 @@ class LocalSums(SampleSums):
     loss: BoundLoss  # bound to the targets
     weights: Array | None  # None for ones
     n_scores: int
+    seed: int = 0  # of random signs; parts that are added up have different ones
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -242,7 +243,7 @@ class LocalSums(SampleSums):
     def _signs(self) -> Array:
         """Random signs (n, k)."""
         shape = self.n_samples, self.n_scores
-        signs = 2 * np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8) - 1
+        signs = 2 * np.random.default_rng(self.seed).integers(0, 2, size=shape, dtype=np.int8) - 1
         return cast(self.space.place(signs), self._dtype)
 
     def _sum(self, values: Array) -> Array:

@@ -31,10 +31,13 @@ _BLOCK = 1 << 22
 def wide_chain_probabilities(
     omega: "SeparableRegularizer", theta: Array, tightness: float
 ) -> Array:
-    """Probabilities of one row of scores (k,), of which some are finite, c > 0."""
+    """Probabilities of one row of scores (k,), c > 0; NaN if no largest score is finite."""
     xp = namespace(theta)
+    top = xp.max(theta)  # NaN if a score is
+    if not bool(xp.isfinite(top)):
+        return xp.full_like(theta, xp.nan)
     order = xp.argsort(theta, descending=True, stable=True)
-    x = xp.take(theta, order) - theta[order[0]]
+    x = xp.take(theta, order) - top
     like = x[:1, None]
     zero = omega.zero_kernel(xp.zeros_like(like), tightness)
     one = omega.kernel(xp.ones_like(like), tightness)
@@ -52,14 +55,12 @@ def wide_chain_probabilities(
         reached = max(m, int(xp.sum(xp.astype(zero.point((x - low)[None, :])[0] > 0, xp.int64))))
     x = x[:m]
     grid = _Grid(x, low, high, zero.point)
-    tau = grid.roots(one.point)
-    s = (x - tau)[None, :]
-    stay = (one.point(s)[0] - zero.point(s)[0])[0]
+    tau, leave = grid.roots(one.point)
     q = zero.point((x - high)[None, :])[0][0] + xp.finfo(x.dtype).eps
     q = q / xp.sum(q)
     columns = grid.basis(tau)
     for _ in range(_MAX_STEPS):
-        reach = grid.sums(q, tau, columns) / (1 - stay)
+        reach = grid.sums(q, tau, columns) / leave
         reach = reach / xp.sum(reach)
         change, q = xp.max(xp.abs(reach - q)), reach
         if not bool(change > 4 * xp.finfo(x.dtype).eps * xp.max(q)):  # NaN ends, too
@@ -118,10 +119,15 @@ class _Grid:
             at += s.shape[0]
         return xp.concat([far, edge])
 
-    def roots(self, own: Callable[[Array], tuple[Array, Array]]) -> Array:
-        """τ of each label: Newton's method from below, where the sum of a column is convex."""
+    def roots(self, own: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
+        """τ and 1 − Δ of each label: Newton's method from below, where a column's sum is convex.
+
+        A column sums to one, so that 1 − Δ is its sum with z in place of the own entry: a sum of
+        positive numbers, which has all of its digits where the chain hardly ever leaves.
+        """
         xp, x = self.xp, self.x
-        tau = self.low + xp.zeros_like(x)
+        tau, is_close = self.low + xp.zeros_like(x), False
+        close = math.sqrt(float(xp.finfo(x.dtype).eps))
         totals = xp.sum(self.z, axis=1), xp.sum(self.d, axis=1)
         for _ in range(_NEWTON_STEPS):
             columns = self.basis(tau)
@@ -135,6 +141,7 @@ class _Grid:
             excess = p + (own_p - z)[0] - 1
             step = excess / (d + (own_d - slope)[0])
             tau = tau + step
-            if not bool(xp.max(xp.abs(step)) > 4 * xp.finfo(x.dtype).eps * xp.max(xp.abs(tau))):
-                break
-        return tau
+            if is_close:  # the error of a step is the square of the one before
+                return tau, p - step * d
+            is_close = not bool(xp.max(xp.abs(step)) > close * (1 + xp.max(xp.abs(tau))))
+        raise RuntimeError("the thresholds of the chain's columns did not converge")
