@@ -199,7 +199,9 @@ def test_iterated_chains_that_hardly_move(xp: Library) -> None:
     """The probability of leaving, which is as small as 1e-9 here, has all of its digits."""
     if xp.name == "jax":
         pytest.skip("JAX compiles each formula anew, and NumPy has the same ones")
-    for alpha, tightness, scale in ((1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0)):
+    for alpha, tightness, scale in (
+        (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
+    ):  # fmt: skip
         theta = xp.asarray(seeded(17).normal(size=60) * scale)
         exact = to_numpy(_solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
         found = to_numpy(wide_chain_probabilities(Tsallis(alpha), theta, tightness))

@@ -356,7 +356,7 @@ def _find_separator(head: list[tuple[int, str]], path: Path) -> str:
 
 
 def _score(head: list[tuple[int, str]], separator: str, path: Path) -> tuple[bool, int]:
-    """Whether the rows agree with the names, and the number of names."""
+    """True if the rows agree with the names; and the number of names."""
     lines = [one for one in head if not one[1].startswith("#")] or head
     try:
         with closing(_records(lines, separator, path, is_sample=True)) as records:

@@ -127,7 +127,7 @@ def _boost(
 
 
 def can_boost() -> bool:
-    """Whether the library that grows trees is installed."""
+    """True if the library that grows trees is installed."""
     return find_spec("lightgbm") is not None
 
 

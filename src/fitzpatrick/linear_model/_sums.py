@@ -40,7 +40,7 @@ class SampleSums(ABC):
     n_samples: int  # n
     total_weight: float  # Σ w_i
     block_cost: float = math.inf  # of the exact blocks, in Hessian products
-    is_coupled: bool = False  # whether the entries of a row are, in the blocks
+    is_coupled: bool = False  # True if the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
@@ -334,7 +334,7 @@ class TrainingData(ABC):
     """Checked inputs of a fit, wherever they are."""
 
     n_classes: int  # k
-    binary: bool  # whether two classes share one row of coefficients
+    binary: bool  # True if two classes share one row of coefficients
     _designs: dict[Any, Any]
 
     @property

@@ -9,7 +9,7 @@ that this forgets where it started in a few steps.
 
 The more classes are active, the closer are all :math:`\tau_j`. For a class that lies above them by
 more than their range, z is interpolated in τ at a few Chebyshev nodes; the others, at the edge of
-the support, are summed one by one.
+the support or with too wide a range of z, as high powers have, are summed one by one.
 """
 
 import math
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A function whose nearest singularity is a range away is interpolated to 5.8^−N.
 _NODES = 22
+# The least z of an interpolated class over its largest, which high powers would exceed.
+_MIN_RATIO = 1e-3
 _NEWTON_STEPS, _MAX_STEPS = 30, 1000
 # Entries of a block of classes at the edge against all labels.
 _BLOCK = 1 << 22
@@ -92,6 +94,9 @@ class _Grid:
             dtype=x.dtype, device=x.device,
         )  # fmt: skip
         above = point((x - high - self.range)[None, :])[0][0] > 0
+        # an error of the largest value must not count beside the smallest
+        most, least = (point((x - end)[None, :])[0][0] for end in (low, high))
+        above = above & (least >= _MIN_RATIO * most)
         self.n_far = int(xp.sum(xp.astype(above, xp.int64)))
         # z and its slope of far classes at the nodes, (N, far)
         self.z, self.d = point(x[None, : self.n_far] - self.nodes[:, None])

@@ -32,10 +32,10 @@ class ConvexSet(ABC):
         np.float64(0.25)
 
     Attributes:
-        has_labels: whether the vertices are classes, so that an integer stands for a point.
-        has_interior: whether all small changes of some point stay in the set; not so where sums of
+        has_labels: True if the vertices are classes, so that an integer stands for a point.
+        has_interior: True if all small changes of some point stay in the set; not so where sums of
             coordinates are fixed.
-        is_product: whether each coordinate is constrained by itself.
+        is_product: True if each coordinate is constrained by itself.
     """
 
     has_labels: ClassVar[bool] = False
@@ -59,7 +59,7 @@ class ConvexSet(ABC):
         """Linear oracle: some argmax over p ∈ C of ⟨p, θ⟩."""
 
     def contains(self, x: Array) -> Array:
-        """Whether each row belongs to the set, up to the square root of its dtype's precision."""
+        """True for rows in the set, up to the square root of their dtype's precision."""
         x = as_real(x, "x")
         xp = namespace(x)
         scale = 1 + xp.max(xp.abs(x), axis=-1, keepdims=True)
@@ -99,7 +99,7 @@ class ConvexSet(ABC):
         return namespace(v).zeros_like(v)
 
     def same_face(self, y: Array, z: Array) -> Array:
-        """Whether y lies in the smallest exposed face that contains z, row by row."""
+        """True for each row whose y lies in the smallest exposed face that contains z."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say which face a point lies on; write the method "
             "same_face(y, z) to use the supremum form of the Fitzpatrick divergence"
