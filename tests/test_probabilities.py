@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis
+from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _wide_chains
 from fitzpatrick.regularizers._probabilities import _solve_chains, stationary_distribution
 from fitzpatrick.regularizers._wide_chains import wide_chain_probabilities
 from fitzpatrick.sets import Box, Simplex
@@ -192,6 +192,34 @@ def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, d
         # roots are off by some roundings, which staying for 1 + c steps multiplies
         atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
         np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
+
+
+@np.errstate(all="ignore")
+def test_iterated_chains_that_hardly_move(xp: Library) -> None:
+    """The probability of leaving, which is as small as 1e-9 here, has all of its digits."""
+    if xp.name == "jax":
+        pytest.skip("JAX compiles each formula anew, and NumPy has the same ones")
+    for alpha, tightness, scale in (
+        (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
+    ):  # fmt: skip
+        theta = xp.asarray(seeded(17).normal(size=60) * scale)
+        exact = to_numpy(_solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
+        found = to_numpy(wide_chain_probabilities(Tsallis(alpha), theta, tightness))
+        # the bound above; neither way depends on how long the chain stays
+        atol = 32 * eps("float64") * (1 + tightness) * exact.max()
+        np.testing.assert_allclose(found, exact, rtol=0, atol=atol)
+
+
+def test_iterated_chains_of_bad_scores(xp: Library, dtype: str) -> None:
+    for row in ([0.0, np.nan, 1.0], [-np.inf] * 3, [0.0, np.inf, 1.0]):
+        found = wide_chain_probabilities(Tsallis(1.5), xp.asarray(row, dtype), 1.0)
+        assert np.isnan(to_numpy(found)).all()
+
+
+def test_iterated_chains_without_thresholds_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(_wide_chains, "_NEWTON_STEPS", 2)
+    with pytest.raises(RuntimeError, match="thresholds of the chain's columns did not converge"):
+        wide_chain_probabilities(Tsallis(1.5), np.linspace(0, 1, 60), 4.0)
 
 
 def test_very_many_active_classes() -> None:

@@ -723,7 +723,7 @@ def _commands() -> dict[str, typer.core.TyperCommand]:
 
 
 def _has_options(advice: str) -> bool:
-    """Whether the command that runs, or another one that the advice names, has its options."""
+    """True if the command that runs, or another one that the advice names, has its options."""
     named = re.search(r"fitzpatrick (\w+)", advice)
     command = _commands()[named[1] if named else sys.argv[1]]
     known = {option for parameter in command.params for option in parameter.opts}

@@ -12,6 +12,7 @@ import fitzpatrick as fp
 from fitzpatrick import dask as on_dask
 from fitzpatrick import linear_model
 from fitzpatrick.dask._data import ChunkedSums
+from fitzpatrick.linear_model._sums import LocalSums
 from tests.helpers import TEST_ALL, seeded
 from tests.linear_model.data import features, targets
 
@@ -63,6 +64,21 @@ def test_regressors(case, form) -> None:
     found.fit(chunked(form(X), rows), chunked(y, rows), chunked(weights, rows))
     assert_same_model(found, expected.fit(form(X), y, weights))
     assert found.tightness_ == expected.tightness_
+
+
+def test_chunks_have_random_signs_of_their_own(monkeypatch) -> None:
+    """Errors of estimates with the same signs would add up."""
+    signs: dict[bytes, int] = {}
+    estimate = LocalSums._mean_curvature
+
+    def see(self: LocalSums, *args: Any) -> float:
+        signs[self._signs.tobytes()] = self.n_samples
+        return estimate(self, *args)
+
+    monkeypatch.setattr(LocalSums, "_mean_curvature", see)
+    model, _ = pair("ProportionRegressor", NO_ENTRIES, **{**OPTIONS, "standardize": False})
+    model.fit(chunked(X, 15), chunked(NOISE, 15))
+    assert list(signs.values()) == [15] * (len(X) // 15)
 
 
 def test_objectives_that_rounding_decides() -> None:

@@ -23,6 +23,7 @@ from fitzpatrick.datasets import (
     read_table,
     split_table,
 )
+from fitzpatrick.datasets._arff import ArffFile
 from fitzpatrick.experiments import model_files
 
 from .files import check_refusal, check_table, write
@@ -226,6 +227,13 @@ def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
         assert table.notes[0] == note
     asked = read_arff(path, ["y"], options=ReadOptions(kinds={"protein": "category"}))
     assert asked.X.shape == (30, 32)
+
+
+def test_files_are_read_again(tmp_path):
+    file = ArffFile(write(tmp_path, DENSE, name="a.arff"))
+    for _ in range(2):
+        assert file.cells(["zone", "width"]) == {"zone": ["4", "1"], "width": ["1.5", "-2"]}
+        assert [number for number, _ in file.lines] == [10, 11]
 
 
 def test_wide_sparse_files_stay_sparse(tmp_path):

@@ -17,6 +17,7 @@ from fitzpatrick.datasets import (
     read_inputs,
     read_table,
 )
+from fitzpatrick.datasets._csv import CsvFile
 from fitzpatrick.datasets.options import split_names
 
 from .files import check_refusal, check_table, write
@@ -481,3 +482,10 @@ def test_long_cells_take_no_longer_than_many(tmp_path, text):
     with contextlib.suppress(DataError):
         read_table(write(tmp_path, text), Y)
     assert time.process_time() - start < 10
+
+
+def test_files_are_read_again(tmp_path):
+    """What a file holds stays, and what is left out is noted once."""
+    file = CsvFile.open(write(tmp_path, "a,b\n1,2\n , \n,\n"))
+    assert [file.cells(AB) for _ in range(2)] == [{"a": ["1"], "b": ["2"]}] * 2
+    assert file.notes == ["left out: 2 lines without any value (lines 3, 4)"]

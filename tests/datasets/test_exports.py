@@ -1,6 +1,7 @@
 """Tables as spreadsheets, pandas and R write them, and files of other programs."""
 
 import io
+import re
 import sys
 import zipfile
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fitzpatrick.datasets import DataError, load_dataset, read_inputs, read_table
+from fitzpatrick.datasets import DataError, _tables, load_dataset, read_inputs, read_table
 
 from .files import write
 
@@ -223,6 +224,24 @@ def test_tables_of_other_programs(tmp_path, name):
     if name in ("a.parquet", "a.xlsx"):
         path.write_bytes(path.read_bytes()[:-200])
         with pytest.raises(DataError, match=r"not an? (Parquet file|Excel workbook) that can be"):
+            read_table(path, TARGETS)
+
+
+def test_sheets_that_do_not_say_their_size_are_bounded(tmp_path, monkeypatch):
+    """Cells that are far to the right, and empty rows that a later row leaves above it."""
+    monkeypatch.setattr(_tables, "MAX_CELLS", 100)
+    frame().to_excel(tmp_path / "a.xlsx", index=False)
+    for row, cell in ((5, "CZ5"), (90, "B90")):
+        path = tmp_path / f"{cell}.xlsx"
+        with zipfile.ZipFile(tmp_path / "a.xlsx") as old, zipfile.ZipFile(path, "w") as new:
+            for member in old.namelist():
+                text = old.read(member)
+                if "sheet1" in member:
+                    text = re.sub(rb"<dimension[^>]*>", b"", text)
+                    last = f'<row r="{row}"><c r="{cell}"><v>1</v></c></row></sheetData>'
+                    text = text.replace(b"</sheetData>", last.encode())
+                new.writestr(member, text)
+        with pytest.raises(DataError, match=r"rows of \d+ columns are more than 100 cells"):
             read_table(path, TARGETS)
 
 

@@ -6,6 +6,7 @@ from mpmath import mp
 from scipy import sparse
 
 import fitzpatrick as fp
+from fitzpatrick.engines import negentropy
 from fitzpatrick.regularizers import Tsallis
 from tests.helpers import seeded
 
@@ -45,6 +46,18 @@ def test_ties_just_within_reach_of_a_peak(name, dtype):
             loss.solve(dense, theta).y_star,
         ):
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, rtol=0, atol=k * eps)
+
+
+@pytest.mark.parametrize("bad", [-np.inf, np.inf, np.nan])
+def test_no_root_is_sought_of_targets_whose_scores_are_not_finite(bad, monkeypatch):
+    """There is none, and the search for it would take all of its passes."""
+    y, theta = np.asarray([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]), np.asarray([[0.0, 1, 2], [1, 0, 2]])
+    theta[1, 1] = bad
+    loss = make_loss("logistic", 1.0)
+    with np.errstate(all="ignore"):
+        core = loss.solve(y, theta).y_star
+    monkeypatch.setattr(negentropy, "_find_root", None)
+    np.testing.assert_allclose(loss.y_star(y, theta), core, rtol=16 * np.finfo(float).eps)
 
 
 @both_dtypes

@@ -7,7 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import load_dataset, read_table
 from fitzpatrick.experiments import models
-from fitzpatrick.experiments.learners import fit_models, search
+from fitzpatrick.experiments.learners import Fitted, fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     Experiment,
@@ -204,3 +204,19 @@ def test_few_rows_and_rare_values_grow_trees(rows):
     choice = LossChoice("sparsemax", None, "boosted")
     found = fit_models(choice, X.astype(float), Y, [50], Protocol(), tol=1e-8)
     assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5
+
+
+def test_boosted_models_of_a_path_stay_as_they_were():
+    """Later settings grow trees of their own, after a start, too."""
+    pytest.importorskip("lightgbm")
+    experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
+    kept: list[tuple[Fitted, np.ndarray]] = []
+
+    def keep(model: Fitted) -> None:
+        kept.append((model, model.estimator.predict_scores(experiment.X)))
+
+    last = fit_models(choice, experiment.X, experiment.Y, [2, 5], Protocol(), tol=1e-8, keep=keep)
+    fit_models(choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, start=last, keep=keep)
+    assert [model.estimator.n_iter_ for model, _ in kept] == [2, 5, 9]
+    for model, scores in kept:
+        np.testing.assert_array_equal(model.estimator.predict_scores(experiment.X), scores)

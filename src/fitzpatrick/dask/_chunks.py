@@ -310,7 +310,7 @@ def bind(
     with errors_of(chunk.index):
         bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
     bound = BinaryLoss(bound) if binary else bound
-    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes)
+    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
 
 
 def is_ready(sums: LocalSums) -> bool:
@@ -362,7 +362,7 @@ def score(
 
 
 def hits(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
-    """Whether samples are of the class that a classifier predicts; the mean is the accuracy."""
+    """1 for samples of the class that a classifier predicts, else 0; the mean is the accuracy."""
     right = model.predict(X) == np.asarray(y).reshape(-1)
     return Columns.of(right.astype(np.float64)[:, None], weights)
 

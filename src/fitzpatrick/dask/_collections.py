@@ -13,7 +13,7 @@ from ._rounds import ChunkError
 
 
 def is_array(collection: Any) -> bool:
-    """Whether a collection is a Dask array; a data frame or a series has a meta of pandas."""
+    """True if a collection is a Dask array; a data frame or a series has a meta of pandas."""
     return isinstance(collection, da.Array)
 
 

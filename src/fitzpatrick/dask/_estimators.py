@@ -249,7 +249,7 @@ class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier
 
     Args:
         n_threads: threads of each task; None is one, since workers run several tasks at a time.
-        persist: whether chunks, targets, scores and Hessians stay on the workers while the fit
+        persist: True if chunks, targets, scores and Hessians stay on the workers while the fit
             runs, about d + 2k numbers a row. With False each round reads the chunks again: for
             data beyond the memory of the cluster.
 

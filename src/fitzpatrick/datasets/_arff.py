@@ -13,7 +13,7 @@ writes it: ``'Swainson\'s Thrush'``.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from xml.parsers import expat
 
@@ -51,7 +51,6 @@ class ArffFile:
         names: declarations, by name, in their order.
         relation: what stands behind ``@relation``.
         notes: on the file's encoding.
-        lines: number and text of the lines that are left to read.
     """
 
     word = "attribute"
@@ -62,9 +61,8 @@ class ArffFile:
         self.notes: list[str] = []
         self.relation = ""
         self.names: dict[str, Attribute] = {}
-        stripped = ((number, line.strip()) for number, line in read_lines(path, self.notes))
-        self.lines = (one for one in stripped if one[1] and not one[1].startswith("%"))
-        for number, text in self.lines:
+        numbered = read_lines(path, self.notes)
+        for number, text in _with_content(numbered):
             keyword, rest = (*text.split(maxsplit=1), "")[:2]
             match keyword.lower():
                 case "@relation":
@@ -72,11 +70,17 @@ class ArffFile:
                 case "@attribute":
                     self._declare(read_attribute(rest.strip(), path, number))
                 case "@data":
+                    self._body, self._body_line = [line for _, line in numbered], number + 1
                     return
                 case _:
                     problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
                     raise DataError(problem, path, number)
         raise DataError("no sample in the file", path)
+
+    @property
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of the lines of data, from the first at every call."""
+        return _with_content(enumerate(self._body, self._body_line))
 
     def _declare(self, attribute: Attribute) -> None:
         problem = ""
@@ -129,6 +133,12 @@ class ArffFile:
         texts = {name: as_texts(rows.column(name)) for name in names}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
+
+
+def _with_content(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines without the space around them; blank ones and comments are left out."""
+    stripped = ((number, line.strip()) for number, line in numbered)
+    return (one for one in stripped if one[1] and not one[1].startswith("%"))
 
 
 class _Rows:

@@ -79,6 +79,8 @@ class CsvFile:
         notes: list[str] = []
         lines = (read_text(path, notes) if content is None else content).split(b"\n")
         head, separator = _sample(enumerate(map(bytes.decode, lines), first_line))
+        if not lines[-1]:  # what follows the end of the last line
+            lines.pop()
         header, data = _header(head, separator or _find_separator(head, path))
         if not has_header:
             header = data
@@ -166,8 +168,6 @@ class CsvFile:
         and each is checked for its number of fields.
         """
         body, mark, width = self._body, self.separator.encode(), self._width
-        if body and not body[-1]:
-            body.pop()
         is_plain = self.separator in _SEPARATORS and not any(b'"' in line for line in body)
         if is_plain and all(line.count(mark) == width - 1 for line in body):
             starts = body if width == 1 else (line for line in body if line.startswith(mark))
@@ -198,7 +198,8 @@ class CsvFile:
                 shown = ", ".join(map(str, left_out[:_SHOWN_LINES]))
                 dots = ", …" * (len(left_out) > _SHOWN_LINES)
                 count, word = counted(len(left_out), "line"), "line" + "s" * (len(left_out) > 1)
-                self.notes.append(f"left out: {count} {what} ({word} {shown}{dots})")
+                note = f"left out: {count} {what} ({word} {shown}{dots})"
+                self.notes.extend([note] if note not in self.notes else [])
         return _Text(clean.getvalue().encode(), ",", width), np.asarray(kept, dtype=np.int64)
 
     def _ragged(self, count: int) -> str:
@@ -355,7 +356,7 @@ def _find_separator(head: list[tuple[int, str]], path: Path) -> str:
 
 
 def _score(head: list[tuple[int, str]], separator: str, path: Path) -> tuple[bool, int]:
-    """Whether the rows agree with the names, and the number of names."""
+    """True if the rows agree with the names; and the number of names."""
     lines = [one for one in head if not one[1].startswith("#")] or head
     try:
         with closing(_records(lines, separator, path, is_sample=True)) as records:

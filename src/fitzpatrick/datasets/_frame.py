@@ -164,7 +164,7 @@ class Frame:
         return int(self.lines[texts.first_rows[texts.values.index(value)]])
 
     def declares_words(self, name: str) -> bool:
-        """Whether an ARFF file declares what the words of a column are: a list, or strings."""
+        """True if an ARFF file declares what the words of a column are: a list, or strings."""
         return name in self.attributes and self.attributes[name].type != "numeric"
 
     def error(self, name: str, problem: str, line: int | None = None, *ways: str) -> DataError:
@@ -229,7 +229,7 @@ class Reading:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether most cells are numbers, and no codes such as 007."""
+        """True if most cells are numbers, and no codes such as 007."""
         return self.n_words <= self.n_numbers and not self.is_code
 
     def numbers(self, chosen: NumberFormat) -> np.ndarray:

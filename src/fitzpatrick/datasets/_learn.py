@@ -215,7 +215,7 @@ def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = Fa
 
 
 def can_be_held(texts: Texts, max_values: int) -> bool:
-    """Whether a column's words are few and short enough."""
+    """True if a column's words are few and short enough."""
     return len(texts.values) <= max_values and max(map(len, texts.values), default=0) <= MAX_TEXT
 
 
@@ -308,7 +308,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
 
 
 def _are_codes(frame: Frame, name: str, texts: Texts) -> bool:
-    """Whether the words are codes: 007, or numbers that a file declares as strings."""
+    """True if the words are codes: 007, or numbers that a file declares as strings."""
     if name in frame.attributes:
         return own_numbers(texts.values) is not None
     return Reading.of(texts).is_code

@@ -56,7 +56,7 @@ class Table:
 
     @property
     def has_several_labels(self) -> bool:
-        """Whether a sample may have more than one label, and one has."""
+        """True if a sample may have more than one label, and one has."""
         return self.kind == "indicators" and bool((self.Y.sum(axis=1) > 1).any())
 
     @property

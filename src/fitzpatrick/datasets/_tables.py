@@ -70,7 +70,7 @@ def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
         sheet = book.worksheets[0]
         _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
-        rows = list(sheet.iter_rows(values_only=True))
+        rows = _bounded(sheet.iter_rows(values_only=True), path)
         book.close()
     except DataError:
         raise
@@ -79,6 +79,17 @@ def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
     except Exception as error:  # a damaged file raises whatever its fields lead to
         raise DataError(f"not an Excel workbook that can be read ({error})", path) from None
     return rows
+
+
+def _bounded(rows: Iterable[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:
+    """All rows; checked as they come, since a sheet need not say how large it is."""
+    found: list[tuple[Any, ...]] = []
+    width = 1
+    for row in rows:
+        found.append(row)
+        width = max(width, len(row))
+        _check_size(len(found), width, path)  # as large as they will be with equal widths
+    return found
 
 
 def json_lines_as_csv(path: Path) -> bytes:

@@ -50,8 +50,8 @@ class Targets:
         Args:
             lines: the line of each row.
             path: the file.
-            plain: whether they are numbers as they are.
-            normalize: whether rows of numbers are divided by their sums.
+            plain: True if they are numbers as they are.
+            normalize: True if rows of numbers are divided by their sums.
         """
         if not isinstance(self.cells, Texts):
             Y, kind, notes = _read_numbers(
@@ -265,7 +265,7 @@ def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
 
 
 def _tells(X: np.ndarray, Y: np.ndarray) -> bool:
-    """Whether rows with equal features have equal targets, and there are few of either."""
+    """True if rows with equal features have equal targets, and there are few of either."""
     values = X @ np.arange(1.0, X.shape[1] + 1)
     order = np.argsort(values, kind="stable")
     is_new = np.diff(values[order]) != 0

@@ -152,12 +152,12 @@ class Column(ABC):
 
     @property
     def is_number(self) -> bool:
-        """Whether its cells are numbers and nothing else, in some format."""
+        """True if its cells are numbers and nothing else, in some format."""
         return False
 
     @property
     def is_plain(self) -> bool:
-        """Whether its one feature is the number in each cell."""
+        """True if its one feature is the number in each cell."""
         return False
 
     def refit(self, cells: Cells) -> "Column":
@@ -213,7 +213,7 @@ class _Filled(Column):
 
     Attributes:
         fill: what replaces a missing number; None: a missing number is refused.
-        marks_missing: whether a second feature is 1 where a number is missing, else 0.
+        marks_missing: True if a second feature is 1 where a number is missing, else 0.
     """
 
     fill: float | None = _checked("a finite number or null", _is_number_or_none, None)
@@ -336,8 +336,8 @@ class Category(Column):
 
     Attributes:
         values: those of the training file.
-        marks_missing: whether missing cells have a feature of their own.
-        allows_missing: whether a missing cell is accepted; without a feature, as zeros.
+        marks_missing: True if missing cells have a feature of their own.
+        allows_missing: True if a missing cell is accepted; without a feature, as zeros.
     """
 
     kind: ClassVar[str] = "category"

@@ -30,7 +30,7 @@ def read_libsvm(
         path: the file, plain or compressed (gzip, bzip2, xz, a ZIP archive with one file).
         n_features: number of features; without it, the highest that occurs.
         n_classes: number of classes; without it, the highest label that occurs and one.
-        need_labels: whether a file without any label is an error.
+        need_labels: True if a file without any label is an error.
 
     Raises:
         DataError: with the line, for whatever is not in the format or out of range.

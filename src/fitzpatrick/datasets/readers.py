@@ -105,7 +105,7 @@ def read_table(
         like: the table of the training file: features are made as there, by name, and not every
             class of it need occur here.
         ignore: columns that are neither features nor targets.
-        plain: whether targets are numbers as they are, such as counts.
+        plain: True if targets are numbers as they are, such as counts.
         options: what is made of missing values, words and ambiguous numbers.
     """
     path = Path(path)

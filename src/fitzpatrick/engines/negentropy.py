@@ -143,15 +143,17 @@ class ProportionKernel(RowKernel):
         rest = np.add.reduce(e, axis=1, dtype=np.float64)
         lse: FloatArray = np.log(rest + support.total(own))
         lam, p = lse, own
+        is_finite = bool(np.isfinite(t).all() and np.isfinite(lse).all())
+        if is_finite and c > 0:
+            lam, p = _find_root(t, c * y, own, rest, lse, support, c)
+        if not is_finite or np.isnan(lam).any():
+            CoreKernel(self.omega, c, self.targets).compute(task)
+            return
         if c == 0:
             p = own * support.spread(np.exp(-lse))
             rho = t - support.spread(lse) - np.log(y)
         else:
-            lam, p = _find_root(t, c * y, own, rest, lse, support, c)
             rho = np.log(p / y)
-        if not np.isfinite(t).all() or np.isnan(lam).any():
-            CoreKernel(self.omega, c, self.targets).compute(task)
-            return
         if task.value is not None:
             task.value[...] = _sum_terms(y, p, rho, c, support) + rest * np.exp(-lam)
         if task.out is None:

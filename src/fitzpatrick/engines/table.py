@@ -36,7 +36,7 @@ class Entry:
     patience: int = 1  # times MIN_COMPILED_SIZE: the scores that are worth loading it for
 
     def serves(self, omega: Regularizer) -> bool:
-        """Whether the kernel is one for Ω; a subclass may have formulas of its own."""
+        """True if the kernel is one for Ω; a subclass may have formulas of its own."""
         return (
             type(omega) is self.regularizer
             and type(omega.domain) is self.domain

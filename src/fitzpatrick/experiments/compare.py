@@ -198,7 +198,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
 
 
 def _is_worse(one: Difference, best: LossSummary) -> bool:
-    """Whether the second loss of a difference is clearly worse, and not by a trifle."""
+    """True if the second loss of a difference is clearly worse, and not by a trifle."""
     return (
         one.better is not None
         and best.n_test >= MIN_TEST_SAMPLES

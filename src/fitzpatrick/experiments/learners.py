@@ -7,6 +7,7 @@ smaller leaves where samples are few.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -118,18 +119,20 @@ def _boost(
     last = start or Fitted(0, estimator)
     for rounds in settings:
         more = int(rounds - last.setting)
-        last = Fitted(rounds, last.estimator.set_params(n_estimators=more).fit(X, Y))
+        # a fit adds to a copy, which has a list of trees of its own
+        estimator = copy(last.estimator).set_params(n_estimators=more)
+        last = Fitted(rounds, estimator.fit(X, Y))
         keep(last)
     return last
 
 
 def can_boost() -> bool:
-    """Whether the library that grows trees is installed."""
+    """True if the library that grows trees is installed."""
     return find_spec("lightgbm") is not None
 
 
 def direction(choice: LossChoice) -> int:
-    """Whether the settings rise (1) or fall (-1) from simple to complex models."""
+    """1 if the settings rise from simple to complex models, -1 if they fall."""
     return 1 if choice.model == "boosted" else -1
 
 

@@ -53,7 +53,7 @@ class FileFit:
 
 
 def has_classes(loss: str) -> bool:
-    """Whether its predictions are proportions of classes, not numbers of their own."""
+    """True if its predictions are proportions of classes, not numbers of their own."""
     return get_loss(loss).regularizer.domain.has_labels
 
 

@@ -57,17 +57,17 @@ class Protocol:
     """Settings of a run; two runs share their records exactly if these are equal.
 
     Args:
-        intercept: whether an unpenalized intercept is learned.
+        intercept: True if an unpenalized intercept is learned.
         scaling: ``"standardize"`` (mean 0 and deviation 1 on the rows that are fitted) or
             ``"none"`` (features as they are given).
         alphas: the grid, from strong to weak; each fit starts where the one before ended.
         dtype: precision of the products, ``"float64"`` or ``"float32"``.
-        refit: whether the model to test is fitted to train and dev together, with the α that was
+        refit: True if the model to test is fitted to train and dev together, with the α that was
             chosen on dev.
         tol: relative gradient norm at which a fit ends.
         max_iter: the most iterations of a fit.
-        whole_grid: whether every α is fitted, as in the paper.
-        refine: whether the search for α goes on between those of the grid.
+        whole_grid: True if every α is fitted, as in the paper.
+        refine: True if the search for α goes on between those of the grid.
         rounds: of boosted trees to choose from, rising.
         device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
     """
@@ -94,12 +94,12 @@ class Protocol:
 
     @property
     def centered(self) -> bool:
-        """Whether features are shifted to mean 0, which makes constant ones zero."""
+        """True if features are shifted to mean 0, which makes constant ones zero."""
         return self.intercept or self.scaling == "standardize"
 
     @property
     def refits_grid(self) -> bool:
-        """Whether every α is fitted to train and dev, too, not the chosen ones alone."""
+        """True if every α is fitted to train and dev, too, not the chosen ones alone."""
         return self.refit and self.whole_grid and not self.refine
 
     def key_fields(self) -> dict[str, Any]:
@@ -294,7 +294,7 @@ class LossChoice:
 
     @property
     def has_classes(self) -> bool:
-        """Whether its predictions are proportions; else they are one number for each target."""
+        """True if its predictions are proportions; else they are one number for each target."""
         return self.loss.regularizer.domain.has_labels
 
     def targets(self, Y: np.ndarray) -> np.ndarray:

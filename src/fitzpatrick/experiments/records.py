@@ -42,7 +42,7 @@ class Record:
         log_loss: mean of -Σ y log p over the test samples; infinite where p is 0 and y is not.
         zeros: share of exact zeros among the test predictions.
         n_iter: iterations of the solver, or rounds.
-        converged: whether it reached the tolerance.
+        converged: True if it reached the tolerance.
         seconds: wall-clock time of the fit.
         device: what computed it.
     """

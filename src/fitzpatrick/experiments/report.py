@@ -180,7 +180,7 @@ def heading(protocol: Protocol, seeds: int) -> str:
 
 
 def is_coarse(protocol: Protocol) -> bool:
-    """Whether neighboring penalties are too far apart to say which loss of a pair is better."""
+    """True if neighboring penalties are too far apart to say which loss of a pair is better."""
     steps = [a > MAX_STEP * b for a, b in pairwise(protocol.alphas)]
     return any(steps) and not protocol.refine
 
@@ -257,7 +257,7 @@ class FitLine:
     Attributes:
         dataset: its name.
         features: ``"standardize"`` or ``"none"``, as in :class:`.protocol.Protocol`.
-        intercept: whether there was one.
+        intercept: True if there was one.
         loss: its name.
         seed: of the dev split; None for a fit to train and dev together.
         alpha: strength of the penalty of a linear model.
@@ -265,7 +265,7 @@ class FitLine:
         test_error: error on the test samples.
         zeros: share of exact zeros among the test predictions.
         n_iter: iterations of the solver.
-        converged: whether it reached its tolerance.
+        converged: True if it reached its tolerance.
         seconds: time it took.
         device: what computed it.
         tightness: of the loss, where it is not that of its name.
@@ -349,7 +349,7 @@ class Section:
         notes: sentences to put under the heading.
         best: losses to mark, the one with the lowest error and those that are not clearly worse;
             None marks the better ones of each family.
-        has_classes: whether accuracy and log loss are shown.
+        has_classes: True if accuracy and log loss are shown.
     """
 
     title: str

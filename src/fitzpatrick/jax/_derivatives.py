@@ -33,7 +33,7 @@ def _are_labels(targets: jax.Array) -> bool:
 
 
 def _is_zero(tangent: Any) -> bool:
-    """Whether the argument is not being differentiated, so that its term can be left out."""
+    """True if the argument is not being differentiated, so that its term can be left out."""
     return isinstance(tangent, SymbolicZero)
 
 

@@ -72,7 +72,7 @@ def make_fitzpatrick_loss(
         regularizer: Ω. One that holds arrays or callables (``Quadratic``,
             ``TwiceDifferentiable``) must hold those of JAX.
         tightness: c, a Python number, finite and not negative.
-        integer_labels: whether the function takes class labels in place of targets; for
+        integer_labels: True if the function takes class labels in place of targets; for
             regularizers on the simplex.
 
     Returns:
@@ -103,7 +103,7 @@ def make_fenchel_young_loss(
 
     Args:
         regularizer: Ω, as in :func:`make_fitzpatrick_loss`.
-        integer_labels: whether the function takes class labels in place of targets; for
+        integer_labels: True if the function takes class labels in place of targets; for
             regularizers on the simplex.
 
     Returns:

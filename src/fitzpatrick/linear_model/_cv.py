@@ -221,7 +221,7 @@ class CrossValidated(LinearModel):
 
 
 def is_dev_set(dev: Any) -> bool:
-    """Whether it has features, targets and, at most, weights."""
+    """True if it has features, targets and, at most, weights."""
     return isinstance(dev, (tuple, list)) and len(dev) in (2, 3)
 
 
@@ -234,7 +234,7 @@ def _check_fold(index: int, part: str, weights: Array | None, rows: Array) -> No
 
 
 def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer, or the metric that one of scikit-learn's scorers calls, has weights."""
+    """True if a scorer, or the metric that one of scikit-learn's scorers calls, has weights."""
     parameters = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
     return "sample_weight" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()

@@ -121,10 +121,10 @@ class ParameterSpace:
 
     spectrum: Array  # mean square of the column that each parameter multiplies, (p,), in NumPy
     scaling: Scaling
-    fit_intercept: bool  # whether the last row of the parameters is an intercept
+    fit_intercept: bool  # True if the last row of the parameters is an intercept
     basis: Array | None  # directions that the features were rotated to, in columns
     like: Array  # of the library, device and dtype of the scores
-    centers_afterwards: bool  # whether products are of features as they are, and then corrected
+    centers_afterwards: bool  # True if products are of features as they are, and then corrected
 
     @property
     def n_parameters(self) -> int:

@@ -339,8 +339,8 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
         tightness: c, a number of at least 0 that replaces the tightness of a Fitzpatrick loss: 0 is
             its Fenchel-Young loss, 1 the Fitzpatrick loss, and larger numbers lie beyond. None is
             the loss's own. The best one depends on the data; search it as you search alpha.
-        fit_intercept: whether to learn b; without it, b is 0 for features as the model sees them.
-        standardize: whether the model sees features of mean 0 and standard deviation 1. A sparse X
+        fit_intercept: True to learn b; without it, b is 0 for features as the model sees them.
+        standardize: True if the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given. Constant
             features have coefficient 0.
         class_weight: weights of the classes as a dict, which multiply those of the samples, or
@@ -353,7 +353,7 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
             asked for that rounding errors in the dtype of X would hide.
         max_iter: most iterations of the solver.
-        warm_start: whether to start from the coefficients of the previous fit, whatever its data
+        warm_start: True to start from the coefficients of the previous fit, whatever its data
             and classes were; the optimum is the same.
         verbose: print the progress every so many iterations; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.

@@ -40,7 +40,7 @@ class Objective:
     sums: SampleSums
     preconditioner: Preconditioner  # objectives of several alphas share what it learns
     alpha: float = 0.0
-    sees_kinks: bool = False  # whether there are means of the Hessian over steps that cross kinks
+    sees_kinks: bool = False  # True if there are means of the Hessian over steps that cross kinks
 
     @property
     def space(self) -> ParameterSpace:

@@ -257,7 +257,7 @@ class PenaltyPath:
 
 
 def has_risen(errors: Sequence[float]) -> bool:
-    """Whether held-out errors, from strong to weak penalties, have clearly turned upward.
+    """True if held-out errors, from strong to weak penalties, have clearly turned upward.
 
     They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
     penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
@@ -334,8 +334,8 @@ def fit_path(
         alphas: strengths of the penalty, in the order in which they are fitted. An iterator is
             asked for the next one after ``callback`` has seen the model before.
         tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
-        fit_intercept: whether to learn b.
-        standardize: whether the model sees features of mean 0 and standard deviation 1.
+        fit_intercept: True to learn b.
+        standardize: True if the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,).
         solver: as in :class:`ProportionRegressor`.
         tol: as in :class:`ProportionRegressor`.
@@ -343,7 +343,7 @@ def fit_path(
         dtype: precision of the products, float32 or float64; None is that of X.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
         start: coefficients (k, d) and intercepts (k,) to start the first fit from.
-        resumable: whether each fit depends on the coefficients of the one before alone. A path that
+        resumable: True if each fit depends on the coefficients of the one before alone. A path that
             was interrupted can then be resumed from these by ``start``, bit for bit as if nothing
             had happened; it takes a few more iterations.
         callback: called with each model as soon as it is fitted.

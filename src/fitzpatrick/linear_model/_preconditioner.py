@@ -283,7 +283,7 @@ def _weighted_products(matrix: Array, weights: Array) -> Iterator[tuple[Array, A
 
 
 def rotation_pays(n_samples: int, n_features: int, n_scores: int) -> bool:
-    """Whether the rotation costs less than the Hessian products it saves in a typical fit.
+    """True if the rotation costs less than the Hessian products it saves in a typical fit.
 
     The Gram matrix and the rotation take 4 n d m operations, m = min(n, d), the eigenvectors about
     10 m³, and a Hessian product 4 n d k.

@@ -40,7 +40,7 @@ class SampleSums(ABC):
     n_samples: int  # n
     total_weight: float  # Σ w_i
     block_cost: float = math.inf  # of the exact blocks, in Hessian products
-    is_coupled: bool = False  # whether the entries of a row are, in the blocks
+    is_coupled: bool = False  # True if the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
@@ -91,6 +91,7 @@ class LocalSums(SampleSums):
     loss: BoundLoss  # bound to the targets
     weights: Array | None  # None for ones
     n_scores: int
+    seed: int = 0  # of random signs; parts that are added up have different ones
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -242,7 +243,7 @@ class LocalSums(SampleSums):
     def _signs(self) -> Array:
         """Random signs (n, k)."""
         shape = self.n_samples, self.n_scores
-        signs = 2 * np.random.default_rng(0).integers(0, 2, size=shape, dtype=np.int8) - 1
+        signs = 2 * np.random.default_rng(self.seed).integers(0, 2, size=shape, dtype=np.int8) - 1
         return cast(self.space.place(signs), self._dtype)
 
     def _sum(self, values: Array) -> Array:
@@ -333,7 +334,7 @@ class TrainingData(ABC):
     """Checked inputs of a fit, wherever they are."""
 
     n_classes: int  # k
-    binary: bool  # whether two classes share one row of coefficients
+    binary: bool  # True if two classes share one row of coefficients
     _designs: dict[Any, Any]
 
     @property

@@ -9,7 +9,7 @@ that this forgets where it started in a few steps.
 
 The more classes are active, the closer are all :math:`\tau_j`. For a class that lies above them by
 more than their range, z is interpolated in τ at a few Chebyshev nodes; the others, at the edge of
-the support, are summed one by one.
+the support or with too wide a range of z, as high powers have, are summed one by one.
 """
 
 import math
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A function whose nearest singularity is a range away is interpolated to 5.8^−N.
 _NODES = 22
+# The least z of an interpolated class over its largest, which high powers would exceed.
+_MIN_RATIO = 1e-3
 _NEWTON_STEPS, _MAX_STEPS = 30, 1000
 # Entries of a block of classes at the edge against all labels.
 _BLOCK = 1 << 22
@@ -31,10 +33,13 @@ _BLOCK = 1 << 22
 def wide_chain_probabilities(
     omega: "SeparableRegularizer", theta: Array, tightness: float
 ) -> Array:
-    """Probabilities of one row of scores (k,), of which some are finite, c > 0."""
+    """Probabilities of one row of scores (k,), c > 0; NaN if no largest score is finite."""
     xp = namespace(theta)
+    top = xp.max(theta)  # NaN if a score is
+    if not bool(xp.isfinite(top)):
+        return xp.full_like(theta, xp.nan)
     order = xp.argsort(theta, descending=True, stable=True)
-    x = xp.take(theta, order) - theta[order[0]]
+    x = xp.take(theta, order) - top
     like = x[:1, None]
     zero = omega.zero_kernel(xp.zeros_like(like), tightness)
     one = omega.kernel(xp.ones_like(like), tightness)
@@ -52,14 +57,12 @@ def wide_chain_probabilities(
         reached = max(m, int(xp.sum(xp.astype(zero.point((x - low)[None, :])[0] > 0, xp.int64))))
     x = x[:m]
     grid = _Grid(x, low, high, zero.point)
-    tau = grid.roots(one.point)
-    s = (x - tau)[None, :]
-    stay = (one.point(s)[0] - zero.point(s)[0])[0]
+    tau, leave = grid.roots(one.point)
     q = zero.point((x - high)[None, :])[0][0] + xp.finfo(x.dtype).eps
     q = q / xp.sum(q)
     columns = grid.basis(tau)
     for _ in range(_MAX_STEPS):
-        reach = grid.sums(q, tau, columns) / (1 - stay)
+        reach = grid.sums(q, tau, columns) / leave
         reach = reach / xp.sum(reach)
         change, q = xp.max(xp.abs(reach - q)), reach
         if not bool(change > 4 * xp.finfo(x.dtype).eps * xp.max(q)):  # NaN ends, too
@@ -91,6 +94,9 @@ class _Grid:
             dtype=x.dtype, device=x.device,
         )  # fmt: skip
         above = point((x - high - self.range)[None, :])[0][0] > 0
+        # an error of the largest value must not count beside the smallest
+        most, least = (point((x - end)[None, :])[0][0] for end in (low, high))
+        above = above & (least >= _MIN_RATIO * most)
         self.n_far = int(xp.sum(xp.astype(above, xp.int64)))
         # z and its slope of far classes at the nodes, (N, far)
         self.z, self.d = point(x[None, : self.n_far] - self.nodes[:, None])
@@ -118,10 +124,15 @@ class _Grid:
             at += s.shape[0]
         return xp.concat([far, edge])
 
-    def roots(self, own: Callable[[Array], tuple[Array, Array]]) -> Array:
-        """τ of each label: Newton's method from below, where the sum of a column is convex."""
+    def roots(self, own: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
+        """τ and 1 − Δ of each label: Newton's method from below, where a column's sum is convex.
+
+        A column sums to one, so that 1 − Δ is its sum with z in place of the own entry: a sum of
+        positive numbers, which has all of its digits where the chain hardly ever leaves.
+        """
         xp, x = self.xp, self.x
-        tau = self.low + xp.zeros_like(x)
+        tau, is_close = self.low + xp.zeros_like(x), False
+        close = math.sqrt(float(xp.finfo(x.dtype).eps))
         totals = xp.sum(self.z, axis=1), xp.sum(self.d, axis=1)
         for _ in range(_NEWTON_STEPS):
             columns = self.basis(tau)
@@ -135,6 +146,7 @@ class _Grid:
             excess = p + (own_p - z)[0] - 1
             step = excess / (d + (own_d - slope)[0])
             tau = tau + step
-            if not bool(xp.max(xp.abs(step)) > 4 * xp.finfo(x.dtype).eps * xp.max(xp.abs(tau))):
-                break
-        return tau
+            if is_close:  # the error of a step is the square of the one before
+                return tau, p - step * d
+            is_close = not bool(xp.max(xp.abs(step)) > close * (1 + xp.max(xp.abs(tau))))
+        raise RuntimeError("the thresholds of the chain's columns did not converge")

@@ -41,10 +41,10 @@ class ConvexSet(ABC):
         np.float64(0.25)
 
     Attributes:
-        has_labels: whether the vertices are classes, so that an integer stands for a point.
-        has_interior: whether all small changes of some point stay in the set; not so where sums of
+        has_labels: True if the vertices are classes, so that an integer stands for a point.
+        has_interior: True if all small changes of some point stay in the set; not so where sums of
             coordinates are fixed.
-        is_product: whether each coordinate is constrained by itself.
+        is_product: True if each coordinate is constrained by itself.
         n_axes: how many trailing axes a point has: 1 for vectors, 2 for matrices.
     """
 

@@ -300,7 +300,7 @@ def is_plain(*tensors: Tensor) -> bool:
 
 
 def is_dtensor(x: Tensor) -> bool:
-    """Whether ``x`` is spread over a device mesh; never imports PyTorch's module for that."""
+    """True if ``x`` is spread over a device mesh; never imports PyTorch's module for that."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(x, module.DTensor)
 
@@ -319,7 +319,7 @@ def check_one_forward_level() -> None:
 
 
 def is_transformed() -> bool:
-    """Whether ``torch.func`` or forward mode is at work."""
+    """True if ``torch.func`` or forward mode is at work."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
@@ -393,7 +393,7 @@ def product_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
 
 
 def is_autocast(x: Tensor) -> bool:
-    """Whether PyTorch chooses the precision of what is computed of ``x``."""
+    """True if PyTorch chooses the precision of what is computed of ``x``."""
     device = x.device.type
     # torch.compile before PyTorch 2.13 cannot ask that; all that it compiles for has autocast
     if not torch.compiler.is_compiling() and not torch.amp.is_autocast_available(device):

@@ -453,6 +453,6 @@ def _any_loss_rows(
 
 
 def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
-    """Whether an engine computes the columns of (outer, k, inner) scores without a copy."""
+    """True if an engine computes the columns of (outer, k, inner) scores without a copy."""
     has_kernel = call.engine == "triton" and kernel_of(call.omega).takes_columns
     return has_kernel and not isinstance(target, Smoothed) and takes_columns(theta)

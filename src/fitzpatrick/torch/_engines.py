@@ -58,7 +58,7 @@ def kernel_of(omega: str) -> _Kernel:
 # a compiler takes the answer as it is, without a look at the table
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _has_kernel(omega: str, has_labels: bool) -> bool:
-    """Whether there are Triton kernels for a regularizer, with class indices or other targets."""
+    """True if there are Triton kernels for a regularizer, with class indices or other targets."""
     kernel = _find_kernel(omega)
     return kernel is not None and (has_labels or kernel.takes_rows)
 
@@ -70,7 +70,7 @@ def entmax_alpha(omega: str) -> float | None:
 
 
 def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) -> bool:
-    """Whether a Triton kernel computes the class probabilities of these scores."""
+    """True if a Triton kernel computes the class probabilities of these scores."""
     if not (theta.is_cuda and _HAS_TRITON and 0 < tightness <= MAX_PROPER_TIGHTNESS):
         return False
     return find_kernel("triton", omega) == "logistic"
@@ -128,7 +128,7 @@ def _launcher(module: str = "launch") -> Any:
 
 
 def takes_columns(theta: Tensor) -> bool:
-    """Whether kernels read the columns of scores (outer, k, inner) without a copy."""
+    """True if kernels read the columns of scores (outer, k, inner) without a copy."""
     return bool(_launcher().takes_columns(*theta.shape[1:]))
 
 

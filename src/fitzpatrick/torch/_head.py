@@ -423,7 +423,7 @@ def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:
 
 
 def _is_fused(call: HeadCall) -> bool:
-    """Whether the gradient comes from the forward pass."""
+    """True if the gradient comes from the forward pass."""
     return call.reduction != "none" and call.dtype != torch.float16
 
 

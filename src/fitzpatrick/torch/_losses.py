@@ -71,7 +71,7 @@ def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
 
 
 def supports_pos_weight(omega: Regularizer) -> bool:
-    """Whether each target is a probability, which has a positive side to weigh."""
+    """True if each target is a probability, which has a positive side to weigh."""
     bounds = omega.domain.coordinates
     return omega.is_entrywise and bounds is not None and bounds.bounds == (0.0, 1.0)
 

@@ -303,7 +303,7 @@ def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> S
 
 
 def _have_entries(y: Tensor) -> bool:
-    """Whether each row of proportions on a CPU has some that is not zero."""
+    """True if each row of proportions on a CPU has some that is not zero."""
     return y.is_cpu and bool(y.numpy(force=True).sum(axis=-1).all())
 
 
@@ -341,7 +341,7 @@ def bind_tensors(
 
 
 def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
-    """Whether all labels are classes; as unsigned numbers negative ones are out of range, too."""
+    """True if all labels are classes; as unsigned numbers negative ones are out of range, too."""
     numbers = labels.numpy(force=True)
     is_inside = numbers.astype(np.int64, copy=False).view(np.uint64).max(initial=0) < n_classes
     return bool(is_inside)

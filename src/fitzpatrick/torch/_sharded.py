@@ -201,7 +201,7 @@ class Description:
         dtype: of the scores.
         options: all else that must agree, as text.
         checksum: of the class indices; 0 for proportions.
-        is_wrong: whether its own arguments are wrong.
+        is_wrong: True if its own arguments are wrong.
     """
 
     n_rows: int = 0

@@ -44,7 +44,7 @@ Target = Tensor | Smoothed
 
 
 def is_lists(target: Target) -> bool:
-    """Whether a target lists the classes of its rows."""
+    """True if a target lists the classes of its rows."""
     return isinstance(target, Tensor) and target.ndim == 3
 
 

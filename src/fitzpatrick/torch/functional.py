@@ -100,7 +100,7 @@ def fitzpatrick_logistic_loss(
         dim: axis of the classes.
         engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
             the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
+        validate: True to look at the targets' values: labels in range, proportions that sum to
             one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
             is not repaired: a label out of range makes its row NaN.
         process_group: processes that share the classes: each has the scores of some of them, next
@@ -181,7 +181,7 @@ def fitzpatrick_sigmoid_loss(
             decreases in c.
         engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
             the faster one that is there.
-        validate: whether to look at the targets' values; None looks on the CPU alone.
+        validate: True to look at the targets' values; None looks on the CPU alone.
 
     Returns:
         The loss, in the dtype of ``input``, differentiable twice in it. It counts Ω(target), a
@@ -258,7 +258,7 @@ def linear_fitzpatrick_logistic_loss(
             product: its own dtype for at most 16 chunks on a GPU, else float32.
         engine: ``"triton"`` for GPU kernels, ``"reference"`` for the formulas of the core, None for
             the faster one that is there.
-        validate: whether to look at the targets' values: labels in range, proportions that sum to
+        validate: True to look at the targets' values: labels in range, proportions that sum to
             one. None looks on the CPU alone, since a GPU would have to wait. What is not looked at
             is not repaired: a label out of range makes its row NaN.
         process_group: processes that share the classes: each has its rows of ``linear_weight`` and

@@ -78,7 +78,7 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
 
 @part
 def are_classes(labels: Any, k: int) -> bool:
-    """Whether all labels are among k classes."""
+    """True if all labels are among k classes."""
     lowest, highest = 0, 0
     for label in labels:
         lowest = min(lowest, label)

@@ -127,7 +127,7 @@ class Plan:
 
 
 def is_interpreted() -> bool:
-    """Whether kernels run in Triton's interpreter, on the CPU."""
+    """True if kernels run in Triton's interpreter, on the CPU."""
     return not isinstance(scale_rows, triton.JITFunction)
 
 
@@ -137,12 +137,12 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def needs_care(alpha: float, dtype: torch.dtype) -> bool:
-    """Whether 1/(α − 1) is so large that it brings the rounding of its base to light."""
+    """True if 1/(α − 1) is so large that it brings the rounding of its base to light."""
     return (alpha - 1) * (1000 if dtype.itemsize == 2 else 8) < 1
 
 
 def takes_columns(k: int, inner: int) -> bool:
-    """Whether class indices may come with scores of shape (outer, k, inner), which are not copied.
+    """True if class indices may come with scores of shape (outer, k, inner), which are not copied.
 
     Their classes must fit into a program, and enough of them lie side by side.
     """
@@ -168,7 +168,7 @@ def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
 
 
 def has_fast_instructions() -> bool:
-    """Whether the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
+    """True if the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
     if is_interpreted() or torch.version.hip is not None:
         return False
     return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)

@@ -21,7 +21,7 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the coefficients are what was asked for, or as good as the dtype allows."""
+        """True if the coefficients are what was asked for, or as good as the dtype allows."""
         return self not in (Status.MAX_ITER, Status.STALLED)
 
 
@@ -45,7 +45,7 @@ class Stopping:
         cancellation: how much larger the numbers are that products add up than what they come to.
         alpha: strength of the penalty.
         patience: iterations without a clearly smaller gradient norm or objective that end a solver.
-        avoids_kinks: whether to end where jumps of the Hessian make Newton steps short.
+        avoids_kinks: True to end where jumps of the Hessian make Newton steps short.
     """
 
     tol: float
