@@ -5,6 +5,7 @@ import pytest
 from mpmath import mp, mpf
 
 import fitzpatrick as fp
+from fitzpatrick.linear_model import FitzpatrickClassifier
 from fitzpatrick.regularizers import FDivergence
 from tests.helpers import eps, seeded
 
@@ -160,14 +161,48 @@ def test_slope_is_the_derivative_of_the_maximizer():
             )
 
 
+@pytest.mark.parametrize("kind", ["kl", "chi2", "hellinger", "jensen_shannon"])
+def test_probabilities_belong_to_the_reference_of_their_class(kind):
+    """They are the stationary distribution of the chain j → y*(e_j, θ), in any order of scores."""
+    q, theta = np.array([0.7, 0.2, 0.1]), np.array([[0.0, 0.5, 1.0], [2.0, -1.0, 0.3]])
+    loss = fp.FitzpatrickLoss(FDivergence(kind, reference=q), tightness=0.8)
+    found = loss.probabilities(theta)
+    for row, probabilities in zip(theta, found, strict=True):
+        columns = loss.y_star(np.arange(3), np.tile(row, (3, 1)))
+        np.testing.assert_allclose(probabilities @ columns, probabilities, atol=1e-13)
+        assert probabilities.sum() == pytest.approx(1, abs=1e-14)
+    by_row = fp.FitzpatrickLoss(FDivergence(kind, reference=np.stack([q, q])), tightness=0.8)
+    np.testing.assert_allclose(by_row.probabilities(theta), found, atol=1e-14)
+
+
+def test_classes_are_predicted_by_the_link_where_the_reference_differs():
+    rng = seeded(8)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 3, 120)
+    loss = fp.FitzpatrickLoss(FDivergence("kl", reference=[0.05, 0.15, 0.8]))
+    model = FitzpatrickClassifier(loss, alpha=1.0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.predict_link(X).argmax(axis=1))
+    assert (model.predict(X) != model.decision_function(X).argmax(axis=1)).any()
+
+
+def test_reverse_divergence_refuses_labels():
+    with pytest.raises(ValueError, match="infinite at class labels"):
+        fp.FenchelYoungLoss(FDivergence("reverse_kl")).value(np.array([0]), np.zeros((1, 2)))
+
+
+def test_reference_by_row_is_for_rows():
+    loss = fp.FitzpatrickLoss(FDivergence("kl", reference=np.ones((2, 3)) / 3))
+    with pytest.raises(ValueError, match="reference has shape"):
+        loss.link(np.zeros((2, 2, 3)))
+
+
 def test_masked_classes_and_labels():
     theta = np.array([[0.5, -np.inf, 1.0]])
     for kind in ("hellinger", "jensen_shannon", "reverse_kl", "kl", "chi2"):
         loss = fp.FitzpatrickLoss(FDivergence(kind, reference=[0.3, 0.3, 0.4]), tightness=0.5)
-        p = loss.y_star(np.array([2]), theta)
+        p = loss.y_star(np.array([[0.0, 0.0, 1.0]]), theta)
         assert p[0, 1] == 0
         assert p.sum() == pytest.approx(1, abs=1e-14)
-        assert loss.value(np.array([1]), theta) == np.inf
+        assert loss.value(np.array([[0.0, 1.0, 0.0]]), theta) == np.inf
     assert FDivergence("reverse_kl").value(np.array([1.0, 0.0])) == np.inf
 
 
@@ -175,7 +210,7 @@ def test_masked_classes_and_labels():
     ("kind", "tightness"), [("hellinger", 2.1), ("jensen_shannon", 1.1), ("reverse_kl", 1.0)]
 )
 def test_tightness_ends_where_maximizers_are_several(kind, tightness):
-    with pytest.raises(ValueError, match="several maximizers"):
+    with pytest.raises(ValueError, match="defined up to"):
         fp.FitzpatrickLoss(FDivergence(kind), tightness=tightness)
 
 
@@ -187,6 +222,7 @@ def test_tightness_ends_where_maximizers_are_several(kind, tightness):
         ({"kind": "kl", "alpha": 1.5}, "no other takes it"),
         ({"kind": "alpha", "alpha": 2.5}, "0 < alpha <= 2"),
         ({"kind": "kl", "reference": [0.5, 0.0]}, "positive and finite"),
+        ({"kind": "kl", "reference": [1e-20, 1.0]}, "differ by 1e12 at most"),
         ({"kind": "kl", "reference": np.ones((2, 2, 2))}, r"shape \(k,\) or \(n, k\)"),
     ],
 )

@@ -1,5 +1,6 @@
 """Losses of order n: the supremum over chains in mpmath, and their place between the two ends."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -199,6 +200,57 @@ def test_orders_2_and_infinity_are_the_two_ends(omega):
     assert repr(fp.FitzpatrickLoss(omega, order=3)).endswith("order=3)")
 
 
+@pytest.mark.parametrize("alpha", [1.05, 1.9, 1.95])
+def test_orders_near_the_ends_are_solved(alpha):
+    """Never a number outside of the two ends, and never one that depends on the other rows."""
+    omega, rng = Tsallis(alpha), seeded(13)
+    y, theta = rng.dirichlet(np.ones(12), 60), rng.normal(size=(60, 12))
+    low, high = (
+        fp.FitzpatrickLoss(omega).value(y, theta),
+        fp.FenchelYoungLoss(omega).value(y, theta),
+    )
+    for order in (3, 6):
+        loss = fp.FitzpatrickLoss(omega, order=order)
+        value = loss.value(y, theta)
+        assert_at_most(low, value, 1e-9)
+        assert_at_most(value, high, 1e-9)
+        assert value[7] == pytest.approx(loss.value(y[7], theta[7]), rel=1e-12)
+
+
+def test_chains_that_are_not_solved_raise():
+    rng = seeded(14)
+    y, theta = rng.dirichlet(np.ones(20), 50), 100 * rng.normal(size=(50, 20))
+    loss = fp.FitzpatrickLoss(Tsallis(1.99), order=3)
+    with pytest.raises(fp.sets.ConvergenceError, match="did not converge"):
+        loss.value(np.float32(y), np.float32(theta))
+
+
+def test_rows_without_any_class_are_nan_by_themselves():
+    theta = np.array([[-np.inf, -np.inf, -np.inf], [0.0, 1.0, 2.0]])
+    loss = fp.FitzpatrickLoss(Negentropy(), order=3)
+    for y in (np.array([0, 1]), np.eye(3)[[0, 1]]):
+        value = loss.value(y, theta)
+        assert np.isnan(value[0])
+        assert value[1] == pytest.approx(loss.value(y[1:], theta[1:])[0], rel=1e-14)
+
+
+def test_class_probabilities_are_those_of_the_chain_of_labels():
+    theta = seeded(15).normal(size=(3, 4))
+    for omega in (Negentropy(), Tsallis(1.5)):
+        loss = fp.FitzpatrickLoss(omega, order=3)
+        for row, q in zip(theta, loss.probabilities(theta), strict=True):
+            columns = loss.y_star(np.arange(4), np.tile(row, (4, 1)))
+            np.testing.assert_allclose(q @ columns, q, atol=1e-12)
+
+
+def test_copies_and_other_tightnesses():
+    loss = fp.FitzpatrickLoss(Negentropy(), order=3)
+    assert dataclasses.replace(loss) == loss
+    assert dataclasses.replace(loss, order=4) == fp.FitzpatrickLoss(Negentropy(), order=4)
+    with pytest.raises(ValueError, match="has an order"):
+        fp.get_loss(loss, tightness=0.5)
+
+
 def test_masks_extremes_and_single_precision():
     loss = fp.FitzpatrickLoss(Negentropy(), order=3)
     theta = np.array([[0.5, -np.inf, 1.0], [1e4, -1e4, 0.0], [np.nan, 0.0, 0.0]])
@@ -229,6 +281,8 @@ def test_other_array_libraries(omega):
     ("arguments", "error", "message"),
     [
         ({"order": 1}, ValueError, "order must be 2"),
+        ({"order": math.nan}, TypeError, "an integer or math.inf"),
+        ({"order": -math.inf}, TypeError, "an integer or math.inf"),
         ({"order": 2.5}, TypeError, "an integer or math.inf"),
         ({"order": True}, TypeError, "an integer or math.inf"),
         ({"order": 3, "tightness": 0.5}, ValueError, "exclude one another"),

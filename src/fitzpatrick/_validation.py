@@ -311,8 +311,8 @@ def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
         )
     if tightness > limit:
         raise ValueError(
-            f"the losses of this regularizer are defined up to tightness={limit:g}, beyond which "
-            f"they have several maximizers, got {tightness!r}"
+            f"the losses of this regularizer are defined up to tightness={limit!r}, "
+            f"got {tightness!r}"
         )
     return float(tightness)
 
@@ -320,7 +320,8 @@ def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
 def as_order(order: Any) -> float:
     """The order of a loss as a number; raise unless it is infinite or an integer from 2 on."""
     is_number = isinstance(order, (int, float, np.integer, np.floating))
-    if isinstance(order, bool) or not is_number or not (order == np.inf or order == int(order)):
+    is_whole = is_number and (order == np.inf or float(order).is_integer())
+    if isinstance(order, bool) or not is_whole:
         raise TypeError(f"order must be an integer or math.inf, got {order!r}")
     if order < 2:
         raise ValueError(f"order must be 2 (the Fitzpatrick loss) or more, got {order!r}")

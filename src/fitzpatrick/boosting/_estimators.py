@@ -360,8 +360,10 @@ class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
         return np.asarray(self._fitted_loss().link(scores))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score, for each sample."""
-        best = np.argmax(self.predict_scores(X), axis=1)
+        """The class of the largest score, or prediction where the loss has a reference by class."""
+        scores, loss = self.predict_scores(X), self._fitted_loss()
+        keeps_order = loss.regularizer.keeps_order
+        best = np.argmax(scores if keeps_order else self._predict_rows(loss, scores), axis=1)
         return np.asarray(self.classes_[best])
 
 

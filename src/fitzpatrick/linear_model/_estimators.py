@@ -282,10 +282,15 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest score, for each sample."""
+        """The class of the largest score, for each sample.
+
+        Where a reference by class is part of the loss, it is the class of the largest prediction.
+        """
         scores = self._scores(X, "predict")
         xp = namespace(scores)
-        if scores.shape[1] == 1:
+        if not get_loss(self.loss_).regularizer.keeps_order:
+            best = xp.argmax(self._probabilities(X, "predict"), axis=1)
+        elif scores.shape[1] == 1:
             best = xp.astype(scores[:, 0] > 0, xp.int64)
         else:
             best = xp.argmax(scores, axis=1)

@@ -212,7 +212,7 @@ class FitzpatrickLoss(Loss):
         order: n, an integer from 2 on, or ``math.inf``, in place of a tightness. The supremum is
             then over chains of n points: order 2 is the Fitzpatrick loss, and the losses rise
             with n to the Fenchel-Young loss. For the squared norm order n is the tightness
-            1/(n − 1), for entropies it is not. The cost grows with n² for each score.
+            1/(n − 1), for entropies it is not. The cost grows with n³ for each score.
 
     Example:
         >>> import numpy as np
@@ -239,22 +239,28 @@ class FitzpatrickLoss(Loss):
     order: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.order is not None and isinstance(self.regularizer, Regularizer):
+            self._take_order(as_order(self.order))
         super().__post_init__()
-        if self.order is None:
-            return
-        if self.tightness != 1:
+
+    def _take_order(self, order: float) -> None:
+        """The regularizer or the tightness that has the losses of this order."""
+        omega = self.regularizer
+        omega = omega.base if isinstance(omega, Chain) else omega  # of a copy of this loss
+        is_tightness = order == 2 or order == math.inf or omega.order_is_tightness
+        tightness = 1 / (order - 1) if is_tightness else 1.0
+        if self.tightness not in (1.0, tightness):
             raise ValueError(
                 "order and tightness exclude one another, got "
-                f"order={self.order!r} and tightness={self.tightness:g}"
+                f"order={self.order!r} and tightness={self.tightness!r}"
             )
-        order, omega = as_order(self.order), self.regularizer
+        if not is_tightness:
+            if not omega.has_chain:
+                omega.chain(None)  # raises
+            omega = Chain(omega, int(order))
         object.__setattr__(self, "order", order)
-        if order == 2 or order == math.inf or omega.order_is_tightness:
-            object.__setattr__(self, "tightness", 1 / (order - 1))
-        elif omega.has_chain:
-            object.__setattr__(self, "regularizer", Chain(omega, int(order)))
-        else:
-            omega.chain(None)  # raises
+        object.__setattr__(self, "regularizer", omega)
+        object.__setattr__(self, "tightness", tightness)
 
     def __repr__(self) -> str:
         omega = self.regularizer

@@ -87,6 +87,8 @@ def get_loss(name: str | Loss, tightness: float | None = None) -> Loss:
     loss = name if isinstance(name, Loss) else _find(str(name))
     if tightness is None:
         return loss
+    if getattr(loss, "order", None) is not None and tightness != loss.tightness:
+        raise ValueError(f"{loss!r} has an order, which excludes a tightness of {tightness!r}")
     other = FitzpatrickLoss(loss.regularizer, tightness)
     if other == loss or not loss.regularizer.has_curvature:
         return loss

@@ -172,6 +172,11 @@ class Regularizer(ABC):
         return True
 
     @property
+    def keeps_order(self) -> bool:
+        """True if of two classes the one with the larger score has the larger prediction."""
+        return True
+
+    @property
     def order_is_tightness(self) -> bool:
         """True if the loss of order n is the loss of tightness 1/(n − 1)."""
         return not self.has_curvature

@@ -23,7 +23,7 @@ from ..special import sigmoid, softplus, wright_omega
 from ._wide_chains import wide_chain_probabilities
 
 if TYPE_CHECKING:
-    from ._base import SeparableRegularizer
+    from ._base import Regularizer, SeparableRegularizer
 
 # Elimination takes the cube of the active classes; beyond this many a chain is iterated.
 MAX_ACTIVE = 1024
@@ -107,6 +107,36 @@ def chain_probabilities(omega: "SeparableRegularizer", theta: Array, tightness: 
     if not found:
         return theta
     return xp.reshape(xp.concat(found, axis=0), theta.shape)
+
+
+def all_class_probabilities(omega: "Regularizer", theta: Array, tightness: float) -> Array:
+    """The stationary distribution with a column of the chain for every class, c > 0.
+
+    For regularizers that tell the classes apart, and those without formulas for single entries.
+    """
+    xp, k = namespace(theta), theta.shape[-1]
+    if k > MAX_ACTIVE:
+        raise ValueError(
+            f"the class probabilities of {omega!r} are found for {MAX_ACTIVE} classes at most, got "
+            f"{k}; loss.link(theta) is the prediction"
+        )
+    rows, found = xp.reshape(theta, (-1, k)), []
+    size = max(1, _MAX_CHAIN_SIZE // k**2)
+    for at in range(0, rows.shape[0], size):
+        block = rows[at : at + size]
+        scores = xp.broadcast_to(block[:, None, :], (*block.shape, k))
+        labels = xp.broadcast_to(class_indices(block), block.shape)
+        columns = omega.solve_labels(labels, scores, tightness).y_star
+        # a masked class is never entered; leaving it for the highest keeps the elimination finite
+        highest = xp.astype(
+            class_indices(block) == xp.argmax(block, axis=-1, keepdims=True), theta.dtype
+        )
+        q = stationary_distribution(
+            xp.where((block == -xp.inf)[..., None], highest[:, None, :], columns)
+        )
+        has_answer = row_max(block) > -xp.inf
+        found.append(xp.where(has_answer, q, xp.full_like(q, xp.nan)))
+    return xp.reshape(xp.concat(found, axis=0), theta.shape) if found else theta
 
 
 def _solve_chains(

@@ -23,7 +23,7 @@ for the :math:`\tau_i` of a row.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .._array import (
     Array,
@@ -40,9 +40,7 @@ from .._array import (
 from ..sets import ConvergenceError, ConvexSet
 from ..special import logsumexp, sigmoid
 from ._base import Regularizer, Solution, at_labels, mark_labels
-
-# A step that leads away is tried at these lengths, too.
-_LENGTHS = (1.0, 0.5, 0.1, 0.01)
+from ._probabilities import all_class_probabilities
 
 
 class ChainStatus(Enum):
@@ -464,39 +462,37 @@ def solve_chain(
             found = xp.maximum(found, xp.max(xp.abs(lack), axis=0))
         return xp.where(xp.isfinite(found), found, xp.full_like(found, xp.inf))
 
-    def improve(w: Array, tau: Array, best: Array) -> tuple[Array, Array, Array]:
-        """A Newton step, shortened in rows where it would lead away; none where none helps."""
+    def improve(w: Array, tau: Array, best: tuple[Array, ...]) -> Any:
+        """A Newton step in rows that are not solved yet, and the best that was met so far."""
         pulls, system = _linearize(formulas, w, is_masked, is_coupled)
         step, shift = system.solve(*residual(w, tau, pulls))
-        found = w, tau, best
-        for length in _LENGTHS:
-            moved = formulas.move(w, length * step), tau + length * shift[..., None]
-            reached = size(*moved)
-            is_better = reached < found[2]
-            found = (
-                xp.where(is_better[..., None], moved[0], found[0]),
-                xp.where(is_better[..., None], moved[1], found[1]),
-                xp.where(is_better, reached, found[2]),
-            )
-        return found
+        is_open = best[2] > eps(theta) ** 0.9
+        w = xp.where(is_open[..., None], formulas.move(w, step), w)
+        tau = xp.where(is_open[..., None], tau + shift[..., None], tau)
+        reached = size(w, tau)
+        is_better = reached < best[2]
+        kept = [
+            xp.where(is_better[..., None], new, old)
+            for new, old in zip((w, tau), best, strict=False)
+        ]
+        return w, tau, (*kept, xp.where(is_better, reached, best[2]))
 
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
     tau = row_sum(zero)
     if is_coupled:
         mass = xp.moveaxis(system.mass, -1, 0)[..., None]
         tau = row_sum(system.d * residual(w, tau, pulls)[0]) / mass
-    state, steps = (w, tau, size(w, tau)), formulas.steps[precision_bits(theta)]
+    state, steps = (w, tau, (w, tau, size(w, tau))), formulas.steps[precision_bits(theta)]
     if is_jax(theta):
         from jax import lax
 
-        w, tau, best = lax.fori_loop(0, steps, lambda _, state: improve(*state), state)
+        state = lax.fori_loop(0, steps, lambda _, state: improve(*state), state)
     else:
         for _ in range(steps):
-            before = state
             state = improve(*state)
-            if may_stop_early(theta) and not bool(xp.any(state[2] < before[2])):
+            if may_stop_early(theta) and not bool(xp.any(state[2][2] > eps(theta) ** 0.9)):
                 break
-        w, tau, best = state
+    w, tau, best = state[2]
     is_lost = ~(best <= eps(theta) ** 0.5)
     if is_concrete(theta):
         has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
@@ -593,6 +589,19 @@ class Chain(Regularizer):
 
     def solve_conjugate(self, theta: Array) -> Array:
         return self.base.solve_conjugate(theta)
+
+    @property
+    def keeps_order(self) -> bool:
+        return self.base.keeps_order
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.domain.has_labels
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if self._is_base(tightness) or not self.has_probabilities:
+            return self.base.solve_probabilities(theta, 0.0)
+        return all_class_probabilities(self, theta, tightness)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):

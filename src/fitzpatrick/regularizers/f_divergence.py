@@ -40,6 +40,7 @@ from ._base import (
     Shard,
     Solution,
 )
+from ._probabilities import all_class_probabilities
 from .negentropy import Negentropy, entropy_terms
 from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
@@ -103,7 +104,10 @@ class FlatFormulas(Elementwise):
         """log r, and r/d = ∂s/∂log r, from the sum of two exponentials that is −s."""
         xp, b, c = namespace(s), 1 - self.alpha, self.tightness
         log_m = xp.log(-s / self.factor)
-        log_rest = math.log(self._rest)
+        log_rest: Array | float = math.log(self._rest)
+        if self._rest == _MIN_REST:  # entries with a target need none of it
+            absent = xp.full_like(self.log_rho, -xp.inf)
+            log_rest = xp.where(self.rho > 0, absent, xp.full_like(absent, log_rest))
         x = (log_rest - log_m) / b
         if c == 0:
             return x, -s * b
@@ -315,6 +319,10 @@ class FDivergence(SeparableRegularizer):
             raise ValueError(
                 "reference must be positive and finite; to leave a class out, give it the score −∞"
             )
+        if q.min() < 1e-30 or q.max() > 1e30 or q.max() / q.min() > 1e12:
+            raise ValueError(
+                "reference must be between 1e-30 and 1e30, with entries that differ by 1e12 at most"
+            )
         q = q.copy()
         q.flags.writeable = False
         object.__setattr__(self, "reference", float(q) if q.ndim == 0 else q)
@@ -359,8 +367,9 @@ class FDivergence(SeparableRegularizer):
         """The reference for an array of rows."""
         if isinstance(self.reference, float):
             return self.reference
-        rows, classes = (like.shape[0] if like.ndim > 1 else 1), like.shape[-1]
-        if self.reference.shape not in ((classes,), (rows, classes)):
+        rows, classes = (like.shape[0] if like.ndim == 2 else 1), like.shape[-1]
+        by_row = (rows, classes) if like.ndim <= 2 else None
+        if self.reference.shape not in ((classes,), by_row):
             raise ValueError(
                 f"reference has shape {self.reference.shape}, but the scores have shape "
                 f"{tuple(like.shape)}: it needs one number for each class, or for each entry"
@@ -456,7 +465,32 @@ class FDivergence(SeparableRegularizer):
         d = q * r / ((1 + c) * second - c * third * (1 - w))
         return xp.where(is_positive, d, xp.zeros_like(p))
 
+    @property
+    def keeps_order(self) -> bool:
+        return isinstance(self.reference, float)
+
+    def solve_probabilities(self, theta: Array, tightness: float) -> Array:
+        if isinstance(self.reference, float) or tightness == 0:
+            return super().solve_probabilities(theta, tightness)
+        if self.kind == "kl":  # the reference shifts the scores
+            shift = namespace(theta).log(self._q(theta))
+            return Negentropy().solve_probabilities(theta + shift, tightness)
+        if self.reference.ndim == 1:
+            return all_class_probabilities(self, theta, tightness)
+        self._q(theta)  # checks its shape
+        each = [FDivergence(self.kind, q, self.alpha) for q in self.reference]
+        rows = namespace(theta).reshape(theta, (len(each), -1))
+        found = [
+            omega.solve_probabilities(rows[i : i + 1], tightness) for i, omega in enumerate(each)
+        ]
+        return namespace(theta).reshape(namespace(theta).concat(found, axis=0), theta.shape)
+
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if self._order is not None and self._order[0] == 0:
+            raise ValueError(
+                "the reverse Kullback-Leibler divergence is infinite at class labels; give targets "
+                "without zeros, such as smoothed ones"
+            )
         if isinstance(self.reference, float):
             return super().solve_labels(labels, theta, tightness)
         return Regularizer.solve_labels(self, labels, theta, tightness)
