@@ -106,7 +106,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     solve_tau = _root.solve_tau
 
-    def counting(point, tau, power, steps):
+    def counting(point, tau, power, steps, bend):
         calls = 0
 
         def counted(t):
@@ -114,7 +114,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
             calls += 1
             return point(t)
 
-        tau = solve_tau(counted, tau, power, steps)
+        tau = solve_tau(counted, tau, power, steps, bend)
         found.append((calls, steps))
         return tau
 

@@ -34,4 +34,4 @@ def test_kernels_compile(tmp_path):
     parts = run.stdout.split("done\n")
     assert parts.pop() == ""
     assert len(parts) == len(OMEGAS)
-    assert all(part.count("\n") > 5 for part in parts)
+    assert all(part.count("\n") >= 4 for part in parts)

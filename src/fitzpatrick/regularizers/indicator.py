@@ -1,7 +1,6 @@
 r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at every tightness."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
@@ -16,10 +15,11 @@ class OracleSolution(Solution):
     y: Array
     theta: Array
     domain: ConvexSet
+    p: Array
 
-    @cached_property
+    @property
     def y_star(self) -> Array:
-        return self.domain.maximize(self.theta)
+        return self.p
 
     def value(self) -> Array:
         return self.domain.normal_gap(self.y, self.y_star, self.theta)
@@ -89,10 +89,11 @@ class Indicator(Regularizer):
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         check_vectors(self.domain)
-        return OracleSolution(y, theta, self.domain)
+        return OracleSolution(y, theta, self.domain, self.domain.maximize(theta))
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        return OracleLabelSolution(mark_labels(labels, theta), theta, self.domain, labels)
+        p = self.domain.maximize(theta)
+        return OracleLabelSolution(mark_labels(labels, theta), theta, self.domain, p, labels)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard

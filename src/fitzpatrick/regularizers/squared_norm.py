@@ -11,7 +11,6 @@ simplex), sparseMAP (any C).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
@@ -75,10 +74,11 @@ class ProjectionSolution(Solution):
     m: Array
     domain: ConvexSet
     tightness: float
+    p: Array
 
-    @cached_property
+    @property
     def y_star(self) -> Array:
-        return self.domain.project(self.m)
+        return self.p
 
     def value(self) -> Array:
         p = self.y_star
@@ -191,7 +191,8 @@ class SquaredNorm(SeparableRegularizer):
         if self.is_row_wise:
             return super().solve(y, theta, tightness)
         check_vectors(self.domain)
-        return ProjectionSolution(y, _mixture(y, theta, tightness), self.domain, tightness)
+        m = _mixture(y, theta, tightness)
+        return ProjectionSolution(y, m, self.domain, tightness, self.domain.project(m))
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if self.is_row_wise:
