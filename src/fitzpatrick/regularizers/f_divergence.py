@@ -291,7 +291,7 @@ class FDivergence(SeparableRegularizer):
         >>> omega.link(np.zeros(3))
         array([0.5, 0.3, 0.2])
         >>> fp.FitzpatrickLoss(omega).value(np.asarray([1.0, 0.0, 0.0]), np.zeros(3)).round(4)
-        np.float64(0.2929)
+        np.float64(0.1596)
     """
 
     kind: str
