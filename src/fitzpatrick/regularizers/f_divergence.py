@@ -275,7 +275,7 @@ class FDivergence(SeparableRegularizer):
     the logistic, the sparsemax and the entmax15 loss. With class frequencies as q the predictions
     at equal scores are these frequencies (Roulet et al., ICML 2025). Beyond its tightness a kind
     has losses with more than one maximizer, and raises. ``reverse_kl`` is infinite at targets with
-    a zero; its gradients are not, but smoothed targets are what it is made for.
+    a zero, and refuses class labels; smoothed targets are what it is made for.
 
     Args:
         kind: which f.
