@@ -35,36 +35,35 @@ def library(request: pytest.FixtureRequest) -> str:
 )
 def test_better_than_the_mean(loss: str, library: str) -> None:
     X, P, _ = noisy()
-    model = BoostedProportionRegressor(loss, library=library, n_jobs=1, n_estimators=60).fit(X, P)
-    error = np.square(model.predict(X) - P).sum(axis=1).mean()
+    weights = np.arange(1.0, len(X) + 1)
+    model = BoostedProportionRegressor(loss, library=library, n_jobs=1, n_estimators=60)
+    error = np.square(model.fit(X, P, weights).predict(X) - P).sum(axis=1).mean()
     assert error < 0.3 * np.square(P - P.mean(axis=0)).sum(axis=1).mean()
     assert model.feature_importances_[:4].min() > model.feature_importances_[4]
-    assert model.predict_scores(X).shape == P.shape
-
-
-def test_the_start_has_the_mean_as_its_link() -> None:
-    X, P, y = noisy()
-    weights = np.arange(1.0, len(X) + 1)
-    for loss in ("logistic", "sparsemax", "fitzpatrick_entmax15", "sigmoid", "poisson"):
-        model = BoostedProportionRegressor(loss, **ONE).fit(X, P, weights)
-        mean = np.average(P, axis=0, weights=weights)
-        np.testing.assert_allclose(fp.get_loss(loss).link(model.start_), mean, rtol=1e-9)
-    model = BoostedClassifier("logistic", **ONE).fit(X, y)
-    np.testing.assert_allclose(
-        fp.get_loss("logistic").link(model.start_), np.bincount(y) / len(y), rtol=1e-9
-    )
+    mean = np.average(P, axis=0, weights=weights)  # is where trees start
+    np.testing.assert_allclose(fp.get_loss(loss).link(model.start_), mean, rtol=1e-9)
 
 
 def test_classes(library: str) -> None:
     X, _, y = noisy()
+    X[:, 4] = np.round(X[:, 4]) + 9
     names = np.asarray(["a", "b", "c", "d"])[y]
-    model = BoostedClassifier("fitzpatrick_logistic", library=library, **ONE).fit(X, names)
+    options = {**ONE, "library": library, "categorical_features": [False] * 4 + [True]}
+    model = BoostedClassifier("fitzpatrick_logistic", **options).fit(X, names)
     proba, link, scores = model.predict_proba(X), model.predict_link(X), model.predict_scores(X)
     loss = fp.get_loss("fitzpatrick_logistic")
     np.testing.assert_allclose(proba, loss.probabilities(scores))
     np.testing.assert_allclose(link, loss.link(scores))
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(proba))
+    np.testing.assert_array_equal(model.decision_function(X), scores)
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
     assert (model.predict(X) == names).mean() > 0.6
+    share = loss.link(model.start_)
+    np.testing.assert_allclose(share, np.bincount(y) / len(y), rtol=1e-9)
+    weighted = BoostedClassifier(class_weight="balanced", **options).fit(X, names)
+    np.testing.assert_allclose(loss.link(weighted.start_), 0.25, rtol=1e-9)
+    binary = BoostedClassifier(**ONE).fit(X, y > 1)
+    np.testing.assert_array_equal(binary.predict(X), binary.decision_function(X) > 0)
 
 
 def test_early_stopping_keeps_the_best_round(library: str) -> None:
@@ -174,7 +173,7 @@ def test_files_keep_the_model(tmp_path, library: str) -> None:
         (BoostedProportionRegressor("sigmoid", warm_start=True), P[:, 0]),
         (BoostedClassifier(categorical_features=np.asarray([4])), np.asarray(list("abcd"))[y]),
     ]
-    X["e"] = X["e"].round()
+    X["e"], X["kind"] = X["e"].round() + 9, pd.Categorical(np.where(y > 1, "high", "low"))
     for model, target in fits:
         model.set_params(library=library, **ONE).fit(X, target)
         model.fit(X, target)
@@ -328,13 +327,3 @@ def test_fits_are_quiet_and_keep_to_their_threads(monkeypatch) -> None:
         options = {**ONE, "n_jobs": n_jobs, "early_stopping_rounds": 5}
         BoostedProportionRegressor(loss, **options).fit(X, P)
     assert seen == {1, 2, None}
-
-
-def test_seeds_masks_and_decisions() -> None:
-    X, _, y = noisy(100)
-    X[:, 4] = np.round(X[:, 4])
-    options = {**ONE, "random_state": np.random.RandomState(0)}  # users have them
-    model = BoostedClassifier(categorical_features=[False] * 4 + [True], **options).fit(X, y)
-    assert model.decision_function(X).shape == (100, 4)
-    binary = BoostedClassifier(**ONE).fit(X, y > 1)
-    np.testing.assert_array_equal(binary.predict(X), binary.decision_function(X) > 0)

@@ -189,24 +189,6 @@ def test_catboost_takes_full_hessians() -> None:
         np.testing.assert_allclose(second, -2 * hessians[i], rtol=1e-9, atol=1e-14)
 
 
-def test_catboost_learns_proportions() -> None:
-    catboost = pytest.importorskip("catboost")
-    X, P, _ = noisy(200)
-    params = {
-        "loss_function": catboost_objective("fitzpatrick_logistic"),
-        "eval_metric": "MultiRMSE",
-        "iterations": 20,
-        "depth": 3,
-        "leaf_estimation_iterations": 1,
-        "thread_count": 1,
-        "verbose": 0,
-        "allow_writing_files": False,
-    }
-    model = catboost.CatBoost(params).fit(catboost.Pool(X, P))
-    error = np.square(softmax(model.predict(X)) - P).sum(axis=1).mean()
-    assert error < 0.8 * np.square(P - P.mean(axis=0)).sum(axis=1).mean()
-
-
 def test_metrics_know_the_weights_of_the_data_set() -> None:
     class Data:
         def get_weight(self):
