@@ -14,7 +14,7 @@ against a reference class.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy import linalg, sparse, stats
 
 from .._array import Array, is_foreign, to_numpy
 from .._weights import check_weights
-from ..losses import Loss
+from ..losses import Loss, get_loss
 from ._checks import check_features
 from ._design import constant_columns, measure
 
@@ -109,20 +109,15 @@ def summarize(
     coefficients = _table(spread @ problem.parameters, np.diag(of_rows), rows, columns, level)
     kind = "clusters" if groups is not None else "sandwich (HC0)"
     title = (
-        f"{type(model).__name__}, {loss!r} at tightness {model.tightness_:g}, "
+        f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
         f"{X.shape[0]} samples, standard errors: {kind}"
     )
     if problem.on_simplex:
         title += f", coefficients against {targets[reference]!r}"
     if len(kept) < len(features):
         title += f", without the constant features {features[constant].tolist()}"
-
-    def effect_table() -> Any:
-        effects, slopes = problem.effects(len(kept))  # with errors by the delta method
-        variances = np.einsum("ep,ep->e", slopes @ covariance, slopes)
-        return _table(effects, variances, targets, features[kept], level)
-
-    return Summary(coefficients, of_rows, title, effect_table)
+    effects = partial(problem.effect_table, covariance, targets, features[kept], level)
+    return Summary(coefficients, of_rows, title, effects)
 
 
 def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
@@ -179,11 +174,8 @@ class _Problem:
             basis = np.eye(2)[:, 1:] if is_pair else linalg.null_space(np.ones((1, len(coef))))
             coef = coef if is_pair else basis.T @ coef
         weights = np.ones(X.shape[0]) if weights is None else weights
-
-        def predict(theta: Array) -> Array:
-            return model._predictions(theta, loss)
-
         penalty = np.tile(penalty, basis.shape[1])
+        predict = partial(model._predictions, loss=loss)
         return cls(loss, predict, X, targets, weights, basis, coef.ravel(), penalty)
 
     @property
@@ -275,6 +267,14 @@ class _Problem:
             contrast = np.delete(self.basis - self.basis[reference], reference, axis=0)
             names = [name for j, name in enumerate(names) if j != reference]
         return np.kron(contrast, np.eye(self.width)), names
+
+    def effect_table(
+        self, covariance: Array, targets: list[str], features: Array, level: float
+    ) -> Any:
+        """Average marginal effects, with errors by the delta method."""
+        effects, slopes = self.effects(len(features))
+        variances = np.einsum("ep,ep->e", slopes @ covariance, slopes)
+        return _table(effects, variances, targets, features, level)
 
     def effects(self, n_features: int) -> tuple[Array, Array]:
         """Mean derivatives of predictions in features, (k · d,), and their slopes in η.
