@@ -199,7 +199,7 @@ def test_the_choice_on_a_dev_set(cls, scoring) -> None:
     y = LABELS if cls.startswith("F") else targets("fitzpatrick_logistic", X)
     dev = (X[:31], y[:31], WEIGHTS[:31])
     found, expected = pair(
-        cls, alphas=[100.0, 3.0], tightnesses=[0.0, 1.0], scoring=scoring, tol=1e-10
+        cls, alphas=[300.0, 30.0], tightnesses=[0.0, 1.0], scoring=scoring, tol=1e-10, refine=1
     )
     found.fit(chunked(X), chunked(y), dev=tuple(chunked(part, 7) for part in dev))
     expected.fit(X, y, dev=dev)

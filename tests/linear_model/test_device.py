@@ -142,19 +142,23 @@ def test_classifiers(name, k, library, dispatch) -> None:
 )
 def test_searches(cls, y, scoring, library, dispatch) -> None:
     make, ones = MAKERS[library], np.ones(len(X))
-    model = cls("fitzpatrick_sparsemax", [30.0, 100.0], tightnesses=[0.0, 1.0], scoring=scoring)
-    model.set_params(cv=2, refine=1, standardize=True, tol=1e-11)
+    model = cls("fitzpatrick_logistic", [30.0, 300.0], tightnesses=[0.0, 1.0], scoring=scoring)
+    model.set_params(cv=2, refine=1, standardize=True, tol=1e-9)
     expected = clone(model).fit(X, y, ones)
     model.fit(make(X), make(y), make(ones))
     for attribute in ("alpha_", "tightness_"):
         assert getattr(model, attribute) == getattr(expected, attribute)
     for attribute in ("scores_", "coef_"):
         found = getattr(model, attribute)
-        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-8)
+        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-7)
         assert_same_place(found, make(X))
-    model.fit(make(X), make(y), dev=(make(X[:20]), make(y[:20]), make(ones[:20])))
+    model.set_params(refine=0).fit(
+        make(X), make(y), dev=(make(X[:20]), make(y[:20]), make(ones[:20]))
+    )
     np.testing.assert_allclose(
-        to_numpy(model.scores_), expected.fit(X, y, dev=(X[:20], y[:20])).scores_, atol=1e-8
+        to_numpy(model.scores_),
+        expected.set_params(refine=0).fit(X, y, dev=(X[:20], y[:20])).scores_,
+        atol=1e-7,
     )
 
 
@@ -202,13 +206,12 @@ def test_bad_tensors(dispatch) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("weighted", [True, False])
-def test_paths_of_labels_and_of_their_rows(library, weighted) -> None:
+def test_paths_of_labels_and_of_their_rows(library) -> None:
     make, rows = MAKERS[library], np.eye(4)[LABELS]
-    options = {"tightness": 0.5, "sample_weight": WEIGHTS if weighted else None, "tol": 1e-11}
-    expected = fit_path(X, LABELS, "fitzpatrick_logistic", [10.0, 1.0], **options)
-    for y in (LABELS, sparse.csr_array(rows)) if weighted else (make(rows),):
-        found = fit_path(make(X), y, "fitzpatrick_logistic", [10.0, 1.0], **options)
+    options = {"tightness": 0.5, "tol": 1e-11, "sample_weight": WEIGHTS}
+    expected = fit_path(X, LABELS, "fitzpatrick_logistic", [100.0, 10.0], **options)
+    for y in (LABELS, sparse.csr_array(rows), make(rows)):
+        found = fit_path(make(X), y, "fitzpatrick_logistic", [100.0, 10.0], **options)
         np.testing.assert_allclose(found.coefs, expected.coefs, atol=1e-8)
         np.testing.assert_allclose(found.intercepts, expected.intercepts, atol=1e-8)
         assert all(isinstance(model.coef, np.ndarray) for model in found.models)

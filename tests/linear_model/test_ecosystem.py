@@ -3,6 +3,7 @@
 import pickle
 import runpy
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fitzpatrick as fp
-from fitzpatrick import engines
+from fitzpatrick import datasets, engines
+from fitzpatrick.datasets import load_dataset
 from fitzpatrick.linear_model import (
     FitzpatrickClassifier,
     FitzpatrickClassifierCV,
@@ -196,7 +198,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
         ("sklearn_classifier", ["best parameters", "test accuracy", "sparsemax keeps"]),
     ],
 )
-def test_example(name: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_example(name: str, words: list[str], capsys, monkeypatch) -> None:
+    def few_rows(name: str) -> datasets.Dataset:
+        data = load_dataset(name)
+        rows = replace(data.train, X=data.train.X[:300], Y=data.train.Y[:300])
+        return replace(data, train=rows)
+
+    monkeypatch.setattr(datasets, "load_dataset", few_rows)
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     out = capsys.readouterr().out
     assert all(word in out for word in words)

@@ -32,11 +32,9 @@ FORMS = [np.asarray, sparse.csr_array, sparse.csc_array]
 SMOOTH = [name for name in fp.loss_names() if name != "perceptron"]
 FAMILIES = [name for name in fp.loss_names() if fp.get_loss(name).tightness == 1]
 KNOWN = [
-    ("scene", 1.0, "logistic", 218.93995886722),
     ("scene", 1.0, "fitzpatrick_logistic", 119.94581633353),
     ("scene", 1.0, "fitzpatrick_sparsemax", 22.63497723613),
     ("yeast", 0.01, "logistic", 1555.04965214045),
-    ("yeast", 0.01, "fitzpatrick_logistic", 685.27637497161),
     ("yeast", 0.01, "fitzpatrick_sparsemax", 64.57156729737),
 ]
 
@@ -343,11 +341,10 @@ def test_columns_that_are_constant_on_the_fitted_rows(form) -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
-def test_shares_of_a_few_digits(form, cls) -> None:
+def test_shares_of_a_few_digits(form) -> None:
     rounded = Y.round(2)
     assert 0.005 < np.abs(rounded.sum(axis=1) - 1).max() <= 0.02
     with pytest.warns(UserWarning, match=r"a sum of one by up to 0\.01.* divided by its sum"):
-        model = cls().fit(X, form(rounded))
-    expected = cls().fit(X, label_proportions(rounded)).coef_
+        model = ProportionRegressor().fit(X, form(rounded))
+    expected = ProportionRegressor().fit(X, label_proportions(rounded)).coef_
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-9)  # but for the order of sums
