@@ -57,31 +57,26 @@ def test_pickle_and_skops_keep_the_model(model, y) -> None:
     assert loaded.status_ is model.status_
 
 
-def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
-    labels = Y.argmax(axis=1)  # of a problem so small that the default is one thread
-    seen = []
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_threads_are_those_that_were_asked_for(n_threads: int, monkeypatch) -> None:
+    seen, bound = [], []
     evaluate, bind = _objective.Objective.evaluate, engines.bind_like
 
     def spied_evaluate(self, parameters):
-        blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-        seen.append({pool["num_threads"] for pool in blas})
+        seen.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
         return evaluate(self, parameters)
 
-    def spied_bind(omega, tightness, y, n_classes, like, n_threads):
-        seen.append(n_threads)
-        return bind(omega, tightness, y, n_classes, like, n_threads)
+    def spied_bind(*args):
+        bound.append(args[-1])
+        return bind(*args)
 
     monkeypatch.setattr(_objective.Objective, "evaluate", spied_evaluate)
     monkeypatch.setattr(engines, "bind_like", spied_bind)
-    FitzpatrickClassifier(n_threads=1, tol=0.1).fit(X, labels)
-    assert seen[0] == 1
-    assert len(seen) > 1
-    assert all(threads == {1} for threads in seen[1:])
-    seen.clear()
     with threadpool_limits(2, user_api="blas"):
-        FitzpatrickClassifier(n_threads=2, tol=0.1).fit(X, labels)
-    assert seen[0] == 2
-    assert all(2 in threads for threads in seen[1:])
+        FitzpatrickClassifier(n_threads=n_threads, tol=0.1).fit(X, LABELS)
+    assert bound == [n_threads]
+    assert seen
+    assert all(max(threads) == n_threads for threads in seen)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix])
