@@ -87,10 +87,10 @@ class BoostedModel(ScoreModel):
         targets, k, weights = data.targets, data.n_classes, data.weights
         rows, held_out = np.arange(X.shape[0]), None
         if self.early_stopping_rounds is not None:
+            share, classes = self.validation_fraction, targets if targets.ndim == 1 else None
             rows, held_out = train_test_split(
-                rows, test_size=self.validation_fraction, random_state=self.random_state,
-                stratify=targets if targets.ndim == 1 else None,
-            )  # fmt: skip
+                rows, test_size=share, random_state=self.random_state, stratify=classes
+            )
         start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
         parts = []
         if before is not None:
@@ -104,15 +104,12 @@ class BoostedModel(ScoreModel):
                 scores += library.scores(part, own).reshape(scores.shape)
             return Samples(own, scores, None if weights is None else weights[at], judge)
 
-        objective = Objective(
-            loss, targets[rows], k, None, self.hessian, self.floor, self._n_threads
-        )
-        watched = None
+        options = None, self.hessian, self.floor, self._n_threads
+        growing, watched = samples(rows, Objective(loss, targets[rows], k, *options)), None
         if held_out is not None:
             watched = samples(held_out, self._judge(loss, targets[held_out], k))
         n_rounds = sum(map(library.rounds, parts))
-        given = self._library_parameters(n_rounds)
-        part = library.train(samples(rows, objective), watched, given)
+        part = library.train(growing, watched, self._library_parameters(n_rounds))
         self.booster_: list[Any] = [*parts, part]
         self.start_: np.ndarray = start
         self.loss_, self.tightness_ = self.loss, loss.tightness
@@ -121,12 +118,13 @@ class BoostedModel(ScoreModel):
 
     def _check_warm_start(self, before: Self, k: int, loss: Loss) -> None:
         """Raise unless the last fit had the same loss, library, features and targets."""
-        is_same = before.library_ == self.library and before.n_classes_in_ == k
-        is_same = is_same and before._fitted_loss == loss
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            ours, theirs = getattr(self, name, None), getattr(before, name, None)
-            is_same = is_same and np.array_equal(np.asarray(ours), np.asarray(theirs))
-        if not is_same:
+        names = ("n_features_in_", "feature_names_in_", "classes_")
+        found = [[np.asarray(getattr(m, name, None)) for name in names] for m in (self, before)]
+        given = (
+            (self.library, k, loss),
+            (before.library_, before.n_classes_in_, before._fitted_loss),
+        )
+        if given[0] != given[1] or not all(map(np.array_equal, *found)):
             raise ValueError(
                 "warm_start=True adds to trees of other features, classes, another loss, tightness "
                 "or library; set warm_start=False to begin anew"
@@ -178,7 +176,7 @@ class BoostedModel(ScoreModel):
         _check_n_features(self, X, reset=reset)
         return X
 
-    def _scores(self, X: Any, method: str) -> np.ndarray:  # of errors
+    def _scores(self, X: Any, method: str) -> np.ndarray:
         check_is_fitted(self, "booster_")
         X = self._check_features(X, reset=False)
         library = LIBRARIES[self.library_]
@@ -264,6 +262,8 @@ class BoostedProportionRegressor(ProportionModel, BoostedModel):
 @dataclass(eq=False, repr=False)
 class BoostedClassifier(ClassModel, BoostedModel):
     __doc__ = f"""Boosted trees for classes, with a loss on the simplex.
+
+    ``class_weight`` is that of :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
 {_PARAMETERS}        classes_: the labels, sorted.
 
     Example:

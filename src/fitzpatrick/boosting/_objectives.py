@@ -183,8 +183,8 @@ def lightgbm_metric(
     loss: str | Loss, y: Any, *, n_classes: int | None = None, tightness: float | None = None
 ) -> Callable[[Any, Any], tuple[str, float, bool]]:
     """The mean loss at the targets of a validation set, as ``feval`` of ``lightgbm.train``."""
-    mean_loss = Objective(loss, y, n_classes, tightness).mean_loss
-    return lambda predictions, data: ("mean_loss", mean_loss(predictions, data), False)
+    metric = xgboost_metric(loss, y, n_classes=n_classes, tightness=tightness)
+    return lambda predictions, data: (*metric(predictions, data), False)
 
 
 def xgboost_metric(
