@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 5000  # beyond this the Hessian as a matrix takes minutes
 _STEP = 1e-4  # of the central differences, in units of a score
 # Classes are separated if coefficients can grow until a score has moved this far, in directions of
-# less than this share of the curvature at zero, at less than this cost per sample that moves.
-_FAR, _WEAK, _FLAT = 100.0, 0.01, 1e-3
+# less than one of these shares of the curvature at zero, at less than this cost per moved sample.
+_FAR, _WEAK, _FLAT = 100.0, (1e-2, 1e-4, 1e-6), 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,15 +223,19 @@ class _Problem:
         Where features separate classes, the curvature vanishes along some directions, and the
         objective falls along the part of the coefficients that lies in them, however far one goes.
         """
-        start = self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
-        _, weak = linalg.eigh(hessian, start, subset_by_value=(-np.inf, _WEAK), driver="gvx")
-        direction = weak @ (weak.T @ (start @ self.parameters))
-        moves = np.abs(self._scores(direction)).max(axis=1)
-        if (longest := moves.max()) > 0:
-            beyond = self._objective(self.parameters + _FAR / longest * direction)
-            slack = _FLAT * float(self.weights @ moves) / longest
-            if beyond <= self._objective(self.parameters) + slack:
-                raise ValueError(_SEPARATED)
+        # the sum has an inverse, as the Hessian has
+        metric = hessian + self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
+        bounds = -np.inf, max(_WEAK)
+        shares, vectors = linalg.eigh(hessian, metric, subset_by_value=bounds, driver="gvx")
+        here = self._objective(self.parameters)
+        for bound in _WEAK:  # some directions may be weak for another reason
+            weak = vectors[:, shares < bound]
+            direction = weak @ (weak.T @ (metric @ self.parameters))
+            moves = np.abs(self._scores(direction)).max(axis=1)
+            if (longest := moves.max()) > 0:
+                beyond = self._objective(self.parameters + _FAR / longest * direction)
+                if beyond <= here + _FLAT * float(self.weights @ moves) / longest:
+                    raise ValueError(_SEPARATED)
 
     def _objective(self, parameters: Array) -> float:
         losses = self.loss.value(self.targets, self._scores(parameters))
