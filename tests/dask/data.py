@@ -21,6 +21,17 @@ def chunked(array: Any, rows: int = CHUNK) -> da.Array:
     return dense.map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
 
 
+def unreadable(rows: da.Array) -> da.Array:
+    """The rows, of which the second chunk cannot be read."""
+
+    def read(block: Any, block_info: Any = None) -> Any:
+        if block_info and block_info[0]["chunk-location"][0] == 1:
+            raise OSError("the disk is gone")
+        return block
+
+    return rows.map_blocks(read, dtype=rows.dtype, meta=np.empty((0, 0)))
+
+
 def assert_same_model(found: Any, expected: Any, rel: float = 1e-10) -> None:
     """Dask's model is that of one machine, to ``rel`` of the largest coefficient.
 

@@ -17,7 +17,7 @@ from fitzpatrick.dask import (
 )
 from tests.linear_model.data import features, targets
 
-from .data import chunked
+from .data import chunked, unreadable
 
 X = features()
 Y = targets("fitzpatrick_logistic", X)
@@ -99,15 +99,8 @@ def test_shares_that_were_rounded_are_said_once() -> None:
 
 @pytest.mark.parametrize("persist", [True, False])
 def test_chunks_that_cannot_be_read(persist) -> None:
-    def read(block, block_info=None):
-        if block_info and block_info[0]["chunk-location"][0] == 1:
-            raise OSError("the disk is gone")
-        return block
-
-    rows = chunked(X).map_blocks(read, dtype=X.dtype, meta=np.empty((0, 0)))
-    expected = "chunk 1 of X cannot be read: OSError: the disk is gone"
-    with pytest.raises(ChunkError, match=expected):
-        FitzpatrickClassifier(persist=persist).fit(rows, chunked(LABELS))
+    with pytest.raises(ChunkError, match="chunk 1 of X cannot be read: OSError: the disk is gone"):
+        FitzpatrickClassifier(persist=persist).fit(unreadable(ROWS), LABEL_CHUNKS)
 
 
 def test_inputs_of_the_wrong_kind() -> None:
@@ -125,14 +118,12 @@ def test_inputs_of_the_wrong_kind() -> None:
 
 
 def test_searches() -> None:
-    data = chunked(X), chunked(LABELS)
+    data, shares = (ROWS, LABEL_CHUNKS), (ROWS, chunked(Y))
     with pytest.raises(ValueError, match=r"chooses on a dev set: give fit\(\) dev="):
         FitzpatrickClassifierCV().fit(*data)
     with pytest.raises(ValueError, match="cv is not used on Dask"):
         FitzpatrickClassifierCV(cv=3).fit(*data, dev=data)
-    shares = chunked(X), chunked(Y)
-    for scoring in ("r2", "calibration_error"):
-        with pytest.raises(ValueError, match=f"scoring='{scoring}' is no mean over samples"):
-            ProportionRegressorCV(scoring=scoring).fit(*shares, dev=shares)
+    with pytest.raises(ValueError, match="scoring='r2' is no mean over samples"):
+        ProportionRegressorCV(scoring="r2").fit(*shares, dev=shares)
     with pytest.raises(ChunkError, match=r"dev: chunk \d: y holds classes that are not in"):
-        FitzpatrickClassifierCV(alphas=[100.0]).fit(*data, dev=(chunked(X), chunked(LABELS + 9)))
+        FitzpatrickClassifierCV(alphas=[100.0]).fit(*data, dev=(ROWS, chunked(LABELS + 9)))

@@ -14,10 +14,7 @@ from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 
 from fitzpatrick import linear_model
-from fitzpatrick.dask import (
-    FitzpatrickClassifier,
-    ProportionRegressor,
-)
+from fitzpatrick.dask import FitzpatrickClassifier, ProportionRegressor
 from tests.helpers import seeded
 from tests.linear_model.data import features, targets
 
@@ -40,27 +37,20 @@ def regressor() -> ProportionRegressor:
     return ProportionRegressor("sparsemax", 3.0).fit(chunked(X), chunked(Y))
 
 
+METHODS = ["predict", "predict_proba", "predict_link", "predict_log_proba", "decision_function"]
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(
-    "method",
-    ["predict", "predict_proba", "predict_link", "predict_log_proba", "decision_function"],
-)
-def test_predictions_of_a_classifier(classifier, method, form) -> None:
-    prediction = getattr(classifier, method)(chunked(form(X)))
-    assert isinstance(prediction, da.Array)
-    expected = getattr(classifier, method)(X)  # in memory
-    assert isinstance(expected, np.ndarray)
-    assert (prediction.shape, prediction.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(prediction.compute(), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["predict", "predict_scores"])
-def test_predictions_of_a_regressor(regressor, method) -> None:
-    prediction = getattr(regressor, method)(chunked(X.astype(np.float32)))
-    assert isinstance(prediction, da.Array)
-    expected = getattr(regressor, method)(X.astype(np.float32))
-    assert prediction.dtype == expected.dtype
-    np.testing.assert_allclose(prediction.compute(), expected, atol=1e-5)
+def test_predictions(classifier, regressor, form) -> None:
+    methods = [(classifier, name) for name in METHODS]
+    for model, method in [*methods, (regressor, "predict"), (regressor, "predict_scores")]:
+        for rows, atol in ((X, 1e-12), (X.astype(np.float32), 1e-5)):
+            prediction = getattr(model, method)(chunked(form(rows)))
+            assert isinstance(prediction, da.Array)
+            expected = getattr(model, method)(rows)  # in memory
+            assert isinstance(expected, np.ndarray)
+            assert (prediction.shape, prediction.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_allclose(prediction.compute(), expected, atol=atol)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
@@ -126,15 +116,16 @@ def test_classes_of_a_series_and_partitions_without_rows(frame) -> None:
 # Estimators as scikit-learn knows them
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy"])
-def test_a_grid_search(scoring) -> None:
+def test_a_grid_search() -> None:
     grid = {"alpha": [1.0, 1e3]}
-    search = GridSearchCV(FitzpatrickClassifier("logistic"), grid, scoring=scoring, cv=2)
-    search.set_params(error_score="raise").fit(chunked(X), chunked(LABELS))
     plain = linear_model.FitzpatrickClassifier("logistic")
-    expected = GridSearchCV(plain, grid, scoring=scoring, cv=2).fit(X, LABELS)
-    for name in ("mean_test_score", "rank_test_score"):
-        np.testing.assert_allclose(search.cv_results_[name], expected.cv_results_[name], atol=1e-12)
+    for scoring in (None, "accuracy"):
+        search = GridSearchCV(FitzpatrickClassifier("logistic"), grid, scoring=scoring, cv=2)
+        search.set_params(error_score="raise").fit(chunked(X), chunked(LABELS))
+        expected = GridSearchCV(plain, grid, scoring=scoring, cv=2).fit(X, LABELS)
+        for name in ("mean_test_score", "rank_test_score"):
+            found = search.cv_results_[name]
+            np.testing.assert_allclose(found, expected.cv_results_[name], atol=1e-12)
 
 
 def test_callbacks_stay_here() -> None:

@@ -143,7 +143,7 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
     for old, new in (
         (b"fitzpatrick-boosted-model", b"fitzpatrick-boosted-other"),
         (b"BoostedProportionRegressor", b"os.system"),
-        (b'["tree', b'["free'),
+        (b"version=v4", b"version=v9"),
         (b"split_feature=", b"split_feature=9"),
     ):
         other = trees.tobytes().replace(old, new)

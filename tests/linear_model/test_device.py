@@ -137,45 +137,29 @@ def test_classifiers(name, k, library, dispatch) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
     ("cls", "y", "scoring"),
-    [(ProportionRegressorCV, Y, None), (FitzpatrickClassifierCV, LABELS, "jensen_shannon")],
+    [(ProportionRegressorCV, Y, None), (FitzpatrickClassifierCV, LABELS, "squared_error")],
     ids=["regressor", "classifier"],
 )
 def test_searches(cls, y, scoring, library, dispatch) -> None:
     make, ones = MAKERS[library], np.ones(len(X))
-    model = cls("fitzpatrick_sparsemax", [10.0, 100.0], tightnesses=[0.0, 1.0], scoring=scoring)
-    model.set_params(cv=2, refine=1, standardize=True, tol=1e-11)
+    model = cls("fitzpatrick_logistic", [30.0, 300.0], tightnesses=[0.0, 1.0], scoring=scoring)
+    model.set_params(cv=2, refine=1, standardize=True, tol=1e-9)
     expected = clone(model).fit(X, y, ones)
     model.fit(make(X), make(y), make(ones))
     for attribute in ("alpha_", "tightness_"):
         assert getattr(model, attribute) == getattr(expected, attribute)
     for attribute in ("scores_", "coef_"):
         found = getattr(model, attribute)
-        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-8)
+        np.testing.assert_allclose(to_numpy(found), getattr(expected, attribute), atol=1e-7)
         assert_same_place(found, make(X))
-    model.fit(make(X), make(y), dev=(make(X[:20]), make(y[:20]), make(ones[:20])))
-    np.testing.assert_allclose(
-        to_numpy(model.scores_), expected.fit(X, y, dev=(X[:20], y[:20])).scores_, atol=1e-8
+    model.set_params(refine=0).fit(
+        make(X), make(y), dev=(make(X[:20]), make(y[:20]), make(ones[:20]))
     )
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "weights"), [(60, 5, None), (60, 5, WEIGHTS), (20, 40, None)], ids=str
-)
-@pytest.mark.parametrize("constant", [False, True])
-def test_designs_are_numpys(n, d, weights, constant) -> None:
-    """Scaling, rotation and spectrum; the directions are those of NumPy but for their signs."""
-    x = features(n, d)
-    if constant:
-        x[:, 2] = 7.0
-    settings = FitSettings(get_loss("logistic"), standardize=True)
-    weights = None if weights is None else weights + 1
-    y = np.full((n, 3), 1 / 3)
-    designs = [
-        Data(form(x), y, 3, weights, binary=False).sums(settings).design
-        for form in (np.asarray, torch.asarray)
-    ]
-    np.testing.assert_allclose(designs[1].scaling, designs[0].scaling, rtol=1e-13)
-    np.testing.assert_allclose(designs[1].spectrum, designs[0].spectrum, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(model.scores_),
+        expected.set_params(refine=0).fit(X, y, dev=(X[:20], y[:20])).scores_,
+        atol=1e-7,
+    )
 
 
 def test_without_dispatch_tensors_are_as_in_scikit_learn() -> None:
@@ -222,13 +206,12 @@ def test_bad_tensors(dispatch) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("weighted", [True, False])
-def test_paths_of_labels_and_of_their_rows(library, weighted) -> None:
+def test_paths_of_labels_and_of_their_rows(library) -> None:
     make, rows = MAKERS[library], np.eye(4)[LABELS]
-    options = {"tightness": 0.5, "sample_weight": WEIGHTS if weighted else None, "tol": 1e-11}
-    expected = fit_path(X, LABELS, "fitzpatrick_logistic", [10.0, 1.0], **options)
-    for y in (LABELS, sparse.csr_array(rows)) if weighted else (make(rows),):
-        found = fit_path(make(X), y, "fitzpatrick_logistic", [10.0, 1.0], **options)
+    options = {"tightness": 0.5, "tol": 1e-11, "sample_weight": WEIGHTS}
+    expected = fit_path(X, LABELS, "fitzpatrick_logistic", [100.0, 10.0], **options)
+    for y in (LABELS, sparse.csr_array(rows), make(rows)):
+        found = fit_path(make(X), y, "fitzpatrick_logistic", [100.0, 10.0], **options)
         np.testing.assert_allclose(found.coefs, expected.coefs, atol=1e-8)
         np.testing.assert_allclose(found.intercepts, expected.intercepts, atol=1e-8)
         assert all(isinstance(model.coef, np.ndarray) for model in found.models)
@@ -237,28 +220,16 @@ def test_paths_of_labels_and_of_their_rows(library, weighted) -> None:
 # Blocks of the preconditioner: PyTorch alone has them
 
 
-def torch_problem(loss, *, intercept=True, tol=1e-10):
+def torch_problem(loss, *, intercept=True):
     generator = seeded(5)
     x = generator.normal(size=(70, 6)) @ generator.normal(size=(6, 6))
     y = generator.dirichlet(np.full(5, 0.4), size=70)
     y[y < 0.1] = 0
     y /= y.sum(axis=1, keepdims=True)
-    settings = FitSettings(
-        get_loss(*loss), fit_intercept=intercept, standardize=True, tol=tol, n_threads=1
-    )
-    problems = []
-    for form in (np.asarray, torch.asarray):
-        data = Data(form(x), y, 5, None, binary=False)
-        problems.append(PenaltyPath(data.sums(settings), settings))
-    return problems
-
-
-def set_block_cost(monkeypatch, cost):
-    monkeypatch.setattr(
-        _sums,
-        "block_cost",
-        lambda matrix, n_scores: cost if torch.is_tensor(matrix) else math.inf,
-    )
+    options = {"fit_intercept": intercept, "standardize": True, "tol": 1e-10, "n_threads": 1}
+    settings = FitSettings(get_loss(*loss), **options)
+    forms = (Data(form(x), y, 5, None, binary=False) for form in (np.asarray, torch.asarray))
+    return [PenaltyPath(data.sums(settings), settings) for data in forms]
 
 
 @pytest.fixture
@@ -270,7 +241,10 @@ def cheap_blocks(monkeypatch):
         made.append(curvature.shape)
         return _preconditioner.block_inverse(matrix, curvature, ridge)
 
-    set_block_cost(monkeypatch, 0.0)
+    def cost(matrix, n_scores):
+        return 0.0 if torch.is_tensor(matrix) else math.inf
+
+    monkeypatch.setattr(_sums, "block_cost", cost)
     monkeypatch.setattr(_sums, "block_inverse", counted)
     monkeypatch.setattr(_preconditioner, "MAX_WORK_BYTES", 8 * 70 * 7 * 2)  # two classes at a time
     return made
@@ -338,18 +312,14 @@ def test_blocks_without_an_inverse_are_none() -> None:
     assert _preconditioner.block_inverse(twice, curvature, 0 * ridge) is None
 
 
-def test_blocks_are_the_hessian_where_classes_are_not_coupled(cheap_blocks) -> None:
-    product, inverse = block_preconditioner("sigmoid", 0.1)
-    v = seeded(1).normal(size=(7, 5))
-    np.testing.assert_allclose(inverse(product(v)), v, rtol=1e-5, atol=1e-5)
-    assert cheap_blocks
-
-
-@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax"])
-def test_blocks_of_coupled_classes(name, cheap_blocks) -> None:
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "fitzpatrick_sparsemax"])
+def test_blocks_near_the_hessian(name, cheap_blocks) -> None:
     product, inverse = block_preconditioner(name, 0.1)
     assert cheap_blocks
     a, b = seeded(1).normal(size=(2, 7, 5))
+    if name == "sigmoid":  # whose classes are not coupled: the blocks are the Hessian
+        np.testing.assert_allclose(inverse(product(a)), a, rtol=1e-5, atol=1e-5)
+        return
     # inverses may be in float32, times as much as sums over 7 features and 5 classes can cancel
     slack = 64 * np.finfo(np.float32).eps * np.linalg.norm(inverse(a)) * np.linalg.norm(b)
     assert np.vdot(a, inverse(b)) == pytest.approx(np.vdot(inverse(a), b), abs=slack)

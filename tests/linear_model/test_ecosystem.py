@@ -3,6 +3,7 @@
 import pickle
 import runpy
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fitzpatrick as fp
-from fitzpatrick import engines
+from fitzpatrick import datasets, engines
+from fitzpatrick.datasets import load_dataset
 from fitzpatrick.linear_model import (
     FitzpatrickClassifier,
     FitzpatrickClassifierCV,
@@ -37,21 +39,16 @@ LABELS = Y.argmax(axis=1)
 WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
 
 
-def fitted():
-    labels = np.asarray(["a", "b", "c", "d"])[Y.argmax(axis=1)]
-    return [
-        ProportionRegressor().fit(X, Y),
-        ProportionRegressorCV(alphas=[0.1, 1.0], cv=2).fit(X, Y),
-        FitzpatrickClassifier().fit(X, labels),
-        FitzpatrickClassifierCV(alphas=[0.1, 1.0], cv=2).fit(X, labels),
-        ProportionRegressor(loss=fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))).fit(X, Y),
-    ]
+MODELS = [
+    (ProportionRegressor(), Y),
+    (FitzpatrickClassifierCV(alphas=[0.1, 1.0], cv=2), WORDS),
+    (ProportionRegressor(loss=fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3))), Y),
+]
 
 
-@pytest.mark.parametrize("i", range(5))
-def test_pickle_and_skops_keep_the_model(i: int) -> None:
-    model = fitted()[i]
-    expected = model.predict(X)
+@pytest.mark.parametrize(("model", "y"), MODELS)
+def test_pickle_and_skops_keep_the_model(model, y) -> None:
+    expected = model.fit(X, y).predict(X)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), expected)
     dumped = skops.io.dumps(model)
@@ -60,39 +57,33 @@ def test_pickle_and_skops_keep_the_model(i: int) -> None:
     assert loaded.status_ is model.status_
 
 
-def test_threads_are_those_that_were_asked_for(monkeypatch) -> None:
-    labels = Y.argmax(axis=1)  # of a problem so small that the default is one thread
-    seen = []
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_threads_are_those_that_were_asked_for(n_threads: int, monkeypatch) -> None:
+    seen, bound = [], []
     evaluate, bind = _objective.Objective.evaluate, engines.bind_like
 
     def spied_evaluate(self, parameters):
-        blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-        seen.append({pool["num_threads"] for pool in blas})
+        seen.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
         return evaluate(self, parameters)
 
-    def spied_bind(omega, tightness, y, n_classes, like, n_threads):
-        seen.append(n_threads)
-        return bind(omega, tightness, y, n_classes, like, n_threads)
+    def spied_bind(*args):
+        bound.append(args[-1])
+        return bind(*args)
 
     monkeypatch.setattr(_objective.Objective, "evaluate", spied_evaluate)
     monkeypatch.setattr(engines, "bind_like", spied_bind)
-    FitzpatrickClassifier(n_threads=1, tol=0.1).fit(X, labels)
-    assert seen[0] == 1
-    assert len(seen) > 1
-    assert all(threads == {1} for threads in seen[1:])
-    seen.clear()
     with threadpool_limits(2, user_api="blas"):
-        FitzpatrickClassifier(n_threads=2, tol=0.1).fit(X, labels)
-    assert seen[0] == 2
-    assert all(2 in threads for threads in seen[1:])
+        FitzpatrickClassifier(n_threads=n_threads, tol=0.1).fit(X, LABELS)
+    assert bound == [n_threads]
+    assert seen
+    assert all(max(threads) == n_threads for threads in seen)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix])
 def test_default_score_takes_sparse_targets(form) -> None:
     model = ProportionRegressor().fit(X, form(Y))
-    assert model.score(X, form(Y)) == model.score(X, Y)
-    weights = np.arange(len(X))
-    assert model.score(X, form(Y), weights) == model.score(X, Y, weights)
+    for weights in (None, np.arange(len(X))):
+        assert model.score(X, form(Y), weights) == model.score(X, Y, weights)
     search = GridSearchCV(ProportionRegressor(), {"alpha": [0.1, 10.0]}, cv=2)
     expected = search.fit(X, Y).cv_results_["mean_test_score"]
     found = search.fit(X, sparse.csr_array(Y)).cv_results_["mean_test_score"]
@@ -131,18 +122,6 @@ def test_a_wrong_loss_is_no_error_before_a_fit(loss) -> None:
         model.fit(X, Y)
 
 
-def test_feature_names_pass_through_a_pipeline() -> None:
-    pandas = pytest.importorskip("pandas", reason="set_output makes pandas data frames")
-    names = ["a", "b", "c", "d", "e"]
-    frame = pandas.DataFrame(X, columns=names)
-    scaler = StandardScaler().set_output(transform="pandas")
-    pipeline = make_pipeline(scaler, ProportionRegressorCV(alphas=[1.0], cv=2)).fit(frame, Y)
-    assert list(pipeline[-1].feature_names_in_) == names
-    model = ProportionRegressor().fit(frame, Y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[names[::-1]])
-
-
 def test_sparse_features_are_never_densified() -> None:
     n, d = 400, 20000
     rng = seeded(0)
@@ -161,19 +140,17 @@ def test_sparse_features_are_never_densified() -> None:
 def frames():
     pandas = pytest.importorskip("pandas")
     index = pandas.Index(range(100, 100 + len(X)), name="plot")
-    trees = ["ash", "birch", "cedar", "date"]
-    return pandas.DataFrame(X, index=index, columns=list("abcde")), pandas.DataFrame(
-        Y, index=index, columns=trees
-    )
+    columns = list("abcde"), ["ash", "birch", "cedar", "date"]
+    return [pandas.DataFrame(Z, index, names) for Z, names in zip((X, Y), columns, strict=True)]
 
 
-@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
-def test_target_names(cls, frames) -> None:
+def test_names_of_targets_and_classes(frames) -> None:
     X_frame, Y_frame = frames
-    model = cls().fit(X_frame, Y_frame)
+    model = ProportionRegressorCV(alphas=[1.0], cv=2).fit(X_frame, Y_frame)
     assert list(model.target_names_in_) == list(Y_frame.columns)
     assert isinstance(model.predict(X_frame), np.ndarray)  # as scikit-learn's regressors
-    framed = clone(cls().set_output(transform="pandas")).fit(X_frame, Y_frame).predict(X_frame)
+    framed = clone(model).set_output(transform="pandas")
+    framed = clone(framed).fit(X_frame, Y_frame).predict(X_frame)
     assert list(framed.columns) == list(Y_frame.columns)
     assert framed.index.equals(X_frame.index)
     np.testing.assert_array_equal(framed, model.predict(X_frame))
@@ -181,14 +158,11 @@ def test_target_names(cls, frames) -> None:
     assert not hasattr(model, "target_names_in_")
     assert list(model.set_output(transform="pandas").predict(X_frame)) == ["y0", "y1", "y2", "y3"]
     assert isinstance(model.set_output(transform="default").predict(X_frame), np.ndarray)
-
-
-def test_class_names_as_columns(frames) -> None:
-    X_frame, _ = frames
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X_frame[list("edcba")])
     model = FitzpatrickClassifier().set_output(transform="pandas").fit(X_frame, WORDS)
-    probabilities = model.predict_proba(X_frame)
-    assert list(probabilities.columns) == list(model.classes_)
-    assert list(model.predict_log_proba(X_frame).columns) == list(model.classes_)
+    for method in ("predict_proba", "predict_log_proba", "predict_link"):
+        assert list(getattr(model, method)(X_frame).columns) == list(model.classes_)
     assert isinstance(model.predict(X_frame), np.ndarray)
     assert model.score(X_frame, WORDS) > 0.5
 
@@ -219,7 +193,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
         ("sklearn_classifier", ["best parameters", "test accuracy", "sparsemax keeps"]),
     ],
 )
-def test_example(name: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_example(name: str, words: list[str], capsys, monkeypatch) -> None:
+    def few_rows(name: str) -> datasets.Dataset:
+        data = load_dataset(name)
+        rows = replace(data.train, X=data.train.X[:300], Y=data.train.Y[:300])
+        return replace(data, train=rows)
+
+    monkeypatch.setattr(datasets, "load_dataset", few_rows)
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     out = capsys.readouterr().out
     assert all(word in out for word in words)

@@ -45,7 +45,11 @@ TARGETS = [
     ({}, INDICATORS, "it holds 0/1 indicators, .*label_proportions.*loss='sigmoid'"),
     ({"loss": "sigmoid"}, with_entry(Y, 1.5), r"row 3 entry 1 is 1.5, outside \[0, 1\]"),
     ({"loss": "poisson"}, with_entry(Y, -1.0), r"row 3 entry 1 is -1, outside \[0, inf\]"),
-    ({}, LABELS, "for class labels use FitzpatrickClassifier, for one share .* loss='sigmoid'"),
+    (
+        {},
+        LABELS,
+        "for class labels use FitzpatrickClassifier or .*, for one share .* loss='sigmoid'",
+    ),
     ({}, Y + 1j, "Complex data not supported"),
     ({}, Y.astype(str), TEXT),
     ({}, WORDS, TEXT),

@@ -1,12 +1,7 @@
 """Optima that are known: real data, scikit-learn's models, and the stationarity condition."""
 
-import os
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-from benchmarks.label_distributions import PUBLISHED, load, ten_folds
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
@@ -30,17 +25,16 @@ from tests.helpers import seeded
 
 from .data import features, real_problem, targets
 
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+FORMS = [np.asarray, sparse.csr_array, sparse.csc_array]
 SMOOTH = [name for name in fp.loss_names() if name != "perceptron"]
 FAMILIES = [name for name in fp.loss_names() if fp.get_loss(name).tightness == 1]
 KNOWN = [
-    ("scene", 1.0, "logistic", 218.93995886722),
     ("scene", 1.0, "fitzpatrick_logistic", 119.94581633353),
     ("scene", 1.0, "fitzpatrick_sparsemax", 22.63497723613),
-    ("yeast", 1.0, "logistic", 1560.06636354505),
-    ("yeast", 1.0, "fitzpatrick_logistic", 688.56590012315),
-    ("yeast", 1.0, "fitzpatrick_sparsemax", 64.65279572863),
     ("yeast", 0.01, "logistic", 1555.04965214045),
-    ("yeast", 0.01, "fitzpatrick_logistic", 685.27637497161),
     ("yeast", 0.01, "fitzpatrick_sparsemax", 64.57156729737),
 ]
 
@@ -70,23 +64,19 @@ def test_logistic_loss_gives_logistic_regression(load, fit_intercept: bool) -> N
     assert ours.decision_function(X).shape == theirs.decision_function(X).shape
 
 
-def test_squared_loss_gives_ridge() -> None:
-    X = features()
-    Y = targets("squared", X)
-    ours = ProportionRegressor("squared", 3.0, tol=1e-12).fit(X, Y)
-    theirs = Ridge(alpha=3.0).fit(X, Y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-9)
-
-
-def test_poisson_loss_gives_poisson_regression() -> None:
-    X = features()
+def test_ridge_and_poisson_regression() -> None:
     y = targets("poisson", X, k=1)[:, 0]
-    theirs = PoissonRegressor(alpha=0.1, solver="newton-cholesky", tol=1e-10).fit(X, y)
-    ours = ProportionRegressor("poisson", 0.1 * len(X), tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(ours.coef_[0], theirs.coef_, atol=1e-7)
-    np.testing.assert_allclose(ours.intercept_[0], theirs.intercept_, atol=1e-7)
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+    poisson = PoissonRegressor(alpha=0.1, solver="newton-cholesky", tol=1e-10)
+    ridge_targets = targets("squared", X)
+    for ours, theirs, given in (
+        (ProportionRegressor("poisson", 0.1 * len(X), tol=1e-10), poisson, y),
+        (ProportionRegressor("squared", 3.0, tol=1e-12), Ridge(alpha=3.0), ridge_targets),
+    ):
+        ours.fit(X, given)
+        theirs.fit(X, given)
+        np.testing.assert_allclose(np.squeeze(ours.coef_), theirs.coef_, atol=1e-7)
+        np.testing.assert_allclose(np.squeeze(ours.intercept_), theirs.intercept_, atol=1e-7)
+        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -110,19 +100,6 @@ def test_both_solvers_reach_the_same_stationary_point(loss: str, tightness: floa
         residual = exact.gradient(Y, theta) * weights[:, None]
         assert np.linalg.norm(residual.T @ X + 0.5 * model.coef_) <= 1e-5 * scale
         assert np.linalg.norm(residual.sum(axis=0)) <= 1e-5 * scale
-
-
-def test_none_is_the_losss_own() -> None:
-    X = features()
-    Y = targets("logistic", X)
-    for name, tightness in (("logistic", 0.0), ("fitzpatrick_logistic", 1.0)):
-        own = ProportionRegressor(name).fit(X, Y)
-        same = ProportionRegressor("fitzpatrick_logistic", tightness=tightness).fit(X, Y)
-        np.testing.assert_array_equal(own.coef_, same.coef_)
-        assert own.tightness_ == same.tightness_ == tightness
-    loss = fp.FitzpatrickLoss(fp.regularizers.Negentropy(), 0.5)
-    assert ProportionRegressor(loss).fit(X, Y).tightness_ == 0.5
-    assert ProportionRegressor(loss, tightness=2).fit(X, Y).tightness_ == 2.0
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -187,60 +164,33 @@ def test_class_weights_and_sample_weights_multiply() -> None:
     one = FitzpatrickClassifier(class_weight=dict(enumerate(by_class)), tol=1e-9)
     other = FitzpatrickClassifier(tol=1e-9).fit(X, y, by_class[y] * weights)
     np.testing.assert_allclose(one.fit(X, y, weights).coef_, other.coef_, atol=1e-7)
-
-
-def test_balanced_weights_count_each_sample_by_its_weight() -> None:
-    X, y = load_iris(return_X_y=True)
-    weights = seeded(0).integers(0, 4, len(X))
-    repeated = np.repeat(np.arange(len(X)), weights)
-    model = FitzpatrickClassifier("logistic", class_weight="balanced", tol=1e-10)
-    coef = model.fit(X, y, weights).coef_
-    np.testing.assert_allclose(model.fit(X[repeated], y[repeated]).coef_, coef, atol=1e-8)
     theirs = LogisticRegression(
         class_weight="balanced", solver="newton-cg", tol=1e-10, max_iter=10000
     ).fit(X, y, weights)
-    np.testing.assert_allclose(theirs.coef_, coef, atol=1e-6)
-
-
-def test_balanced_weights_pass_over_classes_without_weight() -> None:
-    X, y = load_iris(return_X_y=True)
+    balanced = FitzpatrickClassifier("logistic", class_weight="balanced", tol=1e-10)
+    np.testing.assert_allclose(balanced.fit(X, y, weights).coef_, theirs.coef_, atol=1e-6)
+    # a class without weight is passed over
     weights = np.where(y == 2, 0.0, np.where(y == 1, 3.0, 1.0))
-    balanced = FitzpatrickClassifier(class_weight="balanced", tol=1e-9).fit(X, y, weights)
-    equal = FitzpatrickClassifier(tol=1e-9).fit(X, y, np.where(y == 2, 0.0, 2.0))
-    np.testing.assert_allclose(balanced.coef_, equal.coef_, atol=1e-7)
+    equal = FitzpatrickClassifier("logistic", tol=1e-10).fit(X, y, np.where(y == 2, 0.0, 2.0))
+    np.testing.assert_allclose(balanced.fit(X, y, weights).coef_, equal.coef_, atol=1e-7)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_logistic"])
-def test_rounded_targets_are_proportions(loss: str, dtype, form) -> None:
+@pytest.mark.parametrize("form", [np.float16, np.float32, sparse.csr_array])
+def test_rounded_targets_are_proportions(form) -> None:
     X = features(400, 8)
-    Y = targets(loss, X, k=6).astype(dtype)
-    model = ProportionRegressor(loss).fit(X, form(Y) if dtype is np.float32 else Y)
+    Y = targets("fitzpatrick_logistic", X, k=6).astype(np.float32)
+    Y = form(Y) if form is sparse.csr_array else Y.astype(form)
+    model = ProportionRegressor().fit(X, Y)
     assert model.status_ is Status.CONVERGED
-    exact = Y.astype(float) / Y.astype(float).sum(axis=1, keepdims=True)
-    expected = ProportionRegressor(loss).fit(X, exact)
+    expected = ProportionRegressor().fit(X, label_proportions(Y.astype(float)))
     assert model.n_iter_ == expected.n_iter_
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-10)
-
-
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
-def test_the_spectrum_of_sparse_features_far_from_zero(offset, center, weighted: bool) -> None:
-    X = features() + offset
-    weights = seeded(0).uniform(0.5, 2.0, len(X)) if weighted else None
-    design = _design.make_design(
-        sparse.csr_array(X), weights, fit_intercept=center, standardize=False, n_scores=3
-    )
-    expected = np.average(np.square(X - design.scaling[0]), axis=0, weights=weights)
-    np.testing.assert_allclose(design.spectrum[:5], expected, rtol=1e-6)
 
 
 # with seeds on which, on one machine or another, rounding hides the way to a small gradient
 @pytest.mark.parametrize(
     ("standardize", "seed"),
-    [(True, 0), (True, 29), (True, 48), (False, 10), (False, 12), (False, 19)],
+    [(True, 0), (True, 29), (False, 10), (False, 12)],
 )
 def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     X = features(seed=seed)
@@ -252,63 +202,44 @@ def test_sparse_features_far_from_zero(standardize: bool, seed: int) -> None:
     assert far.objective_ == pytest.approx(near, rel=1e-5)
 
 
-def test_a_fit_knows_what_sparse_features_far_from_zero_cancel() -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
-    data = Data(sparse.csr_array(X + 1e3), Y, Y.shape[1], None, binary=False)
-    settings = FitSettings(fp.get_loss("fitzpatrick_logistic"))
-    problem = PenaltyPath(data.sums(settings), settings)
-    assert problem._stopping.cancellation == problem.sums.space.cancellation > 100
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_sparse_features_that_are_far_from_zero_in_single_precision(seed: int) -> None:
     """They are rounded at 1e-3 or less, and so is the objective; the fit does not end early."""
     X = features(seed=seed)
     Y = targets("fitzpatrick_logistic", X)
     near = ProportionRegressor().fit(X, Y).objective_
-    far = ProportionRegressor().fit(sparse.csr_array((X + 1e4).astype(np.float32)), Y)
+    given = sparse.csr_array((X + 1e4).astype(np.float32))
+    far = ProportionRegressor().fit(given, Y)
     # what rounds 1e4 leaves of a gradient is a thousand times what tol asks for
     assert far.status_ is not Status.CONVERGED
     assert far.status_.converged
     assert far.objective_ == pytest.approx(near, rel=8e-3)
-
-
-def test_only_products_that_are_centered_afterwards_cancel() -> None:
-    X = features() + 1e3
-    X[:, 0] = 1e6  # a constant feature never moves
-    options: dict[str, Any] = {"fit_intercept": True, "standardize": False, "n_scores": 4}
-    dense, sparse_ = (
-        _design.make_design(form, None, **options) for form in (X, sparse.csr_array(X))
-    )
-    varied = np.sqrt(X[:, 1:].var(axis=0).sum())
-    assert dense.cancellation == 1.0
-    expected = np.linalg.norm(X[:, 1:].mean(axis=0)) / varied
-    assert sparse_.cancellation == pytest.approx(expected, rel=1e-3)
+    settings = FitSettings(fp.get_loss("fitzpatrick_logistic"))
+    problem = PenaltyPath(Data(given, Y, 4, None, binary=False).sums(settings), settings)
+    shift = np.linalg.norm(given.mean(axis=0)) / np.sqrt(X.var(axis=0).sum())
+    assert problem._stopping.cancellation == pytest.approx(shift, rel=1e-3)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
 def test_sparse_features_in_any_state(form, standardize: bool) -> None:
     dense = np.where(seeded(3).random((60, 5)) < 0.5, 0.0, features())
-    Y = targets("fitzpatrick_logistic", dense)
-    half = sparse.coo_array(dense)
-    half.data /= 2
-    rows, columns = (np.concatenate([part, part[::-1]]) for part in (half.row, half.col))
-    order = np.argsort(rows if form is sparse.csr_array else columns, kind="stable")
-    major, minor = (rows, columns) if form is sparse.csr_array else (columns, rows)
+    halves = sparse.coo_array(dense / 2)
+    twice = [np.concatenate([part, part[::-1]]) for part in (halves.data, halves.row, halves.col)]
+    major = twice[1] if form is sparse.csr_array else twice[2]
+    order = np.argsort(major, kind="stable")
+    minor = (twice[2] if form is sparse.csr_array else twice[1])[order]
     indptr = np.append(0, np.cumsum(np.bincount(major)))
-    parts = np.concatenate([half.data, half.data[::-1]])[order], minor[order], indptr
-    X = form(parts, shape=dense.shape)  # every entry in two halves, out of order
+    X = form((twice[0][order], minor, indptr), shape=dense.shape)  # in halves, out of order
     np.testing.assert_allclose(X.toarray(), dense)
-    for array in (X.data, X.indices, X.indptr):
-        array.flags.writeable = False
-    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    parts = X.data, X.indices, X.indptr
+    before = [part.copy() for part in parts]
+    for part in parts:
+        part.flags.writeable = False
     model = ProportionRegressor(standardize=standardize, tol=1e-9)
-    coef = model.fit(X, Y).coef_
-    prediction = model.predict(X)
-    for array, expected in zip((X.data, X.indices, X.indptr), before, strict=True):
-        np.testing.assert_array_equal(array, expected)
+    coef, prediction = model.fit(X, Y).coef_, model.predict(X)
+    for part, expected in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part, expected)
     np.testing.assert_allclose(coef, model.fit(dense, Y).coef_, atol=1e-8)
     np.testing.assert_allclose(prediction, model.predict(dense), atol=1e-8)
 
@@ -323,29 +254,14 @@ def test_two_classes_of_proportions_are_the_classifier_at_half_the_penalty() -> 
 
 @pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "sparsemax"])
 def test_single_precision_stays_and_agrees(loss: str) -> None:
-    X = features()
-    Y = targets(loss, X)
-    double = ProportionRegressor(loss).fit(X, Y)
-    for form in (np.asarray, sparse.csr_array):
-        single = ProportionRegressor(loss, tol=1e-5).fit(form(X.astype(np.float32)), Y)
-        assert single.coef_.dtype == single.intercept_.dtype == np.float32
-        assert single.predict(X.astype(np.float32)).dtype == np.float32
-        np.testing.assert_allclose(single.coef_, double.coef_, atol=2e-3)
-
-
-def test_perceptron_is_minimised_by_zero() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = FitzpatrickClassifier("perceptron").fit(X, y)
-    assert model.status_ is Status.ZERO
-    assert not model.coef_.any()
-
-
-# Columns that are constant, shares that are rounded
-
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-FORMS = [np.asarray, sparse.csr_array, sparse.csc_array]
+    for alpha in (1e8, 1.0, 1e-4):
+        double = ProportionRegressor(loss, alpha).fit(X, Y)
+        for form in (np.asarray, sparse.csr_array):
+            single = ProportionRegressor(loss, alpha).fit(form(X.astype(np.float32)), Y)
+            assert single.status_.converged
+            assert single.coef_.dtype == single.intercept_.dtype == np.float32
+            assert single.predict(X.astype(np.float32)).dtype == np.float32
+            assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -366,14 +282,13 @@ def test_constant_columns_are_standardized_as_scikit_learn_does(form, value: flo
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("value", [0.1, -3e7, 1e-30])
+@pytest.mark.parametrize(("dtype", "value"), [(np.float32, 0.1), (np.float64, -3e7)])
 def test_columns_that_are_constant_but_for_rounding(form, dtype, value: float) -> None:
     rng = seeded(0)
-    n = 20003  # the mean of so many numbers is not what each of them is
+    n = 5003  # the mean of so many numbers is not what each of them is
     long = np.column_stack([rng.standard_normal(n), np.full(n, value)]).astype(dtype)
     long[0, 1] = np.nextafter(long[0, 1], dtype(np.inf))
-    model = FitzpatrickClassifier(standardize=True).fit(form(long), rng.integers(0, 2, n))
+    model = FitzpatrickClassifier(standardize=True, tol=1e-3).fit(form(long), np.arange(n) % 2)
     assert model.coef_[0, 1] == 0.0
     assert model.coef_[0, 0] != 0.0
 
@@ -383,48 +298,23 @@ def test_columns_that_are_constant_on_the_fitted_rows(form) -> None:
     constant = X.copy()
     constant[:40, 2] = 0.1
     weights = np.repeat([1.0, 0.0], [40, 20])
-    model = ProportionRegressor(standardize=True).fit(form(constant), Y, weights)
+    model = ProportionRegressor("logistic", standardize=True, warm_start=True).fit(form(X), Y)
+    model.fit(form(constant), Y, weights)  # from coefficients that are not zero
     np.testing.assert_array_equal(model.coef_[:, 2], 0.0)
     # the first fold is fitted to rows on which the column is constant
     folds = PredefinedSplit(np.repeat([1, 0], [40, 20]))
     search = ProportionRegressorCV(alphas=[0.1, 1.0], standardize=True, cv=folds)
     assert np.isfinite(search.fit(form(constant), Y).scores_).all()
     assert search.coef_[:, 2].any()
-
-
-def test_warm_start_leaves_a_constant_column_alone() -> None:
-    model = ProportionRegressor(standardize=True, warm_start=True).fit(X, Y)
-    constant = X.copy()
-    constant[:, 0] = 3.0
-    model.fit(constant, Y)
-    np.testing.assert_array_equal(model.coef_[:, 0], 0.0)
-    expected = ProportionRegressor(standardize=True).fit(constant, Y)
-    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
-
-
-def test_all_columns_constant_leaves_the_intercept() -> None:
-    model = ProportionRegressor("logistic", standardize=True).fit(np.ones((len(X), 2)), Y)
-    assert not model.coef_.any()
-    np.testing.assert_allclose(model.predict(np.ones((1, 2)))[0], Y.mean(axis=0), atol=1e-7)
+    model.fit(form(np.ones(X.shape)), Y)  # the intercept alone
+    np.testing.assert_allclose(model.predict(np.ones((1, 5)))[0], Y.mean(axis=0), atol=1e-7)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("cls", [ProportionRegressor, ProportionRegressorCV])
-def test_shares_of_a_few_digits(form, cls) -> None:
+def test_shares_of_a_few_digits(form) -> None:
     rounded = Y.round(2)
     assert 0.005 < np.abs(rounded.sum(axis=1) - 1).max() <= 0.02
     with pytest.warns(UserWarning, match=r"a sum of one by up to 0\.01.* divided by its sum"):
-        model = cls().fit(X, form(rounded))
-    expected = cls().fit(X, label_proportions(rounded)).coef_
+        model = ProportionRegressor().fit(X, form(rounded))
+    expected = ProportionRegressor().fit(X, label_proportions(rounded)).coef_
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-9)  # but for the order of sums
-
-
-def test_the_published_errors_on_yeast_alpha() -> None:
-    """The literature's numbers for maximum-entropy models on real label distributions."""
-    folder = os.environ.get("FITZPATRICK_DATA", "")
-    if not Path(folder, "label_distributions", "yeast_alpha.csv.gz").exists():
-        pytest.skip("FITZPATRICK_DATA does not name a folder with label_distributions/yeast_alpha")
-    X, Y = load("yeast_alpha")
-    found = list(ten_folds(X, Y, "logistic").values())
-    # which folds the authors had is unknown; other seeds change ours by less than one percent
-    np.testing.assert_allclose(found, PUBLISHED["yeast_alpha"], rtol=0.02)

@@ -66,8 +66,12 @@ def test_learns_to_rank(loss: str) -> None:
     assert model.intercept_.shape == (4,)
     rankings = model.predict_rankings(X[:5])
     assert_close(model.as_ranks(rankings), model.predict(X[:5]), rtol=0, atol=0)
-    same = LabelRanker(loss, alpha=0.1).fit(X, read_rankings(y)[0])
+    frame = pd.DataFrame(read_rankings(y)[0], columns=list("abcd"))
+    same = LabelRanker(loss, alpha=0.1).fit(X, frame)
     assert_close(same.coef_, model.coef_, rtol=0, atol=0)
+    assert same.items_.tolist() == list("abcd")
+    tied = LabelRanker("squared", alpha=1e-3).fit([[-1.0], [1.0]], ["a>b=c", "b=c>a"])
+    assert_close(tied.predict([[1.0]]), [[3, 1.5, 1.5]], rtol=0, atol=0)
 
 
 def test_scorers_and_searches() -> None:
@@ -79,19 +83,6 @@ def test_scorers_and_searches() -> None:
     search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.5
     assert clone(model).get_params() == model.get_params()
-
-
-def test_tied_items_share_their_ranks() -> None:
-    X = np.asarray([[-1.0], [1.0]] * 10)
-    model = LabelRanker("squared", alpha=1e-3).fit(X, ["a>b=c", "b=c>a"] * 10)
-    assert_close(model.predict([[1.0]]), [[3, 1.5, 1.5]], rtol=0, atol=0)
-
-
-def test_ranks_in_a_frame_have_names() -> None:
-    X, y = draw(20)
-    ranks, items = read_rankings(y)
-    model = LabelRanker().fit(X, pd.DataFrame(ranks, columns=items))
-    assert model.items_.tolist() == list("abcd")
 
 
 @pytest.mark.parametrize(

@@ -7,29 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_array,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from .. import metrics
 from .._array import quiet
 from .._weights import check_weights
-from ..linear_model._checks import (
-    CONSTRAINTS,
-    check_classes,
-    check_numbers,
-    exact_proportions,
-    label_column,
-    unchanged_on_failure,
-    warn_of_rounding,
-)
+from ..linear_model._checks import CONSTRAINTS, unchanged_on_failure
+from ..linear_model._estimators import ClassModel, ProportionModel, ScoreModel
 from ..losses import Loss, get_loss
 from ._libraries import LIBRARIES, Samples
 from ._objectives import FLOOR, Objective, weights_of
@@ -40,10 +27,9 @@ _ABOVE_ZERO = Interval(Integral, 1, None, closed="left")
 
 
 @dataclass(eq=False, repr=False)
-class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class BoostedModel(ScoreModel):
     """Scores that are sums of trees, learned with a loss."""
 
-    loss: str | Loss = "fitzpatrick_logistic"
     _: KW_ONLY
     tightness: float | None = None
     library: str = "lightgbm"
@@ -69,17 +55,13 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     # what scikit-learn checks; the rest is the library's to check
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: CONSTRAINTS[name] for name in ("tightness", "warm_start", "n_jobs", "verbose")},
+        **CONSTRAINTS,
         "library": [StrOptions(set(LIBRARIES))],
         "n_estimators": [_ABOVE_ZERO],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "early_stopping_rounds": [_ABOVE_ZERO, None],
         "metric": [StrOptions(set(metrics.metric_names())), None],
     }
-
-    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
-        """Class indices (n,) or targets (n, k), and k."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow trees.
@@ -101,14 +83,14 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         X = self._check_features(X, reset=True)
         if X.shape[0] < 2:
             raise ValueError("X has n_samples = 1; trees need at least two samples to split")
-        targets, k = self._check_targets(X, y, loss)
-        weights = check_weights(sample_weight, X)
+        data = self._check_targets(X, y, check_weights(sample_weight, X), loss)
+        targets, k, weights = data.targets, data.n_classes, data.weights
         rows, held_out = np.arange(X.shape[0]), None
         if self.early_stopping_rounds is not None:
+            share, classes = self.validation_fraction, targets if targets.ndim == 1 else None
             rows, held_out = train_test_split(
-                rows, test_size=self.validation_fraction, random_state=self.random_state,
-                stratify=targets if targets.ndim == 1 else None,
-            )  # fmt: skip
+                rows, test_size=share, random_state=self.random_state, stratify=classes
+            )
         start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
         parts = []
         if before is not None:
@@ -122,15 +104,12 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 scores += library.scores(part, own).reshape(scores.shape)
             return Samples(own, scores, None if weights is None else weights[at], judge)
 
-        objective = Objective(
-            loss, targets[rows], k, None, self.hessian, self.floor, self._n_threads
-        )
-        watched = None
+        options = None, self.hessian, self.floor, self._n_threads
+        growing, watched = samples(rows, Objective(loss, targets[rows], k, *options)), None
         if held_out is not None:
             watched = samples(held_out, self._judge(loss, targets[held_out], k))
         n_rounds = sum(map(library.rounds, parts))
-        given = self._library_parameters(n_rounds)
-        part = library.train(samples(rows, objective), watched, given)
+        part = library.train(growing, watched, self._library_parameters(n_rounds))
         self.booster_: list[Any] = [*parts, part]
         self.start_: np.ndarray = start
         self.loss_, self.tightness_ = self.loss, loss.tightness
@@ -139,12 +118,13 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _check_warm_start(self, before: Self, k: int, loss: Loss) -> None:
         """Raise unless the last fit had the same loss, library, features and targets."""
-        is_same = before.library_ == self.library and before.n_classes_in_ == k
-        is_same = is_same and before._fitted_loss() == loss
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            ours, theirs = getattr(self, name, None), getattr(before, name, None)
-            is_same = is_same and np.array_equal(np.asarray(ours), np.asarray(theirs))
-        if not is_same:
+        names = ("n_features_in_", "feature_names_in_", "classes_")
+        found = [[np.asarray(getattr(m, name, None)) for name in names] for m in (self, before)]
+        given = (
+            (self.library, k, loss),
+            (before.library_, before.n_classes_in_, before._fitted_loss),
+        )
+        if given[0] != given[1] or not all(map(np.array_equal, *found)):
             raise ValueError(
                 "warm_start=True adds to trees of other features, classes, another loss, tightness "
                 "or library; set warm_start=False to begin anew"
@@ -182,7 +162,7 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         truth = np.eye(k)[truth] if truth.ndim == 1 else truth
 
         def judge(predictions: Any, data: Any) -> float:
-            predicted = self._predict_rows(loss, objective.scores(predictions))
+            predicted = self._predictions(objective.scores(predictions), loss)
             value = float(metric(truth, predicted, sample_weight=weights_of(data)))
             return -value if higher_is_better else value
 
@@ -196,19 +176,16 @@ class BoostedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         _check_n_features(self, X, reset=reset)
         return X
 
-    def _predict_rows(self, loss: Loss, theta: np.ndarray) -> np.ndarray:
-        return np.asarray(loss.link(theta))
-
-    def _fitted_loss(self) -> Loss:
-        return Loss(get_loss(self.loss_).regularizer, self.tightness_)
-
-    def predict_scores(self, X: Any) -> np.ndarray:
-        """Scores θ, shape (n, k)."""
+    def _scores(self, X: Any, method: str) -> np.ndarray:
         check_is_fitted(self, "booster_")
         X = self._check_features(X, reset=False)
         library = LIBRARIES[self.library_]
         scores = np.asarray(sum(library.scores(part, X) for part in self.booster_))
         return np.asarray(scores.reshape(-1, self.n_classes_in_) + self.start_)
+
+    def predict_scores(self, X: Any) -> np.ndarray:
+        """Scores θ, shape (n, k)."""
+        return self._scores(X, "predict_scores")
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -266,7 +243,7 @@ _PARAMETERS = """
 
 
 @dataclass(eq=False, repr=False)
-class BoostedProportionRegressor(RegressorMixin, BoostedModel):  # type: ignore[misc]
+class BoostedProportionRegressor(ProportionModel, BoostedModel):
     __doc__ = f"""Boosted trees for targets in the domain of a loss: proportions, shares, counts.
 
     The model is x ↦ ŷ(θ(x)), with the link ŷ and scores θ that are sums of trees.
@@ -281,39 +258,12 @@ class BoostedProportionRegressor(RegressorMixin, BoostedModel):  # type: ignore[
                [0.9, 0.1]])
     """
 
-    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
-        y = check_numbers(y)
-        if y.ndim == 1 and loss.regularizer.domain.has_labels:
-            raise ValueError(
-                f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; "
-                "for class labels use BoostedClassifier"
-            )
-        y, rounding = exact_proportions(y, loss, X)
-        warn_of_rounding(rounding, stacklevel=5)
-        self._is_single = y.ndim == 1
-        y = y[:, None] if self._is_single else y
-        return y, int(y.shape[1])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
-        scores = self.predict_scores(X)
-        prediction = self._predict_rows(self._fitted_loss(), scores)
-        return prediction[:, 0] if self._is_single else prediction
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The coefficient of determination R² of the predictions, averaged over the targets."""
-        return float(super().score(X, y.toarray() if sparse.issparse(y) else y, sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = not get_loss(self.loss).regularizer.domain.has_labels
-        return tags
-
 
 @dataclass(eq=False, repr=False)
-class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
+class BoostedClassifier(ClassModel, BoostedModel):
     __doc__ = f"""Boosted trees for classes, with a loss on the simplex.
+
+    ``class_weight`` is that of :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
 {_PARAMETERS}        classes_: the labels, sorted.
 
     Example:
@@ -323,48 +273,6 @@ class BoostedClassifier(ClassifierMixin, BoostedModel):  # type: ignore[misc]
         >>> model.predict(X[:2])
         array([0, 0])
     """
-
-    def _check_targets(self, X: Any, y: Any, loss: Loss) -> tuple[Any, int]:
-        if not loss.regularizer.domain.has_labels:
-            raise ValueError(
-                f"BoostedClassifier needs a loss on the simplex, and loss={self.loss!r} has the "
-                f"domain {loss.regularizer.domain!r}; use BoostedProportionRegressor with it"
-            )
-        column = label_column(y, X)
-        check_classes(column)
-        self.classes_, labels = np.unique(column, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "BoostedClassifier needs at least two classes, and y holds one class only: "
-                f"{self.classes_.tolist()[0]!r}"
-            )
-        return labels, len(self.classes_)
-
-    def _predict_rows(self, loss: Loss, theta: np.ndarray) -> np.ndarray:
-        is_proper = loss.regularizer.has_probabilities
-        return np.asarray(loss.probabilities(theta) if is_proper else loss.link(theta))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores, shape (n, k); with two classes (n,), how far the second is ahead."""
-        scores = self.predict_scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n, k), as ``loss.probabilities`` has them."""
-        scores = self.predict_scores(X)
-        return self._predict_rows(self._fitted_loss(), scores)
-
-    def predict_link(self, X: Any) -> np.ndarray:
-        """The link ŷ(θ) of the scores, shape (n, k)."""
-        scores = self.predict_scores(X)
-        return np.asarray(self._fitted_loss().link(scores))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score, or prediction where the loss has a reference by class."""
-        scores, loss = self.predict_scores(X), self._fitted_loss()
-        keeps_order = loss.regularizer.keeps_order
-        best = np.argmax(scores if keeps_order else self._predict_rows(loss, scores), axis=1)
-        return np.asarray(self.classes_[best])
 
 
 def _start(loss: Loss, targets: Any, k: int, weights: np.ndarray | None) -> np.ndarray:

@@ -1,11 +1,10 @@
-"""Files of boosted models: one JSON object with the trees in the library's own text format.
+"""Files of boosted models: lines of JSON, a description first, then trees as their library's text.
 
 Nothing in a file is executed. Every field is checked before the library reads the trees, which are
 checked themselves, and their shapes against the fields after that.
 """
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,8 @@ from ._libraries import LIBRARIES
 from ._trees import MAX_TEXT_BYTES, MAX_TREES, expect
 
 MAX_BYTES, MAX_PARTS = 1 << 30, 10_000
-# Texts of JSON; long ones, such as trees, take no more memory than bytes.
-_TEXTS, _LONG = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL), 1024
 _ESTIMATORS = {cls.__name__: cls for cls in (BoostedClassifier, BoostedProportionRegressor)}
-# dtype of classes → what JSON has for them
-_LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
-_LABELS |= {np.dtype(kind).name: int for kind in "bBhHiIlLqQ"}
-_LABELS |= {np.dtype(kind).name: float for kind in "efd"}
+_DTYPES = {"str", "object", *(np.dtype(kind).name for kind in "?bBhHiIlLqQefd")}  # of classes
 
 
 def _is_one_of(names: Any) -> Callable[[Any], bool]:
@@ -37,53 +31,64 @@ def _is_list(value: Any, kind: type) -> bool:
     return isinstance(value, list) and bool(value) and all(type(x) is kind for x in value)
 
 
-# field → True if a value may be there
+def _is_names(value: Any) -> bool:
+    return value is None or _is_list(value, str)
+
+
+# field → True if a value may be there; those that end or begin with _ are attributes
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "format": lambda value: value == "fitzpatrick-boosted-model",
-    "version": lambda value: value == 2,
+    "version": lambda value: value == 3,
     "estimator": _is_one_of(_ESTIMATORS),
-    "library": _is_one_of(LIBRARIES),
-    "loss": _is_one_of(loss_names()),
-    "tightness": lambda value: type(value) in (int, float),
-    "n_features": lambda value: type(value) is int and value > 0,
-    "feature_names": lambda value: value is None or _is_list(value, str),
-    "classes": lambda value: value is None or isinstance(value, list),
-    "dtype": lambda value: value is None or _is_one_of(_LABELS)(value),
-    "is_single": lambda value: type(value) is bool,
-    "start": lambda value: _is_list(value, float) and bool(np.isfinite(value).all()),
-    "trees": lambda value: _is_list(value, str) and len(value) <= MAX_PARTS,
+    "params": lambda value: isinstance(value, dict),
+    "dtype": lambda value: value is None or _is_one_of(_DTYPES)(value),
+    "library_": _is_one_of(LIBRARIES),
+    "loss_": _is_one_of(loss_names()),
+    "tightness_": lambda value: type(value) in (int, float),
+    "n_features_in_": lambda value: type(value) is int and value > 0,
+    "feature_names_in_": _is_names,
+    "_target_names": _is_names,
+    "classes_": lambda value: value is None or isinstance(value, list),
+    "_is_single": lambda value: value in (None, True, False),
+    "start_": lambda value: _is_list(value, float) and bool(np.isfinite(value).all()),
 }
+_ATTRIBUTES = [name for name in _FIELDS if "_" in (name[0], name[-1])]
 
 
 def save_model(model: BoostedModel, file: str | Path) -> None:
-    """Write a fitted model of a named loss, whose classes are numbers or texts."""
+    """Write a fitted model of a named loss, whose classes are numbers or texts.
+
+    Parameters are saved, too, with lists for tuples and arrays. A ValueError names what JSON cannot
+    hold, such as a ``RandomState``.
+    """
     check_is_fitted(model, "booster_")
     if not isinstance(model.loss_, str):
         raise ValueError(
             f"the loss {model.loss_!r} is not in the registry; only models of named losses are "
             "saved"
         )
-    classes: Any = getattr(model, "classes_", None)
-    dtype = None if classes is None else classes.dtype.name
-    dtype = "str" if dtype and dtype.startswith("str") else dtype  # whatever its length
-    names = getattr(model, "feature_names_in_", None)
+    dtype = model.classes_.dtype.name if hasattr(model, "classes_") else None
     given = {
         "format": "fitzpatrick-boosted-model",
-        "version": 2,
+        "version": 3,
         "estimator": type(model).__name__,
-        "library": model.library_,
-        "loss": model.loss_,
-        "tightness": model.tightness_,
-        "n_features": model.n_features_in_,
-        "feature_names": None if names is None else [str(name) for name in names],
-        "classes": None if classes is None else classes.tolist(),
-        "dtype": dtype,
-        "is_single": bool(getattr(model, "_is_single", False)),
-        "start": model.start_.tolist(),
-        "trees": list(map(LIBRARIES[model.library_].to_text, model.booster_)),
+        "params": model.get_params(),
+        "dtype": "str" if dtype and dtype.startswith("str") else dtype,  # whatever its length
+        **{name: getattr(model, name, None) for name in _ATTRIBUTES},
     }
-    _check(given)
-    write_atomically(Path(file), json.dumps(given))
+    lines = [json.dumps(given, default=_plain)]
+    _check(json.loads(lines[0]))
+    lines += (json.dumps(LIBRARIES[model.library_].to_text(part)) for part in model.booster_)
+    write_atomically(Path(file), "\n".join(lines) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and numbers of NumPy as JSON has them."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise ValueError(
+        f"a file cannot hold {value!r}; use numbers and texts as parameters and classes"
+    )
 
 
 def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegressor:
@@ -91,14 +96,12 @@ def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegress
     path = Path(file)
     try:
         expect(path.stat().st_size <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
-        content = path.read_bytes()
-        lengths = (len(found[0]) for found in _TEXTS.finditer(content))
-        other_bytes = len(content) - sum(length for length in lengths if length >= _LONG)
-        expect(other_bytes <= MAX_TEXT_BYTES, f"it has {other_bytes} bytes besides the trees")
-        given = json.loads(content)
-        _check(given)
-        return _restore(given)
-    except (ValueError, OverflowError, RecursionError) as error:
+        with path.open("rb") as lines:
+            given = json.loads(lines.readline(MAX_TEXT_BYTES))
+            _check(given)
+            texts = [line for line in lines if line.startswith(b'"')]
+        return _restore(given, texts)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: not a boosted model that fitzpatrick saved ({error})") from error
 
 
@@ -108,32 +111,34 @@ def _check(given: Any) -> None:
     for name, is_valid in _FIELDS.items():
         expect(is_valid(given[name]), f"its {name} cannot be {given[name]!r:.40}")
     # raises unless the tightness is one of the loss
-    Loss(get_loss(given["loss"]).regularizer, given["tightness"])
-    names, classes, k = given["feature_names"], given["classes"], len(given["start"])
-    expect(names is None or len(names) == given["n_features"], "feature_names do not fit")
-    expect(not given["is_single"] or k == 1, "is_single does not fit the start")
+    Loss(get_loss(given["loss_"]).regularizer, given["tightness_"])
+    names, classes, k = given["feature_names_in_"], given["classes_"], len(given["start_"])
+    expect(names is None or len(names) == given["n_features_in_"], "feature_names_in_ do not fit")
+    expect(not given["_is_single"] or k == 1, "_is_single does not fit the start")
     if given["estimator"] == "BoostedClassifier":
-        expect(_is_list(classes, _LABELS.get(given["dtype"], type(None))), "classes have no dtype")
+        dtype = given["dtype"]
+        expect(dtype and np.asarray(classes, dtype).tolist() == classes, "classes have no dtype")
         expect(len(set(classes)) == len(classes) == k, "classes do not fit the start")
 
 
-def _restore(given: dict[str, Any]) -> BoostedClassifier | BoostedProportionRegressor:
-    model = _ESTIMATORS[given["estimator"]](given["loss"], library=given["library"])
-    model.loss_, model.tightness_ = given["loss"], float(given["tightness"])
-    model.library_, model.start_ = given["library"], np.asarray(given["start"])
-    model.n_features_in_, model.n_classes_in_ = given["n_features"], len(model.start_)
-    if given["feature_names"] is not None:
-        model.feature_names_in_ = np.asarray(given["feature_names"], dtype=object)
-    if isinstance(model, BoostedClassifier):
-        model.classes_ = np.asarray(given["classes"], given["dtype"])
-    else:
-        model._is_single = given["is_single"]
-    library, model.booster_, model.n_iter_ = LIBRARIES[given["library"]], [], 0
-    for text in given["trees"]:
+def _restore(
+    given: dict[str, Any], texts: list[bytes]
+) -> BoostedClassifier | BoostedProportionRegressor:
+    model = _ESTIMATORS[given["estimator"]](**given["params"])
+    dtypes = dict.fromkeys(("feature_names_in_", "_target_names"), object)
+    dtypes |= {"start_": float, "classes_": given["dtype"]}
+    for name in _ATTRIBUTES:
+        if given[name] is not None:
+            is_array, value = name in dtypes, given[name]
+            setattr(model, name, np.asarray(value, dtypes[name]) if is_array else value)
+    model.n_classes_in_ = len(model.start_)
+    library, model.booster_, model.n_iter_ = LIBRARIES[model.library_], [], 0
+    expect(0 < len(texts) <= MAX_PARTS, "it has no trees, or too many parts")
+    for text in texts:
         try:
-            part, *shape = library.from_text(text)
+            part, *shape = library.from_text(json.loads(text))
         except Exception as error:  # the libraries raise whatever their parsers met
-            raise ValueError(f"{given['library']} cannot read its trees: {error}") from error
+            raise ValueError(f"{model.library_} cannot read its trees: {error}") from error
         expected = [model.n_features_in_, model.n_classes_in_]
         expect(shape == expected, f"trees have {shape} features and targets, not {expected}")
         model.booster_.append(part)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ._trees import check_lightgbm, check_xgboost
+from ._trees import checked_lightgbm, checked_xgboost
 
 
 class Samples(NamedTuple):
@@ -41,16 +41,13 @@ def _load(name: str) -> Any:
 
 def _shared(given: dict[str, Any], n_targets: int) -> dict[str, Any]:
     """The parameters of an estimator by names that both libraries know."""
-    return {
+    same = ("learning_rate", "reg_lambda", "subsample", "random_state")
+    return {name: given[name] for name in same if given[name] is not None} | {
         "num_class": n_targets,
-        "learning_rate": given["learning_rate"],
         "max_leaves": given["num_leaves"],
         "max_depth": max(given["max_depth"], 0),
-        "reg_lambda": given["reg_lambda"],
-        "subsample": given["subsample"],
         "colsample_bytree": given["colsample"],
         "n_jobs": given["n_jobs"] or 0,
-        **({} if given["random_state"] is None else {"random_state": given["random_state"]}),
     }
 
 
@@ -66,8 +63,8 @@ class LightGBM:
             "min_child_samples": given["min_child_samples"],
             "subsample_freq": 1,
             "verbosity": -1,
+            **(given["library_params"] or {}),
         }
-        params |= given["library_params"] or {}
         categories = given["categorical_features"]
 
         def data(samples: Samples, reference: Any = None) -> Any:
@@ -81,14 +78,12 @@ class LightGBM:
 
         training, options = data(samples), {}
         if held_out is not None:
-            judge, patience = held_out.judge, given["early_stopping_rounds"]
+            judge = held_out.judge
+            stopping = lightgbm.early_stopping(given["early_stopping_rounds"], verbose=False)
             options = {
                 "valid_sets": [data(held_out, training)],
                 "feval": lambda scores, data: ("metric", judge(scores, data), False),
-                "callbacks": [
-                    lightgbm.early_stopping(patience, verbose=False),
-                    lightgbm.log_evaluation(given["verbose"]),
-                ],
+                "callbacks": [stopping, lightgbm.log_evaluation(given["verbose"])],
             }
         try:
             return lightgbm.train(params, training, given["n_estimators"], **options)
@@ -109,14 +104,11 @@ class LightGBM:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        text = str(part.model_to_string())
-        check_lightgbm(text)  # what could not be loaded is not saved
-        return text
+        return checked_lightgbm(part.model_to_string())
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
-        check_lightgbm(text)
-        part = _load("lightgbm").Booster(model_str=text)
+        part = _load("lightgbm").Booster(model_str=checked_lightgbm(text))
         return part, part.num_feature(), part.num_model_per_iteration()
 
 
@@ -138,8 +130,8 @@ class XGBoost:
             "min_child_weight": 1e-3,
             "tree_method": "hist",
             "verbosity": 0,
+            **(given["library_params"] or {}),
         }
-        params |= given["library_params"] or {}
         if params["num_class"] == 1:
             del params["num_class"]
         categories = given["categorical_features"]
@@ -185,13 +177,11 @@ class XGBoost:
 
     @staticmethod
     def to_text(part: Any) -> str:
-        text = bytes(part.save_raw("json")).decode()
-        check_xgboost(text)
-        return text
+        return checked_xgboost(bytes(part.save_raw("json")).decode())[0]
 
     @staticmethod
     def from_text(text: str) -> tuple[Any, int, int]:
-        n_targets = check_xgboost(text)
+        text, n_targets = checked_xgboost(text)
         part = _load("xgboost").Booster()
         part.load_model(bytearray(text, "utf-8"))
         return part, part.num_features(), n_targets

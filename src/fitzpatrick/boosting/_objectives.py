@@ -25,9 +25,9 @@ from ..engines.targets import Scratch, wrap_targets
 from ..losses import Loss, get_loss
 
 FLOOR = 0.05
-_FACTORS: dict[str, Any] = {"diagonal": 1.0, "double": 2.0, "majorizer": None}
+_FACTORS: dict[Any, Any] = {"diagonal": 1.0, "double": 2.0, "majorizer": None}
 # Rows that are treated at once; their arrays stay in the second-level cache.
-_BLOCK_BYTES = 1 << 17
+_BLOCK_BYTES = 1 << 18
 
 
 class ObjectiveOptions(TypedDict, total=False):
@@ -67,25 +67,21 @@ class Objective:
         if not floor > 0:
             raise ValueError(f"floor must be positive, got {floor}")
         self._floor = floor / (1 + loss.tightness)
-        # of the diagonal; None stands for d
-        self._factor = _FACTORS.get(hessian, hessian) if isinstance(hessian, str) else hessian
+        self._factor: Any = _FACTORS.get(hessian, hessian)  # of the diagonal; None stands for d
         if isinstance(self._factor, str) or not (self._factor is None or 0 < self._factor < np.inf):
             raise ValueError(
                 f"hessian must be one of {', '.join(map(repr, _FACTORS))} or a positive number, "
                 f"got {hessian!r}"
             )
-        y = y if sparse.issparse(y) else np.asarray(y)
-        domain = self._omega.domain
-        if y.ndim == 1 and not domain.has_labels:
-            y = y[:, None]
+        y, domain = y if sparse.issparse(y) else np.asarray(y), self._omega.domain
+        y = y[:, None] if y.ndim == 1 and not domain.has_labels else y
         k = y.shape[1] if y.ndim == 2 else n_classes or int(y.max(initial=0)) + 1
         self.shape = int(y.shape[0]), int(k)
-        self._targets = wrap_targets(
-            as_targets(y, self.shape, domain), self.shape, np.dtype(np.float64)
-        )
+        y = as_targets(y, self.shape, domain)
+        self._targets = wrap_targets(y, self.shape, np.dtype(np.float64))
         self._n_threads = resolve_threads(n_threads)
         self._bound = engines.bind_trusted(
-            self._omega, loss.tightness, self._targets, self._n_threads
+            self._omega, self._tightness, self._targets, self._n_threads
         )
 
     def scores(self, predictions: Any) -> np.ndarray:
@@ -113,24 +109,25 @@ class Objective:
 
         def work(rows: slice, scratch: Scratch) -> None:
             y, at = self._targets.dense(rows, scratch), p[rows]
-            weight = 1.0 if weights is None else weights[rows, None]
-            np.multiply(at - y, weight, out=gradient[rows], casting="same_kind")
-            np.multiply(self._curvature(at, y), weight, out=h[rows], casting="same_kind")
+            np.subtract(at, y, out=gradient[rows], casting="same_kind")
+            np.maximum(self._curvature(at, y), self._floor, out=h[rows], casting="same_kind")
+            if weights is not None:
+                gradient[rows] *= weights[rows, None]
+                h[rows] *= weights[rows, None]
 
         for_each_block(self.shape, p.itemsize, self._n_threads, work, _BLOCK_BYTES)
         return (gradient[:, 0], h[:, 0]) if self.shape[1] == 1 else (gradient, h)
 
     def _curvature(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The numbers h, from maximizers p and targets y."""
+        """The numbers h, from maximizers p and targets y, without a floor."""
         if not self._omega.has_curvature:
-            return np.full_like(p, self._floor)
+            return np.zeros_like(p)
         d: np.ndarray = self._omega.slope(p, y, self._tightness)
-        if self._factor is not None:
-            if self._omega.is_coupled:
-                total = d.sum(axis=1, keepdims=True)
-                d = d * (1 - d / np.where(total > 0, total, 1.0))
-            d = d * self._factor
-        return np.asarray(np.maximum(d, self._floor))
+        if self._factor is None or not self._omega.is_coupled:
+            return d if self._factor is None else self._factor * d
+        total = d.sum(axis=1, keepdims=True)
+        share = d / np.where(total > 0, total, 1.0)
+        return np.asarray(self._factor * d * (1 - share))
 
     def __deepcopy__(self, memo: Any) -> "Objective":
         return self  # LightGBM copies its parameters, and need not copy all targets
@@ -186,8 +183,8 @@ def lightgbm_metric(
     loss: str | Loss, y: Any, *, n_classes: int | None = None, tightness: float | None = None
 ) -> Callable[[Any, Any], tuple[str, float, bool]]:
     """The mean loss at the targets of a validation set, as ``feval`` of ``lightgbm.train``."""
-    mean_loss = Objective(loss, y, n_classes, tightness).mean_loss
-    return lambda predictions, data: ("mean_loss", mean_loss(predictions, data), False)
+    metric = xgboost_metric(loss, y, n_classes=n_classes, tightness=tightness)
+    return lambda predictions, data: (*metric(predictions, data), False)
 
 
 def xgboost_metric(

@@ -313,11 +313,6 @@ def bind(
     return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
 
 
-def is_ready(sums: LocalSums) -> bool:
-    """Says that sums are there."""
-    return sums.n_samples > 0
-
-
 # Sums
 
 
@@ -373,11 +368,6 @@ def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
     y = y.reshape(len(y), -1)
     residual = np.square(y - model.predict(X).reshape(y.shape))
     return Columns.of(np.hstack([y, residual]), weights)
-
-
-def accuracy(found: Columns) -> float:
-    """The share of samples whose class a classifier predicts."""
-    return float(found.mean[0])
 
 
 def r2(found: Columns) -> float:

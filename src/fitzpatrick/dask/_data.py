@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ class ChunkedData(TrainingData):
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, design.designs, design.targets)
         if rounds.keeps:
-            done = rounds.merge(rounds.map("ready", _chunks.is_ready, parts), all)
+            done = rounds.merge(rounds.map("ready", attrgetter("n_samples"), parts), sum)
             _, parts = rounds.run(done, parts)
         return ChunkedSums(rounds, parts, design, self.n_scores)
 

@@ -209,7 +209,7 @@ def mean_scores(
 
 def accuracy_of(model: Any, X: Array, y: Array, sample_weight: Array | None) -> float:
     """The accuracy, as a scorer."""
-    return _chunks.accuracy(_chunks.hits(model, X, y, sample_weight))
+    return float(_chunks.hits(model, X, y, sample_weight).mean[0])
 
 
 @dataclass(eq=False, repr=False)
@@ -218,7 +218,7 @@ class ClassModelOnDask(OnDask, ClassModel):
 
     _target_check = staticmethod(_chunks.labels_of)
     _statistic = staticmethod(_chunks.hits)
-    _score_of = staticmethod(_chunks.accuracy)
+    _score_of = staticmethod(lambda found: found.mean[0])
 
     def _learn_targets(self, y: Any, found: ClassTotals, data: ChunkedData) -> None:
         classes, totals = found.labels, found.totals

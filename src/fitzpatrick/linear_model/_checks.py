@@ -263,7 +263,8 @@ def exact_proportions(y: Any, loss: Loss, X: Array) -> tuple[Array, float]:
     if y.ndim == 1 and on_simplex:
         raise ValueError(
             f"y must have shape (n, k) with proportions in each row, got shape {y.shape}; for "
-            "class labels use FitzpatrickClassifier, for one share per sample loss='sigmoid'"
+            "class labels use FitzpatrickClassifier or BoostedClassifier, for one share per sample "
+            "loss='sigmoid'"
         )
     if sparse.issparse(y):
         y = sparse.csr_array(y)

@@ -27,15 +27,22 @@ from .solvers import Status
 
 
 @dataclass(eq=False, repr=False)
-class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver.
-
-    The parameters are fields: scikit-learn reads them off the constructor that these make.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _checks.CONSTRAINTS
+class ScoreModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """Predictions from scores θ(x), by a loss."""
 
     loss: str | Loss = "fitzpatrick_logistic"
+
+    @abstractmethod
+    def _scores(self, X: Any, method: str) -> Array:
+        """θ of features, for the public method of that name."""
+
+    @abstractmethod
+    def _predictions(self, theta: Array, loss: Loss) -> Array:
+        """What metrics compare with targets, shape (n, k)."""
+
+    @property
+    def _fitted_loss(self) -> Loss:
+        return Loss(get_loss(self.loss_).regularizer, self.tightness_)
 
     @abstractmethod
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
@@ -48,6 +55,43 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
     @abstractmethod
     def _as_given(self, targets: Array) -> Array:
         """Targets of :class:`Data` in the form in which ``fit`` got them, dense or CSR."""
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
+
+        The columns are named by the columns of y that a regressor was fitted with, and by the
+        classes of a classifier. Predictions of one number or one class per sample stay arrays.
+
+        Args:
+            transform: ``"pandas"``, ``"polars"``, or ``"default"`` for NumPy arrays; None changes
+                nothing.
+        """
+        outputs = ("default", "pandas", "polars")
+        if transform not in (*outputs, None):
+            raise ValueError(f"transform must be None or one of {outputs}, got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # which clone() copies
+        return self
+
+    def _in_container(self, prediction: Array, X: Any, names: Any) -> Any:
+        """An array (n, k), or the data frame that :meth:`set_output` asks for."""
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if output == "default":
+            return prediction
+        adapter, names = ADAPTERS_MANAGER.adapters[output], to_numpy(names)
+        if output == "polars":
+            names = names.astype(str)  # which alone may be names there
+        return adapter.create_container(to_numpy(prediction), X, names)
+
+
+@dataclass(eq=False, repr=False)
+class LinearModel(FitParameters, ScoreModel):
+    """Scores X Wᵀ + b, learned with a loss, a penalty and a solver.
+
+    The parameters are fields: scikit-learn reads them off the constructor that these make.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _checks.CONSTRAINTS
 
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, settings: FitSettings
@@ -139,33 +183,6 @@ class LinearModel(FitParameters, BaseEstimator, ABC):  # type: ignore[misc]  # s
         check_is_fitted(self)
         return summarize(self, X, y, sample_weight, groups, level, reference)
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Ask for predictions in a data frame, as scikit-learn's transformers are asked.
-
-        The columns are named by the columns of y that a regressor was fitted with, and by the
-        classes of a classifier. Predictions of one number or one class per sample stay arrays.
-
-        Args:
-            transform: ``"pandas"``, ``"polars"``, or ``"default"`` for NumPy arrays; None changes
-                nothing.
-        """
-        outputs = ("default", "pandas", "polars")
-        if transform not in (*outputs, None):
-            raise ValueError(f"transform must be None or one of {outputs}, got {transform!r}")
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # which clone() copies
-        return self
-
-    def _in_container(self, prediction: Array, X: Any, names: Any) -> Any:
-        """An array (n, k), or the data frame that :meth:`set_output` asks for."""
-        output = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-        if output == "default":
-            return prediction
-        adapter, names = ADAPTERS_MANAGER.adapters[output], to_numpy(names)
-        if output == "polars":
-            names = names.astype(str)  # which alone may be names there
-        return adapter.create_container(to_numpy(prediction), X, names)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -211,7 +228,7 @@ class SinglePenalty(LinearModel):
 
 
 @dataclass(eq=False, repr=False)
-class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
+class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets that are class labels, predictions that are labels or probabilities."""
 
     _: KW_ONLY
@@ -237,14 +254,14 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
-                f"the domain {loss.regularizer.domain!r}; use ProportionRegressor with it"
+                f"the domain {loss.regularizer.domain!r}; use a regressor of proportions with it"
             )
 
     def _check_classes(self, classes: Array) -> None:
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
-                f"{classes[0]!r}"
+                f"{classes.tolist()[0]!r}"
             )
 
     def _class_weights(self, totals: Array, classes: Array) -> Array:
@@ -277,8 +294,10 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         return to_numpy(self.classes_)[targets]
 
     def decision_function(self, X: Any) -> Array:
-        """Scores, shape (n, k); with two classes (n,), the score of ``classes_[1]``."""
+        """Scores, shape (n, k); with two classes (n,), how far ``classes_[1]`` is ahead."""
         scores = self._scores(X, "decision_function")
+        if scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
@@ -286,10 +305,10 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
 
         Where a reference by class is part of the loss, it is the class of the largest prediction.
         """
-        scores = self._scores(X, "predict")
+        scores, loss = self._scores(X, "predict"), self._fitted_loss
         xp = namespace(scores)
-        if not get_loss(self.loss_).regularizer.keeps_order:
-            best = xp.argmax(self._probabilities(X, "predict"), axis=1)
+        if not loss.regularizer.keeps_order:
+            best = xp.argmax(self._predictions(_of_each_class(scores), loss), axis=1)
         elif scores.shape[1] == 1:
             best = xp.astype(scores[:, 0] > 0, xp.int64)
         else:
@@ -304,27 +323,28 @@ class ClassModel(ClassifierMixin, LinearModel):  # type: ignore[misc]  # scikit-
         At tightness 0, and for sparsemax at any, they are the link of the scores; the order of the
         classes is the same. The perceptron has the link alone.
         """
-        return self._in_container(self._probabilities(X, "predict_proba"), X, self.classes_)
+        theta = _of_each_class(self._scores(X, "predict_proba"))
+        return self._in_container(self._predictions(theta, self._fitted_loss), X, self.classes_)
 
     def predict_link(self, X: Any) -> Array:
         """The link ŷ(θ) of the scores, shape (n, k)."""
-        theta = self._class_scores(X, "predict_link")
-        return self._in_container(get_loss(self.loss_).link(theta), X, self.classes_)
-
-    def _class_scores(self, X: Any, method: str) -> Array:
-        scores = self._scores(X, method)
-        return with_zero_score(scores) if scores.shape[1] == 1 else scores
-
-    def _probabilities(self, X: Any, method: str) -> Array:
-        theta, omega = self._class_scores(X, method), get_loss(self.loss_).regularizer
-        loss = Loss(omega, self.tightness_)
-        return loss.probabilities(theta) if omega.has_probabilities else loss.link(theta)
+        theta = _of_each_class(self._scores(X, "predict_link"))
+        return self._in_container(self._fitted_loss.link(theta), X, self.classes_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of :meth:`predict_proba`: −inf where the loss has a sparse link."""
-        probabilities = self._probabilities(X, "predict_log_proba")
+        theta = _of_each_class(self._scores(X, "predict_log_proba"))
+        probabilities = self._predictions(theta, self._fitted_loss)
         with np.errstate(divide="ignore"):
             return self._in_container(namespace(probabilities).log(probabilities), X, self.classes_)
+
+    def _predictions(self, theta: Array, loss: Loss) -> Array:
+        is_proper = loss.regularizer.has_probabilities
+        return loss.probabilities(theta) if is_proper else loss.link(theta)
+
+
+def _of_each_class(scores: Array) -> Array:
+    return with_zero_score(scores) if scores.shape[1] == 1 else scores
 
 
 @dataclass(eq=False, repr=False)
@@ -390,7 +410,7 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
 
 
 @dataclass(eq=False, repr=False)
-class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # scikit-learn has no types
+class ProportionModel(RegressorMixin, ScoreModel):  # type: ignore[misc]  # scikit-learn has no types
     """Targets and predictions (n, k) in the domain of the loss."""
 
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
@@ -416,17 +436,19 @@ class ProportionModel(RegressorMixin, LinearModel):  # type: ignore[misc]  # sci
 
     def predict(self, X: Any) -> Array:
         """Predictions ŷ(θ), shape (n, k), or (n,) after a fit with y of shape (n,)."""
-        scores = self._scores(X, "predict")
-        prediction = get_loss(self.loss_).link(scores)
+        prediction = self._predictions(self._scores(X, "predict"), self._fitted_loss)
         if self._is_single:
             return prediction[:, 0]
         names = np.asarray([f"y{j}" for j in range(prediction.shape[1])])
         return self._in_container(prediction, X, getattr(self, "target_names_in_", names))
 
+    def _predictions(self, theta: Array, loss: Loss) -> Array:
+        return loss.link(theta)
+
     @property
     def target_names_in_(self) -> Array:
         """The names of the columns of y in the fit; not there unless y was a data frame."""
-        if self._target_names is None:
+        if getattr(self, "_target_names", None) is None:
             raise AttributeError("y had no names of columns in the fit")
         return self._target_names
 

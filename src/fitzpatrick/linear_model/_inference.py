@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 MAX_PARAMETERS = 5000  # beyond this the Hessian as a matrix takes minutes
 _STEP = 1e-4  # of the central differences, in units of a score
+# Classes are separated if coefficients can grow until a score has moved this far, in directions of
+# less than one of these shares of the curvature at zero, at less than this cost per moved sample.
+_FAR, _WEAK, _FLAT = 100.0, (1e-2, 1e-4, 1e-6), 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ def summarize(
     reference: int,
 ) -> Summary:
     """The tables of a fitted model; the arguments are those of ``model.summary``."""
-    loss = Loss(get_loss(model.loss_).regularizer, model.tightness_)
+    loss = model._fitted_loss
     if not loss.regularizer.has_curvature:
         raise ValueError(f"{loss!r} has no curvature, and its coefficients no standard errors")
     if not 0 < level < 1:
@@ -93,19 +96,17 @@ def summarize(
     alpha, is_standardized, has_intercept = model._fitted_with
     constant = constant_columns(X, weights)
     kept = np.delete(np.arange(X.shape[1]), constant if is_standardized else [])
-    problem = _Problem.of(model, loss, X[:, kept], data.targets, data.weights, kept)
     if alpha == 0 and has_intercept and not is_standardized and constant.size:
         raise ValueError(
             f"the Hessian is singular: features {features[constant].tolist()} are constant, as the "
             "intercept is; leave them out, or fit with standardize=True or a penalty (alpha > 0)"
         )
+    problem = _Problem.of(model, X[:, kept], data.targets, data.weights, kept)
     covariance = problem.covariance(_clusters(groups, X.shape[0]))
-    contrast, rows = problem.contrasts(targets, reference)
-    spread = np.kron(contrast, np.eye(problem.width))
-    covariance_of_rows = spread @ covariance @ spread.T
+    spread, rows = problem.contrasts(targets, reference)
+    of_rows = spread @ covariance @ spread.T
     columns = [*features[kept], *(["(intercept)"] if has_intercept else [])]
-    variances = np.diag(covariance_of_rows)
-    coefficients = _table(spread @ problem.parameters, variances, rows, columns, level)
+    coefficients = _table(spread @ problem.parameters, np.diag(of_rows), rows, columns, level)
     kind = "clusters" if groups is not None else "sandwich (HC0)"
     title = (
         f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
@@ -115,17 +116,8 @@ def summarize(
         title += f", coefficients against {targets[reference]!r}"
     if len(kept) < len(features):
         title += f", without the constant features {features[constant].tolist()}"
-    effects = partial(_effect_table, problem, covariance, targets, features[kept], level)
-    return Summary(coefficients, covariance_of_rows, title, effects)
-
-
-def _effect_table(
-    problem: "_Problem", covariance: Array, targets: list[str], features: Array, level: float
-) -> Any:
-    """Average marginal effects, with errors by the delta method."""
-    effects, slopes = problem.effects(len(features))
-    variances = np.einsum("ep,ep->e", slopes @ covariance, slopes)
-    return _table(effects, variances, targets, features, level)
+    effects = partial(problem.effect_table, covariance, targets, features[kept], level)
+    return Summary(coefficients, of_rows, title, effects)
 
 
 def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
@@ -150,47 +142,49 @@ class _Problem:
     """
 
     loss: Loss
+    predict: Callable[[Array], Array]
     X: Any  # (n, width), with a column of ones for an intercept
     targets: Any
     weights: Array
     basis: Array  # B, (k, m)
     parameters: Array  # (m · width,)
-    penalty: Array  # of one row of parameters, (width,)
-    on_simplex: bool
-    is_classifier: bool
+    penalty: Array  # of all parameters
 
     @classmethod
     def of(
-        cls, model: "LinearModel", loss: Loss, X: Any, targets: Any, weights: Any, kept: Array
+        cls, model: "LinearModel", X: Any, targets: Any, weights: Any, kept: Array
     ) -> "_Problem":
         """The problem in some of the features of a model."""
         alpha, is_standardized, has_intercept = model._fitted_with
+        loss = model._fitted_loss
         coef, intercept = to_numpy(model.coef_)[:, kept], to_numpy(model.intercept_)
         X, coef = X.astype(np.float64), coef.astype(np.float64)
         shift, scale = measure(X, weights, center=is_standardized, standardize=is_standardized)
         penalty = alpha * np.square(scale)
         if has_intercept:
             ones = np.ones((X.shape[0], 1))
-            stack = sparse.hstack if sparse.issparse(X) else np.hstack
-            X, coef, penalty = stack([X, ones]), np.c_[coef, intercept], np.append(penalty, 0.0)
+            X = sparse.hstack([X, ones]) if sparse.issparse(X) else np.hstack([X, ones])
+            coef, penalty = np.c_[coef, intercept], np.append(penalty, 0.0)
         elif is_standardized:  # scores are W (x − mean)
-            X = (X.toarray() if sparse.issparse(X) else X) - shift
-        X = X.tocsr() if sparse.issparse(X) else X
-        on_simplex = loss.regularizer.domain.has_labels
-        if len(coef) == 1 and on_simplex:
-            basis = np.asarray([[0.0], [1.0]])
-        elif on_simplex:
-            basis = linalg.null_space(np.ones((1, len(coef))))
-        else:
-            basis = np.eye(len(coef))
-        parameters = (coef if len(coef) == basis.shape[1] else basis.T @ coef).ravel()
+            X = _dense(X) - shift
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        basis = np.eye(len(coef))
+        if loss.regularizer.domain.has_labels:
+            is_pair = len(coef) == 1
+            basis = np.eye(2)[:, 1:] if is_pair else linalg.null_space(np.ones((1, len(coef))))
+            coef = coef if is_pair else basis.T @ coef
         weights = np.ones(X.shape[0]) if weights is None else weights
-        is_classifier = hasattr(model, "classes_")
-        return cls(loss, X, targets, weights, basis, parameters, penalty, on_simplex, is_classifier)
+        penalty = np.tile(penalty, basis.shape[1])
+        predict = partial(model._predictions, loss=loss)
+        return cls(loss, predict, X, targets, weights, basis, coef.ravel(), penalty)
 
     @property
     def width(self) -> int:
         return int(self.X.shape[1])
+
+    @property
+    def on_simplex(self) -> bool:
+        return bool(self.loss.regularizer.domain.has_labels)
 
     def covariance(self, clusters: Array | None) -> Array:
         """The sandwich."""
@@ -201,18 +195,15 @@ class _Problem:
                 f"Hessian as a matrix; at most {MAX_PARAMETERS}"
             )
         theta = self._scores(self.parameters)
-        curved = [
-            self.loss.hessian_product(self.targets, theta, np.broadcast_to(column, theta.shape))
-            @ self.basis
-            for column in self.basis.T
-        ]
-        bread = self._blocks(lambda a, b: self.weights * curved[a][:, b])
-        bread += np.diag(np.tile(self.penalty, len(curved)))
+        bread = self._hessian(theta)
         residuals = (self.loss.gradient(self.targets, theta) @ self.basis) * self.weights[:, None]
         if clusters is None:
             meat = self._blocks(lambda a, b: residuals[:, a] * residuals[:, b])
         else:
-            gradients = self._summed_gradients(residuals, clusters)
+            n = len(clusters)
+            members = sparse.csr_array((np.ones(n), (clusters, np.arange(n))))
+            parts = [_dense(members @ (self.X * column[:, None])) for column in residuals.T]
+            gradients = np.hstack(parts)  # of the samples in each cluster, added up
             meat = gradients.T @ gradients
         scale = np.sqrt(np.diag(bread))
         if not (scale > 0).all():
@@ -221,9 +212,43 @@ class _Problem:
         eigenvalues = linalg.eigvalsh(unit)
         if eigenvalues[0] <= len(unit) * np.finfo(float).eps * eigenvalues[-1]:
             raise ValueError(_SINGULAR)
+        self._check_separation(bread)
         half = linalg.solve(unit, meat / np.outer(scale, scale), assume_a="pos")
         inner = linalg.solve(unit, half.T, assume_a="pos") / np.outer(scale, scale)
         return (inner + inner.T) / 2
+
+    def _check_separation(self, hessian: Array) -> None:
+        """Raise if larger coefficients would be as good: they are then where the solver stopped.
+
+        Where features separate classes, the curvature vanishes along some directions, and the
+        objective falls along the part of the coefficients that lies in them, however far one goes.
+        """
+        # the sum has an inverse, as the Hessian has
+        metric = hessian + self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
+        bounds = -np.inf, max(_WEAK)
+        shares, vectors = linalg.eigh(hessian, metric, subset_by_value=bounds, driver="gvx")
+        here = self._objective(self.parameters)
+        for bound in _WEAK:  # some directions may be weak for another reason
+            weak = vectors[:, shares < bound]
+            direction = weak @ (weak.T @ (metric @ self.parameters))
+            moves = np.abs(self._scores(direction)).max(axis=1)
+            if (longest := moves.max()) > 0:
+                beyond = self._objective(self.parameters + _FAR / longest * direction)
+                if beyond <= here + _FLAT * float(self.weights @ moves) / longest:
+                    raise ValueError(_SEPARATED)
+
+    def _objective(self, parameters: Array) -> float:
+        losses = self.loss.value(self.targets, self._scores(parameters))
+        return float(self.weights @ losses + self.penalty @ np.square(parameters) / 2)
+
+    def _hessian(self, theta: Array) -> Array:
+        """The Hessian of the objective in η, at scores."""
+        curved = [
+            self.loss.hessian_product(self.targets, theta, np.broadcast_to(column, theta.shape))
+            @ self.basis
+            for column in self.basis.T
+        ]
+        return self._blocks(lambda a, b: self.weights * curved[a][:, b]) + np.diag(self.penalty)
 
     def _blocks(self, weights: Callable[[int, int], Array]) -> Array:
         """Gram matrices of X, weighted for each pair of parameter rows, as one matrix."""
@@ -231,34 +256,29 @@ class _Problem:
         blocks = np.empty((m, width, m, width))
         for a in range(m):
             for b in range(a + 1):
-                product = self.X.T @ self._weighted(weights(a, b))
-                block = product.toarray() if sparse.issparse(product) else product
+                block = _dense(self.X.T @ (self.X * weights(a, b)[:, None]))
                 blocks[a, :, b] = blocks[b, :, a] = block
         return blocks.reshape(m * width, m * width)
-
-    def _weighted(self, weights: Array) -> Any:
-        """X with its rows multiplied by weights."""
-        is_sparse = sparse.issparse(self.X)
-        return sparse.diags_array(weights) @ self.X if is_sparse else weights[:, None] * self.X
-
-    def _summed_gradients(self, residuals: Array, clusters: Array) -> Array:
-        """The gradients of the samples in each cluster, added up."""
-        n = len(clusters)
-        members = sparse.csr_array((np.ones(n), (clusters, np.arange(n))))
-        parts = [members @ self._weighted(column) for column in residuals.T]
-        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def _scores(self, parameters: Array) -> Array:
         scores = self.X @ (self.basis @ parameters.reshape(-1, self.width)).T
         return np.ascontiguousarray(scores)
 
     def contrasts(self, names: list[str], reference: int) -> tuple[Array, list[str]]:
-        """What the rows of the table are of the parameters, and their names."""
-        k = len(self.basis)
-        if not self.on_simplex:
-            return np.eye(k), names
-        others = [j for j in range(k) if j != reference]
-        return self.basis[others] - self.basis[reference], [names[j] for j in others]
+        """What the rows of the table are of the parameters, and the names of the targets."""
+        contrast = self.basis
+        if self.on_simplex:
+            contrast = np.delete(self.basis - self.basis[reference], reference, axis=0)
+            names = [name for j, name in enumerate(names) if j != reference]
+        return np.kron(contrast, np.eye(self.width)), names
+
+    def effect_table(
+        self, covariance: Array, targets: list[str], features: Array, level: float
+    ) -> Any:
+        """Average marginal effects, with errors by the delta method."""
+        effects, slopes = self.effects(len(features))
+        variances = np.einsum("ep,ep->e", slopes @ covariance, slopes)
+        return _table(effects, variances, targets, features, level)
 
     def effects(self, n_features: int) -> tuple[Array, Array]:
         """Mean derivatives of predictions in features, (k · d,), and their slopes in η.
@@ -273,7 +293,7 @@ class _Problem:
         X = sparse.diags_array(shares) @ self.X
 
         def along(score: Array, theta: Array) -> Array:
-            rise = self._predict(theta + _STEP * score) - self._predict(theta - _STEP * score)
+            rise = self.predict(theta + _STEP * score) - self.predict(theta - _STEP * score)
             return rise / (2 * _STEP)
 
         jacobian = np.stack([shares @ along(score, theta) for score in np.eye(k)], axis=1)
@@ -287,14 +307,20 @@ class _Problem:
                 slopes[:, :, a, :] += np.einsum("fo,j->ojf", X.T @ bend, weight)
         return (jacobian @ weights).ravel(), slopes.reshape(k * n_features, -1)
 
-    def _predict(self, theta: Array) -> Array:
-        return self.loss.probabilities(theta) if self.is_classifier else self.loss.link(theta)
-
 
 _SINGULAR = (
     "the Hessian is singular: features are linearly dependent, or classes are separated by them; "
     "leave some out, or fit with a penalty (alpha > 0)"
 )
+_SEPARATED = (
+    "perfect separation: features tell classes apart without an error, so that no coefficients are "
+    "the best, and they have no standard errors; fit with a penalty (alpha > 0), or leave out the "
+    "features with the largest coefficients"
+)
+
+
+def _dense(array: Any) -> Array:
+    return array.toarray() if sparse.issparse(array) else array
 
 
 def _clusters(groups: Any, n: int) -> Array | None:

@@ -1,6 +1,5 @@
 """Label ranking: for each sample an order of the same items, such as ``a>c>b``."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -18,7 +17,7 @@ from ..regularizers import SquaredNorm
 from ..sets import Permutahedron
 from ._estimators import ProportionRegressor
 
-# Names of losses: whether they live on the permutahedron, and their tightness. Not the perceptron,
+# Names of losses: True if they live on the permutahedron, and their tightness. Not the perceptron,
 # which is zero where all coefficients are, so that the penalty would leave them there.
 _LOSSES = {
     "sparsemap": (True, 0.0),
@@ -54,36 +53,28 @@ def read_rankings(
     texts = [str(text) for text in rankings]
     if not texts:
         raise ValueError("there are no rankings to read")
-    names = sorted(_items_of(texts[0])) if items is None else [str(item) for item in items]
-    columns = {name: j for j, name in enumerate(names)}
-    ranks = np.empty((len(texts), len(names)))
+    names = sorted(dict(_places(texts[0]))) if items is None else [str(item) for item in items]
+    places = np.empty((len(texts), len(names)))
     for i, text in enumerate(texts):
-        found = _items_of(text)
-        unknown = [name for name in found if name not in columns]
-        missing = [name for name in names if name not in found]
+        found = _places(text)
+        place = dict(found)
+        unknown, missing = sorted({*place} - {*names}), sorted({*names} - {*place})
         if unknown or missing or len(found) != len(names):
-            problem = (
-                f"has items that the others do not have: {unknown[:5]}"
-                if unknown
-                else f"leaves out {missing[:5]}"
-                if missing
-                else "names an item twice"
-            )
+            problem = f"leaves out {missing[:5]}" if missing else "names an item twice"
+            if unknown:
+                problem = f"has items that the others do not have: {unknown[:5]}"
             raise ValueError(
                 f"ranking {i}, {text!r}, {problem}; every ranking orders all of {names[:20]}, as "
                 "in 'a>b>c', or 'a>b=c' for a tie"
             )
-        groups = [[name.strip() for name in group.split("=")] for group in text.split(">")]
-        rank = 1.0
-        for group in groups:
-            for name in group:
-                ranks[i, columns[name]] = rank + (len(group) - 1) / 2
-            rank += len(group)
-    return ranks, np.asarray(names)
+        places[i] = [place[name] for name in names]
+    return rankdata(places, axis=1), np.asarray(names)
 
 
-def _items_of(text: str) -> list[str]:
-    return [name.strip() for name in re.split("[>=]", text)]
+def _places(text: str) -> list[tuple[str, int]]:
+    """The items of a ranking, and the number of the group of equals that each is in."""
+    groups = enumerate(text.split(">"))
+    return [(name.strip(), place) for place, group in groups for name in group.split("=")]
 
 
 def write_rankings(ranks: Any, items: Sequence[str]) -> list[str]:
@@ -115,8 +106,8 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             ``"fitzpatrick_squared"``.
         alpha: strength of the penalty, at least 0.
         tightness: replaces that of the loss: 0 is a Fenchel-Young loss, 1 a Fitzpatrick loss.
-        fit_intercept: whether to learn b.
-        standardize: whether the model sees features of mean 0 and standard deviation 1.
+        fit_intercept: True to learn b.
+        standardize: True if the model sees features of mean 0 and standard deviation 1.
         tol: precision of the fit, as in :class:`ProportionRegressor`.
         max_iter: most iterations of the solver.
 
@@ -166,14 +157,9 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         k = ranks.shape[1]
         if k < 2:
             raise ValueError("LabelRanker needs rankings of at least two items")
-        regressor = ProportionRegressor(
-            self._loss(k),
-            self.alpha,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        shared = ("fit_intercept", "standardize", "tol", "max_iter")
+        options = {name: getattr(self, name) for name in shared}
+        regressor = ProportionRegressor(self._loss(k), self.alpha, **options)
         self.regressor_ = regressor.fit(X, k + 1 - ranks, sample_weight)
         self.items_ = items
         self.n_features_in_ = self.regressor_.n_features_in_

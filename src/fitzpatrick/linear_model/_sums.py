@@ -16,7 +16,7 @@ import numpy as np
 from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
-from ..engines.bound import Out
+from ..engines.bound import CoreHessian, Out
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
 from ._preconditioner import Map, block_cost, block_inverse
@@ -271,21 +271,8 @@ def with_zero_score(score: Array) -> Array:
     return xp.concat([xp.zeros_like(score.T), score.T], axis=0).T  # with contiguous columns
 
 
-class BinaryHessian(HessianOperator):
-    """The second derivative in s of every row, in terms of the Hessian in θ."""
-
-    def __init__(self, pair: HessianOperator) -> None:
-        self._pair = pair
-        self.d = self.total = None
-        if pair.d is not None and pair.total is not None:
-            self.d = pair.d[:, :1] * pair.d[:, 1:] * _inverse(pair.total)
-
-    def __call__(self, v: Array, out: Array | None = None) -> Array:
-        product = self._pair(with_zero_score(v))[:, 1:] if self.d is None else self.d * v
-        if out is None:
-            return product
-        out[...] = product
-        return out
+def _pair_product(pair: HessianOperator, v: Array) -> Array:
+    return pair(with_zero_score(v))[:, 1:]
 
 
 class BinaryLoss(BoundLoss):
@@ -320,7 +307,10 @@ class BinaryLoss(BoundLoss):
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
         # a step of s moves both scores by half of it, around their mean
         reach = None if reach is None else reach / 2
-        return BinaryHessian(self._pair.hessian_operator(self._scores(theta)[0], reach))
+        pair, d = self._pair.hessian_operator(self._scores(theta)[0], reach), None
+        if pair.d is not None and pair.total is not None:
+            d = pair.d[:, :1] * pair.d[:, 1:] * _inverse(pair.total)
+        return CoreHessian(d, None, functools.partial(_pair_product, pair))
 
 
 def take_rows(X: Array, rows: Array) -> Array:

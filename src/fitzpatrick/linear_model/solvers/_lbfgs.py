@@ -48,21 +48,11 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
             "maxfun": MAX_EVALUATIONS * stopping.max_iter,
             "maxls": MAX_EVALUATIONS,
         }
-        outcome = minimize(
-            evaluate,
-            (to_numpy(start.parameters) / scales).ravel(),
-            method="L-BFGS-B",
-            jac=True,
-            callback=after_iteration,
-            options=options,
-        )
-        evaluate(outcome.x)
+        x = (to_numpy(start.parameters) / scales).ravel()
+        how = {"method": "L-BFGS-B", "jac": True, "callback": after_iteration, "options": options}
+        evaluate(minimize(evaluate, x, **how).x)
         status = stopping.reached(point.value, point.gradient_norm)
-    if status is None:
-        out_of_iterations = n_iter >= stopping.max_iter
-        status = (
-            Status.MAX_ITER
-            if out_of_iterations
-            else stopping.without_progress(point.value, point.gradient_norm)
-        )
+    if status is None and n_iter >= stopping.max_iter:
+        status = Status.MAX_ITER
+    status = status or stopping.without_progress(point.value, point.gradient_norm)
     return Result(point, n_iter, status)
