@@ -207,16 +207,16 @@ def test_answers(tmp_path, no, yes):
 
 IGNORE = "--ignore x leaves the column out"
 OTHER_WAYS = f"--kinds x=category takes every value for a category, {IGNORE}"
-DATE = "is a date or a time; write what matters of it as a number, such as the year or the days"
+DATE = "is a date or a time; write it as a number, such as the year, or days since a date"
 # text, line, the whole problem, and a way that it names: keyword arguments of the reader
 REFUSALS = {
     "dates": (
         cells(["2024-01-31", "2024-02-01"]), 2,
-        f"column 'x': '2024-01-31' {DATE} since another date; {IGNORE}", {"ignore": ["x"]},
+        f"column 'x': '2024-01-31' {DATE}; {IGNORE}", {"ignore": ["x"]},
     ),
     "American dates with times": (
         cells(["1/31/2024 12:05:00 AM", "2/1/2024 1:00:00 PM"]), 2,
-        f"column 'x': '1/31/2024 12:05:00 AM' {DATE} since another date; {IGNORE}",
+        f"column 'x': '1/31/2024 12:05:00 AM' {DATE}; {IGNORE}",
         {"ignore": ["x"]},
     ),
     "words among numbers": (
@@ -255,7 +255,7 @@ REFUSALS = {
     "comments of people": (
         cells([f"I like it {i}" for i in range(30)] + ["fine", "fine"]), 2,
         "column 'x': 31 different texts in 32 rows, such as 'I like it 0', are no categories; "
-        f"{IGNORE}, --kinds x=category takes each for a category", {"ignore": ["x"]},
+        f"{IGNORE}, --kinds x=category takes every value for a category", {"ignore": ["x"]},
     ),
     "two marks in one column": (
         cells(['"1,5"', "2.5", '"3,5"', "4.5"]), 2,
@@ -269,7 +269,7 @@ REFUSALS = {
     ),
     "a name with a comma": (
         cells(["2024-01-31", "2024-02-01"], '"x, then",y'), 2,
-        f"column 'x, then': '2024-01-31' {DATE} since another date; --ignore '\"x, then\"' leaves "
+        f"column 'x, then': '2024-01-31' {DATE}; --ignore '\"x, then\"' leaves "
         "the column out", {"ignore": split_names('"x, then"')},
     ),
 }  # fmt: skip
@@ -344,7 +344,7 @@ def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
         (["a", "a"], {}, "the target 'a' is named twice"),
         (None, {}, r"which columns are targets\? The columns are x, a, b; --targets NAMES names"),
         (["a"], {"format": "xml"}, "format 'xml' is not one of libsvm, csv, "),
-        (["a", "b"], {"options": ReadOptions(normalize=True)}, "'b': -1 is negative; rows that"),
+        (["a", "b"], {"options": ReadOptions(normalize=True)}, "'b': -1 is negative; such rows"),
     ],
 )
 def test_names_and_options_that_cannot_be(tmp_path, targets, how, problem):
@@ -486,6 +486,6 @@ def test_long_cells_take_no_longer_than_many(tmp_path, text):
 
 def test_files_are_read_again(tmp_path):
     """What a file holds stays, and what is left out is noted once."""
-    file = CsvFile.open(write(tmp_path, "a,b\n1,2\n , \n,\n"))
+    file = CsvFile(write(tmp_path, "a,b\n1,2\n , \n,\n"))
     assert [file.cells(AB) for _ in range(2)] == [{"a": ["1"], "b": ["2"]}] * 2
     assert file.notes == ["left out: 2 lines without any value (lines 3, 4)"]

@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "data"
     path.mkdir()
     monkeypatch.setenv("FITZPATRICK_DATA", str(path))
-    info = DatasetInfo("demo", "Demo", "a project", "none", "libsvm", Statistics(2, 1, 1, 3, 2))
+    info = DatasetInfo("Demo", "a project", "libsvm", Statistics(2, 1, 1, 3, 2))
     monkeypatch.setitem(DATASETS, "demo", info)
     return path
 

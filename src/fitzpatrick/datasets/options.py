@@ -4,11 +4,9 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .columns import KINDS as COLUMN_KINDS
-
 MISSING = ("impute", "drop", "error")
 CATEGORIES = ("encode", "error")
-KINDS = tuple(kind for kind, one in COLUMN_KINDS.items() if one.can_be_chosen)
+KINDS = ("number", "category", "tags", "ignored")
 
 
 @dataclass(frozen=True)
