@@ -1,9 +1,7 @@
 """ARFF as Mulan and MEKA write it, the XML files beside it, and what is wrong with either."""
 
-import contextlib
 import gzip
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +19,7 @@ from fitzpatrick.datasets import (
     read_label_names,
     read_libsvm,
     read_table,
-    split_table,
 )
-from fitzpatrick.datasets._arff import ArffFile
-from fitzpatrick.experiments import model_files
 
 from .files import check_refusal, check_table, write
 
@@ -126,7 +121,12 @@ def test_tables(tmp_path, name):
 
 
 ROW = "1.5,blue,4,1,0"
+LONG = " " * 200_000  # with a pattern that goes back and forth, several minutes
 FAULTS = [
+    (DENSE.replace("'light, grey',1", f"'light, grey'{LONG}x,1"), 11, "a quote is not closed"),
+    (DENSE.replace("1.5", f"1{LONG}5"), 10, "'width' is '1  +', which is not a number"),
+    (DENSE.replace("demo", ":-C " + "-C " * 60_000).replace("1.5,", "x,"), 10, "is not a number"),
+    (DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"), 5, "twice"),
     (DENSE.replace(ROW, ROW[:-2]), 10, "4 values, expected 5"),
     (DENSE.replace("1.5,", "x,"), 10, "'width' is 'x', which is not a number"),
     (DENSE.replace("1.5,", "inf,"), 10, "'width' is 'inf'"),
@@ -229,13 +229,6 @@ def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
     assert asked.X.shape == (30, 32)
 
 
-def test_files_are_read_again(tmp_path):
-    file = ArffFile(write(tmp_path, DENSE, name="a.arff"))
-    for _ in range(2):
-        assert file.cells(["zone", "width"]) == {"zone": ["4", "1"], "width": ["1.5", "-2"]}
-        assert [number for number, _ in file.lines] == [10, 11]
-
-
 def test_wide_sparse_files_stay_sparse(tmp_path):
     width = 5000
     text = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n"
@@ -246,25 +239,6 @@ def test_wide_sparse_files_stay_sparse(tmp_path):
     assert (table.X.shape, table.X.nnz) == ((100, width), 200)
     assert all(column.fill == 0.0 for column in table.columns.used[: width - 2])
     assert table.columns.used[width - 2].fill == 2.0
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        DENSE.replace("demo", ":" * 200_000),
-        DENSE.replace("demo", ":-C " + "-C " * 60_000),
-        DENSE.replace("'light, grey',1", "'light, grey'" + " " * 200_000 + "x,1"),
-        DENSE.replace("width numeric", "width string").replace("1.5", "1" + " " * 200_000 + "5"),
-        DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"),
-    ],
-    ids=["colons", "options", "spaces", "string", "values"],
-)
-def test_long_lines_take_no_longer_than_many(tmp_path, text):
-    """Some 0.1 s; with a pattern that goes back and forth, several minutes."""
-    start = time.process_time()
-    with contextlib.suppress(DataError):
-        read_arff(write(tmp_path, text, "a.arff"), LABELS if "-C" not in text else None)
-    assert time.process_time() - start < 10
 
 
 # Words in every file that is read for one model ---------------------------------------------------
@@ -298,19 +272,6 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
     path = words(tmp_path / "test.arff", colours, "no,yes", is_sparse, zone)
     expected = {"X": train.X, "columns": train.columns, "notes": train.notes}
     check_table(path, ["kind"], expected, like=train)
-
-
-def test_models_hold_them(run, tmp_path, monkeypatch, train):
-    """Rows that are declared in another order are predicted alike."""
-    monkeypatch.chdir(tmp_path)
-    words(tmp_path / "test.arff", "blue,green,red", "no,yes", is_sparse=True)
-    fitting = ("--targets", "kind", "--alpha", 0.1, "-o", "m.npz")
-    assert run("fit", "train.arff", *fitting)[0] == 0
-    assert model_files.load(tmp_path / "m.npz").columns == train.columns
-    code, predictions, said = run("predict", "m.npz", "train.arff")
-    assert (code, len(set(predictions.splitlines()))) == (0, 4)
-    assert said.splitlines() == [f"note: {note}" for note in train.notes]
-    assert run("predict", "m.npz", "test.arff") == (0, predictions, said)
 
 
 def test_values_that_the_training_file_has_not(tmp_path, train):
@@ -465,22 +426,6 @@ def mulan():
     return Path(folder) / "mulan"
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "features", "labels"),
-    [("emotions", (391, 202, 593), 72, 6), ("flags", (129, 65, 194), 43, 7)],
-)
-def test_real_files(mulan, name, rows, features, labels):
-    names = read_label_names(mulan / f"{name}.xml")
-    assert len(names) == labels
-    for part, count in zip(("-train", "-test", ""), rows, strict=True):
-        path = mulan / f"{name}{part}.arff"
-        table = read_table(path)
-        assert table.X.shape == (count, features)
-        assert (table.kind, table.target_names) == ("indicators", tuple(names))
-        for targets in ([f"{name}.xml"], mulan / f"{name}.xml"):
-            np.testing.assert_array_equal(read_table(path, targets).Y, table.Y)
-
-
 def test_real_values(mulan, monkeypatch):
     """Against SciPy's reader, and against the LIBSVM version of the same set."""
     data, meta = scipy_arff.loadarff(mulan / "emotions-train.arff")
@@ -502,11 +447,3 @@ def test_real_values(mulan, monkeypatch):
     assert data.mismatches == ()
     np.testing.assert_array_equal(data.train.X, np.asarray(expected.train.X))
     np.testing.assert_array_equal(data.test.Y, expected.test.Y)
-
-
-def test_split_of_a_real_file(mulan):
-    whole = read_table(mulan / "emotions.arff")
-    train, test = split_table(whole, (391, 202), seed=3)
-    assert (train.X.shape, test.X.shape) == ((391, 72), (202, 72))
-    both = np.vstack([train.X, test.X])
-    assert {row.tobytes() for row in both} == {row.tobytes() for row in np.asarray(whole.X)}

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from fitzpatrick.datasets import DataError, read_table
-from fitzpatrick.experiments import model_files, models
+from fitzpatrick.experiments import models
 
 from .files import write
 
@@ -34,6 +34,12 @@ def test_classes_of_the_training_file(tmp_path):
         read_table(path, like=train)
 
 
+def test_coefficients(tmp_path):
+    table = read_table(write(tmp_path, "999 100001:1\n0 1:1\n1 1:1\n", "a.svm"))
+    with pytest.raises(DataError, match="100001 features × 1000 targets are more than 100000000"):
+        models.fit(table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True)
+
+
 @pytest.mark.parametrize("form", ["csv", "arff"])
 def test_long_class_name(tmp_path, form):
     """One name of 120000 characters among 2000 rows: not an array of so many for each row."""
@@ -49,20 +55,3 @@ def test_long_class_name(tmp_path, form):
     tracemalloc.stop()
     assert caught.value.line == head.count("\n") + 1001
     assert peak < 20 << 20
-
-
-def test_coefficients(tmp_path):
-    table = read_table(write(tmp_path, "999 100001:1\n0 1:1\n1 1:1\n", "a.svm"))
-    with pytest.raises(DataError, match="100001 features × 1000 targets are more than 100000000"):
-        models.fit(table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True)
-
-
-def test_numbered_features_are_not_stored(tmp_path):
-    rows = "".join(f"{i % 2} {i % 5 + 1}:{i}\n" for i in range(20))
-    table = read_table(write(tmp_path, rows + "0 30000:1\n", "a.svm"))
-    model = models.fit(
-        table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True
-    ).model
-    model_files.save(model, tmp_path / "m.safetensors")
-    assert b"feature_30000" not in (tmp_path / "m.safetensors").read_bytes()
-    assert model_files.load(tmp_path / "m.safetensors").columns.feature_names == table.feature_names

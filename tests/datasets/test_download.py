@@ -215,12 +215,6 @@ def test_caches_that_cannot_be_used(server, tmp_path):
             fetch(Remote(server.url), "a.bin", folder, FAST)
 
 
-def test_no_server(tmp_path):
-    with pytest.raises(UnavailableError, match="cannot be downloaded") as caught:
-        fetch(Remote("http://127.0.0.1:9/a"), "a.bin", tmp_path, FAST)
-    assert "\n" not in str(caught.value)
-
-
 def test_without_pooch(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
