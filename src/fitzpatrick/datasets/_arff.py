@@ -284,9 +284,6 @@ def split_pairs(text: str, width: int, path: Path, line: int) -> list[tuple[int,
     return pairs
 
 
-# Mulan's XML files --------------------------------------------------------------------------------
-
-
 def read_label_names(xml: Path) -> list[str]:
     """The labels that Mulan's XML file names, in its order, nested ones included.
 

@@ -82,9 +82,9 @@ def record(paths: Sequence[Path]) -> None:
     folder = paths[0].parent
     with _lock(folder):
         known = _recorded(folder)
-        found = {path.name: sha256(path) for path in paths if path.name not in known}
-        if found:
-            content = json.dumps({**known, **found}, indent=1, sort_keys=True) + "\n"
+        found = {path.name: known.get(path.name) or sha256(path) for path in paths} | known
+        if found != known:
+            content = json.dumps(found, indent=1, sort_keys=True) + "\n"
             write_atomically(folder / CHECKSUMS, content)
 
 

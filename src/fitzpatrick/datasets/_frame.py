@@ -1,8 +1,8 @@
 """A file's columns before anything is learned from them, and how their numbers are written.
 
 Readers of every format end in a :class:`Frame`. A column is an array of numbers if the file leaves
-no doubt, a sparse one if most numbers of the file are zero, else its different words and their
-positions, as pandas factorizes them.
+no doubt, a sparse one if most numbers of the file are zero, else its words as pandas factorizes
+them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -82,9 +82,7 @@ class Texts:
         return [self.values[i] for i in order.tolist() if self.counts[i]]
 
     def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
-        """The number of each row's value, NaN where it is missing; a :class:`CellError` at the
-        first row whose value has none.
-        """
+        """The number of each row's value, NaN where it is missing; raises :class:`CellError`."""
         found = [number(value) for value in self.values]
         wrong = np.isin(self.codes, [code for code, one in enumerate(found) if one is None])
         if wrong.any():

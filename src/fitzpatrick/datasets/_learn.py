@@ -141,9 +141,6 @@ def refit(columns: Columns, cells: Mapping[str, Cells], frame: Frame) -> Columns
     return replace(columns, items=tuple(items))
 
 
-# Checks ------------------------------------------------------------------------------------------
-
-
 def _check_declared(frame: Frame, column: Column) -> None:
     """Raise if no value that an ARFF file declares can be one of the recipe's."""
     attribute, problem = frame.attributes.get(column.name), ""
@@ -225,9 +222,6 @@ def _ignore(name: str) -> str:
 
 def _as_category(name: str) -> str:
     return f"--kinds {option(name)}=category takes every value for a category"
-
-
-# Kinds of columns ---------------------------------------------------------------------------------
 
 
 def _learn_number(

@@ -107,10 +107,8 @@ def load_dataset(
     It is taken from the folder that the environment variable ``FITZPATRICK_DATA`` names (files
     ``NAME_train.svm.gz`` and ``NAME_test.svm.gz``, or .arff, plain or compressed; verified against
     ``SHA256SUMS`` if that is there), else from the package (yeast), else from the cache, else it is
-    downloaded.
-
-    A set that the folder has as one file, ``NAME.arff`` or ``NAME.svm``, is divided at random: as
-    many test samples as in the paper, and the rest to learn from.
+    downloaded. One file, ``NAME.arff`` or ``NAME.svm``, is divided at random: as many test samples
+    as in the paper, and the rest to learn from.
 
     Args:
         name: one of :func:`dataset_names`.
@@ -175,23 +173,13 @@ def _place(info: DatasetInfo) -> str:
 
 
 def _dataset(
-    info: DatasetInfo,
-    train: Table,
-    test: Table,
-    source: str,
-    files: Sequence[Path],
-    mismatches: tuple[str, ...] = (),
+    info: DatasetInfo, train: Table, test: Table, source: str, files: Sequence[Path], *said: str
 ) -> Dataset:
-    return Dataset(
-        info=info,
-        train=Split(train.X, train.Y),
-        test=Split(test.X, test.Y),
-        feature_names=train.feature_names,
-        label_names=train.target_names,
-        source=source,
-        checksums={path.name: sha256(path) for path in files},
-        mismatches=(*mismatches, *_mismatches(info, train, test)),
-    )
+    parts = Split(train.X, train.Y), Split(test.X, test.Y)
+    checksums = {path.name: sha256(path) for path in files}
+    mismatches = (*said, *_mismatches(info, train, test))
+    names = train.feature_names, train.target_names
+    return Dataset(info, *parts, *names, source, checksums, mismatches)
 
 
 def _embedded(info: DatasetInfo) -> Dataset:
@@ -248,7 +236,7 @@ def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
     train, test = split_table(table, (n_train, n_test), seed)
     source = f"{FOLDER_VARIABLE}: {info.source}; divided at random, seed {seed}"
     mismatch = f"no official split, divided at random with the seed {seed}"
-    return _dataset(info, train, test, source, [path], (mismatch,))
+    return _dataset(info, train, test, source, [path], mismatch)
 
 
 def _verify(*paths: Path) -> None:
@@ -261,10 +249,8 @@ def _verify(*paths: Path) -> None:
 
 def _read_sums(path: Path) -> dict[str, str]:
     """Name → digest, as ``sha256sum`` writes them; none if the file is not there."""
-    if not path.is_file():
-        return {}
     sums: dict[str, str] = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(path) if path.is_file() else ():
         if not line.strip() or line.startswith("#"):
             continue
         match = _SUM.fullmatch(line.strip())
@@ -282,11 +268,9 @@ def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None
         folder = os.environ.get(FOLDER_VARIABLE)
         missing = f"{info.name} is not in {folder}" if folder else f"{FOLDER_VARIABLE} is not set"
         place = "that folder" if folder else f"a folder, and set {FOLDER_VARIABLE} to it"
-        raise UnavailableError(
-            f"{missing}, and no address to download {info.name} from is known. Source: "
-            f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, plain or "
-            f"compressed) into {place} (docs/data.md)"
-        )
+        problem = f"{missing}, and no address to download {info.name} from is known. Source: "
+        problem += f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, "
+        raise UnavailableError(f"{problem}plain or compressed) into {place} (docs/data.md)")
     paths = _cached(info)
     for remote, path in zip((info.train, info.test), paths, strict=True):
         _download.fetch(remote, path.name, path.parent, transfer, progress)

@@ -60,9 +60,6 @@ class Targets:
         return Y, "labels", names, (note,) if note else ()
 
 
-# From the frame -----------------------------------------------------------------------------------
-
-
 def target_readings(frame: Frame, names: Sequence[str]) -> dict[str, Reading]:
     """The target columns that are numbers, as they are read."""
     columns = [name for name in names if not frame.declares_words(name)]
@@ -123,9 +120,6 @@ def _answers(frame: Frame, name: str) -> np.ndarray:
         problem = f"target column {name!r}: {first[:40]!r} is neither a number, nor no or yes"
         raise DataError(problem, frame.path, frame.first_line(texts, first))
     return texts.numbers(known.get, "")
-
-
-# From the cells -----------------------------------------------------------------------------------
 
 
 def _read_numbers(
@@ -206,9 +200,6 @@ def _read_words(
         raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
     check_target_cells(texts.codes.size, len(names), path)
     return recipe.encode(texts, Notes()).toarray().astype(np.uint8), names
-
-
-# Notes --------------------------------------------------------------------------------------------
 
 
 def _note_on_counts(classes: Sequence[str], column: str) -> str:

@@ -75,9 +75,6 @@ class Notes:
         return [f"{text}: {listed(names)}" if names[0] else text for (_, text), names in said]
 
 
-# What a recipe in JSON may hold ------------------------------------------------------------------
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MAX_TEXT
 
@@ -122,9 +119,6 @@ def _checked(data: object, names: set[str], what: str) -> dict[str, Any]:
 def _shown(value: object) -> str:
     text = reprlib.repr(value)
     return text if len(text) <= 40 else text[:39] + "…"
-
-
-# Kinds of columns --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
