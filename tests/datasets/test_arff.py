@@ -14,7 +14,6 @@ from fitzpatrick.datasets import (
     ReadOptions,
     load_dataset,
     read_arff,
-    read_cells,
     read_inputs,
     read_label_names,
     read_libsvm,
@@ -194,27 +193,6 @@ def test_indicators_by_their_meaning(tmp_path, values, is_sparse):
     check_table(write(tmp_path, text, "a.arff"), ["a", "b"], expected)
 
 
-@pytest.mark.parametrize(
-    "values", ["1,2,nan", "inf,-inf", "1,1.0", "2,1e999", "9007199254740993,9007199254740992"]
-)
-def test_nominal_numbers_that_are_none(tmp_path, values):
-    """They are categories; read as numbers, they are positions."""
-    names = values.split(",")
-    text = f"@relation r\n@attribute x {{{values}}}\n@attribute c {{{values}}}\n@data\n"
-    path = write(tmp_path, text + "".join(f"{v},{v}\n" for v in names), "a.arff")
-    check_table(path, ["c"], {"X": np.eye(len(names)), "target_names": tuple(sorted(names))})
-    positions = np.arange(len(names))[:, None]
-    check_table(path, ["c"], {"X": positions}, options=ReadOptions(nominal="positions"))
-
-
-def test_columns_that_are_not_asked_for_may_be_missing_values(tmp_path):
-    path = write(tmp_path, DENSE, "a.arff")
-    columns = read_table(path, LABELS, ignore=["sky colour"]).columns
-    write(tmp_path, DENSE.replace(ROW, "1.5,?,4,?,?"), "a.arff")
-    assert read_inputs(path, columns).X.tolist() == [[1.5, 0, 0, 1], [-2.0, 1, 0, 0]]
-    assert read_cells(path, ["zone", "sad"]) == {"zone": ["4", "1"], "sad": ["", "1"]}
-
-
 def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
     """A nominal attribute with as many values as rows, such as ``protein`` in Mulan's genbase."""
     rows = "".join(f"p{i},{i * i},{'uv'[i % 2]}\n" for i in range(30))
@@ -272,26 +250,6 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
     path = words(tmp_path / "test.arff", colours, "no,yes", is_sparse, zone)
     expected = {"X": train.X, "columns": train.columns, "notes": train.notes}
     check_table(path, ["kind"], expected, like=train)
-
-
-def test_values_that_the_training_file_has_not(tmp_path, train):
-    unseen = "values not seen in training are encoded as all zeros: "
-    path = words(tmp_path / "test.arff")
-    text = path.read_text().replace("{red,green,blue}", "{pink,red,green,blue}")
-    path.write_text(text.replace("red,no", "pink,no"))
-    table = read_inputs(path, train.columns)
-    assert table.X[0].tolist() == [0, 0, 0, 0, 1, 0, 0]
-    assert table.notes == (*train.notes, f"{unseen}colour (1 row: pink)")
-    rows = "".join(f"{zone},{ok}, {colour}\n" for colour, ok, zone in WORDS)
-    path = write(tmp_path, f"zone,ok,colour\n{rows}7,TRUE,pink\n,,\n")
-    table = read_inputs(path, train.columns)
-    np.testing.assert_array_equal(table.X, [*train.X, [0, 0, 0, 1, 0, 0, 0]])
-    assert table.notes == (
-        "left out: 1 line without any value (line 6)",
-        *train.notes,
-        f"{unseen}colour (1 row: pink)",
-        f"{unseen}zone (1 row: 7)",
-    )
 
 
 @pytest.mark.parametrize(

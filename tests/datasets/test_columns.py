@@ -59,25 +59,18 @@ def test_recipe_survives_json():
 GONE = object()
 WRONG = [
     (None, "columns", GONE, "is not a recipe of columns with columns, missing_values, n_numbered"),
-    (None, "extra", 1, "is not a recipe of columns"),
     (None, "n_numbered", True, "n_numbered is True, expected 0 to"),
     (None, "n_numbered", 3, "not empty beside n_numbered"),
-    (None, "n_numbered", -1, "n_numbered is -1"),
     (None, "missing_values", "ab", "missing_values is 'ab', expected at most 10000 different"),
     (None, "columns", {}, "columns is no list"),
     (None, "columns", [], "0 features, expected 1 to"),
     (None, "columns", [3], "3 is not a column of a kind among number"),
     (0, "kind", "__import__", "is not a column of a kind among"),
-    (0, "kind", ["number"], "is not a column of a kind among"),
     (0, "extra", 1, "is not a number column with decimal"),
-    (0, "unit", GONE, "is not a number column"),
     (0, "name", 3, "name is 3, expected text of at most 1000 characters"),
-    (0, "name", "n" * 1001, "expected text of at most 1000 characters"),
     (0, "name", "b", "two columns have the same name"),
-    (0, "fill", "1", "fill is '1', expected a finite number or null"),
     (0, "fill", float("nan"), "fill is nan, expected a finite number"),
     (0, "fill", True, "fill is True, expected a finite number"),
-    (0, "fill", 1, "fill is 1, expected a finite number"),
     (0, "decimal", ";", "decimal is ';', expected one of"),
     (0, "decimal", [], r"decimal is \[\], expected one of"),
     (0, "marks_missing", 1, "expected true or false"),
@@ -96,12 +89,6 @@ def test_recipes_that_no_reader_wrote(column, name, value, problem):
     if value is GONE:
         del changed[name]
     with pytest.raises(ValueError, match=problem):
-        Columns.from_json(data)
-
-
-@pytest.mark.parametrize("data", [None, [], "recipe", 3, {"columns": []}])
-def test_no_recipes(data):
-    with pytest.raises(ValueError, match="is not a recipe of columns"):
         Columns.from_json(data)
 
 

@@ -138,22 +138,6 @@ def test_a_survey(tmp_path):
     assert read_table(utf8, ["Klasse"]).notes == table.notes[1:]  # what the note advises
 
 
-def test_new_answers_to_the_survey(tmp_path):
-    """A later file comes from another program, has gaps elsewhere, and words that are new."""
-    table = read_table(write(tmp_path, survey(), encoding="cp1252"), ["Klasse"])
-    text = "Ort,Fächer,Raucher,Preis,Anteil,Größe\nBonn,Physik;Sport,TRUE,€1000.5,,1.75\n"
-    new = read_inputs(write(tmp_path, text, name="new.csv"), table.columns)
-    fill = table.columns.items[2].fill
-    np.testing.assert_array_equal(new.X, [[1.75, 0, fill, 1000.5, 1, 0, 0, 1, 0, 0, 0]])
-    assert new.notes == (
-        *table.notes[1:3],
-        *table.notes[5:10],
-        "missing numbers are replaced by the median of the training file: Anteil (1 row)",
-        "values not seen in training are encoded as all zeros: Fächer (1 row: Sport)",
-        "values not seen in training are encoded as all zeros: Ort (1 row: Bonn)",
-    )
-
-
 def test_files_of_other_kinds(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     known = ".csv, .tsv, .svm, .libsvm, .svmlight, .arff, .parquet, .xlsx, .xlsm, .jsonl, .ndjson, "

@@ -1,7 +1,5 @@
 """The LIBSVM multi-label reader against scikit-learn's, and against broken files."""
 
-import gzip
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -37,13 +35,6 @@ def test_agrees_with_scikit_learn(tmp_path):
         expected[row, np.asarray(marks, dtype=int)] = 1
     np.testing.assert_array_equal(table.Y, expected)
     assert (expected.sum(axis=1) == 0).any()  # samples without a label are among them
-
-
-def test_dense_and_compressed_data(tmp_path):
-    plain = random_file(tmp_path, density=0.9)
-    packed = write(tmp_path, gzip.compress(plain.read_bytes()), "data.svm.gz")
-    assert isinstance(read_libsvm(plain).X, np.ndarray)
-    np.testing.assert_array_equal(read_libsvm(plain).X, read_libsvm(packed).X)
 
 
 def test_widths_without_being_told(tmp_path):

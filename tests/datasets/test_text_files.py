@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DataError, _text, read_libsvm
+from fitzpatrick.datasets import DataError, _text
 from fitzpatrick.datasets._text import read_lines
 from tests.helpers import seeded
 
@@ -78,14 +78,6 @@ def test_damage_is_said_where_the_text_ends(tmp_path, pack):
     with pytest.raises(DataError, match="damaged or cut short") as caught:
         next(read_lines(write(tmp_path, packed[: len(packed) // 2])))
     assert 0.4 < caught.value.line / text.count(b"\n") < 0.6
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_binary_junk_is_one_sentence(tmp_path, seed):
-    junk = seeded(seed).bytes(5000)
-    with pytest.raises(DataError) as caught:
-        read_libsvm(write(tmp_path, junk, "junk.svm"))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
