@@ -163,7 +163,7 @@ def test_targets_that_cannot_be(tmp_path):
     path = write(tmp_path, DENSE, "demo.arff")
     for targets, problem in (
         (None, "which attributes are labels is not known: put Mulan's XML file"),
-        (["angry"], "no attribute is called 'angry'; the attributes are width, sky colour"),
+        (["angry"], "no attribute is called 'angry'; the attributes are width, 'sky colour'"),
         (["sad", "sad"], "the target 'sad' is named twice"),
     ):
         with pytest.raises(DataError, match=problem):

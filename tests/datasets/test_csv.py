@@ -77,6 +77,10 @@ TABLES = {
     ),
     "two classes": ("x,n\n1.5,0\n2.5,1\n", ["n"], {"notes": ()}, {}),
     "classes of fractions": ("x,n\n1.5,0\n2,0.5\n3,1\n", ["n"], {"notes": ()}, {}),
+    "rows without a target": (
+        "x,y\n1,u\n,v\n7,u\n3,\n", Y, {"X": [[1, 0], [3, 1], [7, 0]], "lines": [2, 3, 4]},
+        {"options": ReadOptions(missing="drop-targets")},
+    ),
     "plain numbers": (
         "x,p\n1,7\n2,0.5\n", ["p"], {"kind": "numbers", "Y": [[7], [0.5]]}, {"plain": True}
     ),
@@ -238,7 +242,8 @@ REFUSALS = {
     "missing class": (
         "x,y\n1,u\n2,v\n3,\n4,?\n", 4,
         "target column 'y': no value in 2 rows, the first here; --missing drop leaves such rows "
-        "out", {"options": ReadOptions(missing="drop")},
+        "out, and those with other gaps (in Python, missing='drop-targets' leaves out such rows "
+        "alone)", {"options": ReadOptions(missing="drop")},
     ),
     "a name with a comma": (
         cells(["2024-01-31", "2024-02-01"], '"x, then",y'), 2,
@@ -336,7 +341,7 @@ def test_names_and_options_that_cannot_be(tmp_path, targets, how, problem):
 
 def test_options_are_checked():
     for wrong, problem in (
-        ({"missing": "mean"}, "missing must be one of 'impute', 'drop', 'error', got"),
+        ({"missing": "mean"}, "missing must be one of 'impute', 'drop-targets', "),
         ({"kinds": {"x": "date"}}, r"kinds\['x'\] must be one of 'number', 'category', "),
         ({"kinds": {"x": "number"}, "tags": ["x"]}, "'x' is among tags, and of the kind 'number'"),
     ):

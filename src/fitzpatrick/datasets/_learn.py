@@ -200,14 +200,15 @@ def _mixed(
 
 def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = False) -> None:
     """Raise at the first missing value, where there must be none."""
-    missing = is_missing(cells)
-    allowed = ("drop",) if is_target else ("drop", "impute")
-    if frame.options.missing in allowed or not missing.any():
+    missing, refused = is_missing(cells), ("impute", "error") if is_target else ("error",)
+    if frame.options.missing not in refused or not missing.any():
         return
     count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
     problem = f"{'target ' * is_target}column {name!r}: no value{count}"
-    advice = "--missing drop leaves such rows out"
-    advice += "" if is_target else ", --missing impute replaces the values"
+    advice = "--missing drop leaves such rows out, --missing impute replaces the values"
+    if is_target:
+        advice = "--missing drop leaves such rows out, and those with other gaps (in Python, "
+        advice += "missing='drop-targets' leaves out such rows alone)"
     raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
 
 
@@ -277,7 +278,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
             return Ignored(name, _IDENTIFIER)
         raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
     allows = options.missing != "error"
-    marks = bool(is_missing(texts).any()) and options.missing == "impute"
+    marks = bool(is_missing(texts).any()) and options.imputes
     if kind is None and not _are_codes(frame, name, texts):
         known = no_and_yes(values)
         if known is not None:
@@ -319,7 +320,7 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", frame.path, attribute.line)
     allows, gaps, numbers = options.missing != "error", is_missing(texts), own_numbers(values)
-    category = Category(name, values, bool(gaps.any()) and options.missing == "impute", allows)
+    category = Category(name, values, bool(gaps.any()) and options.imputes, allows)
     column: Number | Boolean | Ordinal
     if forced == "category":
         return category

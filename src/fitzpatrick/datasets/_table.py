@@ -1,5 +1,6 @@
 """What a reader returns: features, targets and their names; and parts of it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -101,10 +102,10 @@ def check_target_cells(n: int, n_classes: int, path: Path) -> None:
         raise DataError(f"{problem}; leave out samples, or classes that are rare", path)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names with commas, the first twenty of them."""
-    shown = list(names)
-    return ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
+def listed(names: Iterable[str], *, quotes: bool = True) -> str:
+    """Names with commas, the first twenty of them; one that holds a comma or a space in quotes."""
+    shown = [repr(one) if quotes and re.search(r"[,\s]", one) else one for one in names]
+    return ", ".join(shown[:_LISTED]) + ", …" * (len(shown) > _LISTED)
 
 
 def counted(count: int, what: str) -> str:

@@ -13,7 +13,7 @@ import lzma
 import zipfile
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, cast
@@ -29,6 +29,7 @@ RATIO_FROM = 16 << 20
 _CHUNK = 1 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
+_TOO_LARGE = f"more than {MAX_BYTES >> 30} GiB of text"
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),  # begins as UTF-16 does
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -36,6 +37,7 @@ _BOMS = (
     (b"\xfe\xff", "utf-16"),
 )
 _WINDOWS = "cp1252"
+_BAD_ARCHIVE = "the ZIP archive cannot be read"
 # files of other programs by their first bytes, which nobody should have to read as text
 _OTHER_FILES = {
     b"Rar!": "a RAR archive; unpack it and give the file inside",
@@ -109,9 +111,12 @@ def read_content(path: Path) -> bytes:
     with ExitStack() as stack:
         file, is_packed = _open(path, stack)
         size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise DataError(_TOO_LARGE, path)
+        step = _CHUNK if is_packed else max(_CHUNK, size + 1)  # a plain file at once
         while True:
             try:
-                chunk = file.read1(_CHUNK)  # what comes before a fault is counted
+                chunk = file.read1(step)  # what comes before a fault is counted
             except Exception as error:  # a damaged file raises whatever its fields lead to
                 problem = f"the compressed data is damaged or cut short ({error})"
                 line = sum(chunk.count(b"\n") for chunk in chunks) + 1
@@ -121,7 +126,7 @@ def read_content(path: Path) -> bytes:
             chunks.append(chunk)
             total += len(chunk)
             if total > MAX_BYTES:
-                raise DataError(f"more than {MAX_BYTES >> 30} GiB of text", path)
+                raise DataError(_TOO_LARGE, path)
             if is_packed and total > max(RATIO_FROM, MAX_RATIO * size):
                 problem = f"{size} bytes decompress to more than {total >> 20} MiB: this is no data"
                 raise DataError(f"{problem} file in use, it is not read", path)
@@ -164,8 +169,8 @@ def _decodes(line: bytes, encoding: str) -> bool:
 
 def member_name(path: Path) -> PurePosixPath:
     """The name of the one file in a ZIP archive."""
-    with ExitStack() as stack:
-        return PurePosixPath(_only_member(_open_archive(path, path, stack), path).filename)
+    with refused(_BAD_ARCHIVE, path), zipfile.ZipFile(path) as archive:
+        return PurePosixPath(_only_member(archive, path).filename)
 
 
 def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
@@ -184,23 +189,27 @@ def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
         if magic.startswith(start):
             return stack.enter_context(opened(plain)), True
     if magic.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the latter: an empty archive
-        archive = _open_archive(plain, path, stack)
-        member = _only_member(archive, path)
-        try:
-            return cast("BufferedIOBase", stack.enter_context(archive.open(member))), True
-        except Exception as error:  # a damaged archive raises whatever its fields lead to
-            raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+        with refused(_BAD_ARCHIVE, path):
+            archive = stack.enter_context(zipfile.ZipFile(plain))
+            member = stack.enter_context(archive.open(_only_member(archive, path)))
+            return cast("BufferedIOBase", member), True
     for start, problem in _OTHER_FILES.items():
         if magic.startswith(start):
             raise DataError(problem, path)
     return plain, False
 
 
-def _open_archive(file: Any, path: Path, stack: ExitStack) -> zipfile.ZipFile:
+@contextmanager
+def refused(problem: str, path: Path) -> Iterator[None]:
+    """Errors become a :class:`DataError`: damaged files raise whatever their fields lead to."""
     try:
-        return stack.enter_context(zipfile.ZipFile(file))
-    except Exception as error:  # a damaged archive raises whatever its fields lead to
-        raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+        yield
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except Exception as error:
+        raise DataError(f"{problem} ({error})", path) from None
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:

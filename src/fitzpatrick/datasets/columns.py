@@ -72,7 +72,8 @@ class Notes:
     @property
     def sentences(self) -> list[str]:
         said = sorted(self._said.items(), key=lambda one: one[0][0])
-        return [f"{text}: {listed(names)}" if names[0] else text for (_, text), names in said]
+        listing = ((text, names[0] and listed(names, quotes=False)) for (_, text), names in said)
+        return [f"{text}: {names}" if names else text for text, names in listing]
 
 
 def _is_text(value: object) -> bool:

@@ -335,16 +335,18 @@ def _table(
         found = _targets.class_target(frame, targets[0], of_training=notes.of_training)
     else:
         found = _targets.number_targets(frame, targets, readings, numbers)
-    if options.missing == "drop":
-        can_lack = [one.name for one in columns.used if one.can_be_missing and notes.of_training]
+    if options.missing in ("drop", "drop-targets"):
+        drops = notes.of_training and options.missing == "drop"
+        can_lack = [one.name for one in columns.used if one.can_be_missing and drops]
         keep = ~np.any([*(is_missing(cells[name]) for name in can_lack), found.is_missing], axis=0)
+        what = "values" if options.missing == "drop" else "targets"
         if not keep.any():
-            raise DataError("every row has a missing value", path)
+            raise DataError(f"every row has missing {what}", path)
         if not keep.all():
-            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
+            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing {what}")
             lines, found = lines[keep], found[keep]
             cells = {name: one[keep] for name, one in cells.items()}
-            columns = _learn.refit(columns, cells, frame) if notes.of_training else columns
+            columns = _learn.refit(columns, cells, frame) if drops else columns
     for column in columns.items:
         column.describe(notes)
     if columns.n_features == 0:
