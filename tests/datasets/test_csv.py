@@ -204,7 +204,7 @@ REFUSALS = {
     ),
     "words among numbers, as categories": (
         cells([0, 1, 2, "3+", 1]), 5,
-        "column 'x': '3+' is not a number, as 4 of its values are; --missing-values '3+' reads "
+        "column 'x': '3+' is not a number, as 4 of its values are; --missing-values 3+ reads "
         "such words as missing, " + OTHER_WAYS, {"options": ReadOptions(kinds={"x": "category"})},
     ),
     "R's infinity": (

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from . import columns as kinds
 from ._errors import DataError, option
 from ._frame import (
     Attribute,
@@ -26,21 +27,7 @@ from ._frame import (
 )
 from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers
 from ._table import listed
-from .columns import (
-    MAX_CATEGORIES,
-    MAX_TEXT,
-    SEPARATORS,
-    Boolean,
-    Category,
-    Column,
-    Columns,
-    Ignored,
-    Number,
-    Ordinal,
-    Tags,
-    split_tags,
-    tags_among,
-)  # fmt: skip
+from .columns import MAX_CATEGORIES, MAX_TEXT, SEPARATORS, Column, Columns, split_tags, tags_among
 
 MAX_VALUES = 1_000_000  # different words of a column that a recipe is applied to
 MIN_IDS = 20  # fewer different words, each in one row, may be categories
@@ -82,16 +69,16 @@ def learn(
     column: Column
     for name in names:
         if name not in cells:
-            column = Ignored(name, "as told")
+            column = kinds.Ignored(name, "as told")
         elif name in readings:
             cells[name] = numbers[name][0]
             is_first = name == names[0]
             column = _learn_number(frame, readings[name], name, *numbers[name], is_first=is_first)
-            doubts += [] if isinstance(column, Ignored) else _doubts(name, cells[name])
+            doubts += [] if isinstance(column, kinds.Ignored) else _doubts(name, cells[name])
         elif frame.declares_words(name):
             column = _learn_declared(frame, frame.attributes[name], as_texts(cells[name]))
         elif sparse.issparse(cells[name]) and options.kind_of(name) in (None, "number"):
-            column = Number(name, median(cells[name]) if options.missing != "error" else None)
+            column = kinds.Number(name, median(cells[name]) if options.missing != "error" else None)
         else:
             column = _learn_texts(frame, name, as_texts(cells[name]))
         if column.can_be_missing:
@@ -106,7 +93,7 @@ def follow(
     frame: Frame, columns: Columns, targets: Mapping[str, Reading]
 ) -> tuple[dict[str, Cells], dict[str, np.ndarray]]:
     """The cells that a recipe asks for, and the numbers of the targets."""
-    has_commas = any(one.decimal == "," for one in columns.used if isinstance(one, Number))
+    has_commas = any(one.decimal == "," for one in columns.used if isinstance(one, kinds.Number))
     readings: dict[str, Reading] = {}
     usual: dict[str, NumberFormat] = {}
     used: dict[str, Cells] = {}
@@ -114,7 +101,7 @@ def follow(
         name = column.name
         _check_declared(frame, column)
         used[name] = cells = frame.column(name)
-        if isinstance(column, Number) and not frame.declares_words(name):
+        if isinstance(column, kinds.Number) and not frame.declares_words(name):
             if sparse.issparse(cells) and column.is_plain:
                 continue
             readings[name] = frame.reading(name, column.unit)
@@ -134,7 +121,7 @@ def refit(columns: Columns, cells: Mapping[str, Cells], frame: Frame) -> Columns
     """The recipe after rows with missing values have been left out; declared values stay."""
     items = [
         column
-        if column.name not in cells or (isinstance(column, Category) and frame.attributes)
+        if column.name not in cells or (isinstance(column, kinds.Category) and frame.attributes)
         else column.refit(cells[column.name])
         for column in columns.items
     ]
@@ -146,11 +133,11 @@ def _check_declared(frame: Frame, column: Column) -> None:
     attribute, problem = frame.attributes.get(column.name), ""
     if attribute is None:
         return
-    if isinstance(column, Number) and attribute.type == "nominal":
+    if isinstance(column, kinds.Number) and attribute.type == "nominal":
         if own_numbers(attribute.values) is None:
             values = listed(attribute.values)
             problem = f"has the values {values}; in the training file it is a number"
-    elif attribute.type == "numeric" and isinstance(column, Category | Ordinal):
+    elif attribute.type == "numeric" and isinstance(column, kinds.Category | kinds.Ordinal):
         problem = f"is numeric; in the training file its values are {listed(column.values)}"
         problem *= not any(map(PLAIN.matches, column.values))
     if problem:
@@ -232,17 +219,17 @@ def _learn_number(
     """The recipe of a column of numbers."""
     present = numbers[~np.isnan(numbers)]
     if not present.size:
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
     if frame.options.kind_of(name) != "number" and present.size > 1:
         are_wholes = (present == np.floor(present)).all()
         if _ID_NAME.fullmatch(name) and are_wholes and np.unique(present).size == present.size:
-            return Ignored(name, "a different number in every row, so probably an identifier")
+            return kinds.Ignored(name, "a different number in every row, so probably an identifier")
         is_row_number = present.size == numbers.size and (np.diff(present) == 1.0).all()
         if is_first and name in _ROW_NUMBER_NAMES and is_row_number and not frame.attributes:
-            return Ignored(name, "it numbers the rows")
+            return kinds.Ignored(name, "it numbers the rows")
     fill = median(present) if frame.options.missing != "error" else None
     marks = present.size < numbers.size
-    return Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
+    return kinds.Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
 
 
 def _doubts(name: str, numbers: np.ndarray) -> list[str]:
@@ -264,7 +251,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     options, kind = frame.options, frame.options.kind_of(name)
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
 
     def free_text(text: str, what: str, *ways: str) -> DataError:
         problem = f"{what}, such as {text[:40]!r}, are no categories"
@@ -275,7 +262,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         if long is not None:
             raise free_text(long, f"texts of more than {MAX_TEXT} characters")
         if kind is None and len(values) == n_present:
-            return Ignored(name, _IDENTIFIER)
+            return kinds.Ignored(name, _IDENTIFIER)
         raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
     allows = options.missing != "error"
     marks = bool(is_missing(texts).any()) and options.imputes
@@ -283,7 +270,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         known = no_and_yes(values)
         if known is not None:
             fill = float(np.nanmedian(texts.numbers(known.get, ""))) if allows else None
-            return Boolean(name, fill, marks)
+            return kinds.Boolean(name, fill, marks)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
         advice = f"--categories encode makes features of its values, {_ignore(name)}"
@@ -294,13 +281,13 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
             raise free_text(values[0], f"more than {MAX_CATEGORIES} different tags")
-        return Tags(name, tags, separator)
+        return kinds.Tags(name, tags, separator)
     if kind is None and len(values) == n_present and n_present >= MIN_IDS:
-        return Ignored(name, _IDENTIFIER)
+        return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
         raise free_text(values[0], what, _as_category(name))
-    return Category(name, tuple(sorted(values)), marks, allows)
+    return kinds.Category(name, tuple(sorted(values)), marks, allows)
 
 
 def _are_codes(frame: Frame, name: str, texts: Texts) -> bool:
@@ -320,26 +307,26 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", frame.path, attribute.line)
     allows, gaps, numbers = options.missing != "error", is_missing(texts), own_numbers(values)
-    category = Category(name, values, bool(gaps.any()) and options.imputes, allows)
-    column: Number | Boolean | Ordinal
+    category = kinds.Category(name, values, bool(gaps.any()) and options.imputes, allows)
+    column: kinds.Number | kinds.Boolean | kinds.Ordinal
     if forced == "category":
         return category
     if no_and_yes(values) is not None:
-        column = Boolean(name)
+        column = kinds.Boolean(name)
     elif numbers is not None and (forced == "number" or set(numbers.values()) <= {0.0, 1.0}):
-        column = Number(name)
+        column = kinds.Number(name)
     elif options.nominal == "positions":
-        column = Ordinal(name, values=values)
+        column = kinds.Ordinal(name, values=values)
     elif forced == "number" or options.categories == "error":
         problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
         advice = f"--categories encode makes features of them, {_ignore(name)}"
         raise DataError(problem, frame.path, attribute.line, None if forced else advice)
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
-        return Ignored(name, _IDENTIFIER)
+        return kinds.Ignored(name, _IDENTIFIER)
     else:
         return category
     if gaps.all():
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
     fill = median(column.numbers(texts[~gaps])) if allows else None
     return replace(column, fill=fill, marks_missing=bool(gaps.any()) and allows)
 

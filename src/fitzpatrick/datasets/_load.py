@@ -153,23 +153,20 @@ def where() -> dict[str, str]:
 
     A copy that is there and cannot be used is ``"unusable: "`` and the reason.
     """
-    found = {}
-    for name, info in DATASETS.items():
-        try:
-            found[name] = _place(info)
-        except (DataError, UnavailableError) as error:
-            found[name] = f"unusable: {error}"
-    return found
+    return {name: _place(info) for name, info in DATASETS.items()}
 
 
 def _place(info: DatasetInfo) -> str:
-    if _in_folder(info):
-        return FOLDER_VARIABLE
-    if info.format == "embedded":
-        return "embedded"
-    if info.train is None:
-        return "by hand (--details)"
-    return "cache" if all(file.is_file() for file in _cached(info)) else "download"
+    try:
+        if _in_folder(info):
+            return FOLDER_VARIABLE
+        if info.format == "embedded":
+            return "embedded"
+        if info.train is None:
+            return "by hand (--details)"
+        return "cache" if all(file.is_file() for file in _cached(info)) else "download"
+    except (DataError, UnavailableError) as error:
+        return f"unusable: {error}"
 
 
 def _dataset(

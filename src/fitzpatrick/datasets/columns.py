@@ -81,7 +81,7 @@ def _is_text(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    if not isinstance(value, list | tuple) or len(value) > MAX_CATEGORIES:
+    if not isinstance(value, list) or len(value) > MAX_CATEGORIES:
         return False
     return all(map(_is_text, value)) and len(set(value)) == len(value)
 
@@ -154,7 +154,10 @@ class Column(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Its fields, and its kind."""
-        return {"kind": self.kind, **vars(self)}
+        values = {
+            key: list(one) if isinstance(one, tuple) else one for key, one in vars(self).items()
+        }
+        return {"kind": self.kind, **values}
 
     @staticmethod
     def from_json(data: object) -> "Column":
