@@ -33,8 +33,7 @@ from fitzpatrick.experiments import model_files, models
 from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import Record, Store
 
-MAX_SECONDS = 10.0
-MAX_MEMORY = 4 << 30
+MAX_SECONDS, MAX_MEMORY = 10.0, 4 << 30
 
 
 class ReaderFailureError(AssertionError):
@@ -243,8 +242,7 @@ def run_case(name: str, seed: str, folder: Path) -> str:
     except DataError as error:
         answer, text = "refused", str(error)
         _expect(len(text.splitlines()) == 1, f"a message of several lines: {text!r}")
-    seconds = time.process_time() - start
-    _expect(seconds <= MAX_SECONDS, f"{seconds:.1f} seconds")
+    _expect(time.process_time() - start <= MAX_SECONDS, f"more than {MAX_SECONDS} seconds")
     return answer
 
 
