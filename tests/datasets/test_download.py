@@ -119,7 +119,7 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
         fetch(Remote(server.url), "a.bin", tmp_path, FAST)
     path.unlink()
     server.content = b"another version"
-    with pytest.raises(UnavailableError, match="hash"):
+    with pytest.raises(UnavailableError, match="its SHA-256 is"):
         fetch(Remote(server.url), "a.bin", tmp_path, FAST)
     assert names(tmp_path) == ["checksums.json"]
 
@@ -148,7 +148,7 @@ def test_faults_that_pass(server, tmp_path, faults, tag, n_requests, last_is_res
 @pytest.mark.parametrize(
     ("faults", "digest", "transfer", "n_requests", "problem"),
     [
-        ([], "0" * 64, {}, 1, "hash of downloaded file"),
+        ([], "0" * 64, {}, 1, "its SHA-256 is .*, expected 0000"),
         (["404"] * 5, None, {}, 1, r"data\.bin cannot be .* the server answered 404"),
         (["silence"] * 5, None, {"timeout": 0.1, "attempts": 2}, 2, "[Tt]ime"),
         ([], None, {"max_bytes": 1000}, 1, "more than the cap of 1000"),
@@ -215,12 +215,6 @@ def test_caches_that_cannot_be_used(server, tmp_path):
             fetch(Remote(server.url), "a.bin", folder, FAST)
 
 
-def test_no_server(tmp_path):
-    with pytest.raises(UnavailableError, match="cannot be downloaded") as caught:
-        fetch(Remote("http://127.0.0.1:9/a"), "a.bin", tmp_path, FAST)
-    assert "\n" not in str(caught.value)
-
-
 def test_without_pooch(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
@@ -235,7 +229,7 @@ def test_without_pooch(monkeypatch, tmp_path):
 def demo(server, tmp_path, monkeypatch):
     """A data set of the server, and an empty cache."""
     server.content = b"0,1 1:1 2:2\n 1:3\n1 2:1\n"
-    known = ("demo", "Demo", "a server", "none", "libsvm", Statistics(1, 1, 2, 2, 2))
+    known = ("Demo", "a server", "libsvm", Statistics(1, 1, 2, 2, 2))
     info = DatasetInfo(*known, train=Remote(server.url), test=Remote(server.url))
     monkeypatch.setitem(DATASETS, "demo", info)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path))

@@ -6,7 +6,7 @@ from tools import fuzz
 
 @pytest.mark.parametrize("name", fuzz.TARGETS)
 def test_files_are_read_or_refused_in_a_sentence(name, tmp_path):
-    answers = {fuzz.run_case(name, f"tests/{name}/{case}", tmp_path) for case in range(150)}
+    answers = {fuzz.run_case(name, f"tests/{name}/{case}", tmp_path) for case in range(60)}
     assert answers == {"read", "refused"}
 
 

@@ -1,13 +1,11 @@
 """The LIBSVM multi-label reader against scikit-learn's, and against broken files."""
 
-import gzip
-
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from fitzpatrick.datasets import DataError, read_libsvm
+from fitzpatrick.datasets import read_libsvm
 from tests.helpers import seeded
 
 from .files import check_refusal, write
@@ -39,13 +37,6 @@ def test_agrees_with_scikit_learn(tmp_path):
     assert (expected.sum(axis=1) == 0).any()  # samples without a label are among them
 
 
-def test_dense_and_compressed_data(tmp_path):
-    plain = random_file(tmp_path, density=0.9)
-    packed = write(tmp_path, gzip.compress(plain.read_bytes()), "data.svm.gz")
-    assert isinstance(read_libsvm(plain).X, np.ndarray)
-    np.testing.assert_array_equal(read_libsvm(plain).X, read_libsvm(packed).X)
-
-
 def test_widths_without_being_told(tmp_path):
     table = read_libsvm(write(tmp_path, "0,3 5:1 2:3\n 5:1 # no label\n\n1 1:2\n"))
     assert table.X.tolist() == [[0, 3, 0, 0, 1], [0, 0, 0, 0, 1], [2, 0, 0, 0, 0]]
@@ -58,11 +49,9 @@ def test_widths_without_being_told(tmp_path):
     ("text", "line", "problem"),
     [
         ("0 1:1\n0 2\n", 2, "'2' is not a feature of the form index:value"),
-        ("0 1:1\n0 1:x\n", 2, "'1:x' is not a feature"),
         ("0 1:1:2\n", 1, "has no value after a colon|not a feature"),
         ("0 1:1\n\nx 1:1\n", 3, "label 'x' is not a whole number from 0"),
         ("-1 1:1\n", 1, "label '-1' is not a whole number"),
-        ("1.5 1:1\n", 1, "label '1.5' is not a whole number"),
         ("0 0:1\n", 1, "feature index 0 is out of range, expected 1 to"),
         ("0 99999999999999:1\n", 1, "feature index 99999999999999 is out of range"),
         ("99999999 1:1\n", 1, "label '99999999' is out of range"),
@@ -72,29 +61,13 @@ def test_widths_without_being_told(tmp_path):
         ("0 1:1_0\n", 1, "'1:1_0' is not a feature"),
         ("0 1_0:1\n", 1, "'1_0:1' is not a feature"),
         ("0 1:nan\n", 1, "not a finite number"),
-        ("0 1:inf\n", 1, "not a finite number"),
+        ("# nothing\n", None, "no sample"),
+        (" 1:1\n", None, "no label"),
+        ("0 1:1\n1 3:1\n", 2, "feature index 3 is out of range, expected 1 to 2"),
+        ("0 1:1\n2 1:1\n", 2, "label '2' is out of range, expected 0 to 1"),
     ],
 )
 def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
     path = write(tmp_path, text)
-    check_refusal(lambda: read_libsvm(path), path, line, problem)
-
-
-def test_range_is_what_the_caller_says(tmp_path):
-    path = write(tmp_path, "0 1:1\n1 3:1\n2 1:1\n")
-    with pytest.raises(DataError, match="feature index 3 is out of range, expected 1 to 2"):
-        read_libsvm(path, n_features=2)
-    with pytest.raises(DataError, match="label '2' is out of range, expected 0 to 1"):
-        read_libsvm(path, n_classes=2)
-
-
-@pytest.mark.parametrize(("text", "what"), [("# nothing\n", "no sample"), (" 1:1\n", "no label")])
-def test_files_without_content(tmp_path, text, what):
-    with pytest.raises(DataError, match=what):
-        read_libsvm(write(tmp_path, text))
-
-
-def test_labels_may_be_absent_for_predictions(tmp_path):
-    table = read_libsvm(write(tmp_path, " 1:1\n 2:1\n"), n_features=3, need_labels=False)
-    assert table.X.shape == (2, 3)
-    assert table.Y.shape == (2, 0)
+    widths = {"n_features": 2, "n_classes": 2} if problem.endswith(("to 1", "to 2")) else {}
+    check_refusal(lambda: read_libsvm(path, **widths), path, line, problem)

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from fitzpatrick import get_loss
-from fitzpatrick.datasets import DataError, ReadOptions, read_inputs, read_table, split_table
-from fitzpatrick.experiments import compare, load_model, model_files, models
-from fitzpatrick.experiments.runner import RunOptions
+from fitzpatrick.datasets import DataError, read_inputs
+from fitzpatrick.experiments import load_model, model_files
 from fitzpatrick.linear_model import ProportionRegressor
 
 # decimal commas, other words for missing values, booleans, codes with leading zeros, an id
@@ -108,48 +107,19 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
     train = frame(folder / "train.csv", sep=";", encoding="cp1252")
     pipeline.fit(train, pd.get_dummies(train["kind"]).to_numpy(float))
     for name, data in (("train.csv", train), ("new.csv", frame(folder / "new.csv"))):
-        code, out, _ = run("predict", "m.npz", name)
+        code, out, err = run("predict", "m.npz", name)
         assert code == 0
+        assert all(line.startswith("note: ") for line in err.splitlines())
         found, classes = predictions(out)
         scores = pipeline[-1].predict_scores(pipeline[:-1].transform(data))
         expected = get_loss("fitzpatrick_logistic").probabilities(scores)
         # nine digits are written; the solver ends at a relative gradient norm of 1e-8 or less
         np.testing.assert_allclose(found, expected, atol=1e-7)
         assert classes == [["ant", "bee", "cat"][i] for i in expected.argmax(axis=1)]
-
-
-def test_saved_models_predict_what_the_fitted_one_does(run, folder):
-    options = ReadOptions(missing_values=["k. A."], tags=["genres"])
-    table = read_table(folder / "train.csv", ["kind"], options=options)
-    fit = models.fit(
-        table,
-        folder / "train.csv",
-        "fitzpatrick_logistic",
-        0.1,
-        intercept=True,
-        standardize=True,
-    )
-    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
-    assert model_files.load(folder / "m.npz").columns == table.columns
-    for name in ("train.csv", "new.csv"):
-        inputs = read_inputs(folder / name, table.columns)
-        code, out, _ = run("predict", "m.npz", name)
-        assert (code, out) == (0, models.predictions_csv(fit.model, inputs.X))
-
-
-def test_predict_says_what_it_did_and_keeps_its_output_clean(run, folder):
-    assert run("fit", "train.csv", *OPTIONS, "--alpha", 0.1, "-o", "m.npz")[0] == 0
-    code, out, err = run("predict", "m.npz", "new.csv")
-    assert code == 0
-    assert len(out.splitlines()) == 5
-    assert all(line.startswith("note: ") for line in err.splitlines())
-    for note in (
-        "missing numbers are replaced by the median of the training file and marked in a 0/1 "
-        "feature: width (2 rows), price (1 row), sold (1 row)",
-        "values not seen in training are encoded as all zeros: colour (1 row: pink)",
-        "values not seen in training are encoded as all zeros: genres (2 rows: metal)",
-    ):
-        assert f"note: {note}\n" in err
+    filled = "missing numbers are replaced by the median of the training file and marked in a 0/1 "
+    assert f"{filled}feature: width (2 rows), price (1 row), sold (1 row)\n" in err
+    for words in ("colour (1 row: pink)", "genres (2 rows: metal)"):
+        assert f"note: values not seen in training are encoded as all zeros: {words}\n" in err
 
 
 @pytest.mark.parametrize(
@@ -188,14 +158,6 @@ def test_predict_without_missing_values(run, folder):
         )
 
 
-def test_rows_with_missing_values_are_dropped(run, folder):
-    options = ("--missing", "drop", "--ignore", "zone", "--alpha", 1, "-o", "m.npz")
-    code, out, _ = run("fit", "train.csv", *OPTIONS, *options)
-    assert code == 0
-    assert "16 samples, " in out
-    assert "note: left out: 32 of 48 rows, with missing values" in out
-
-
 def test_compare_repeats_the_options(run, folder):
     """The line to run next reads the file in the same way."""
     text = (folder / "train.csv").read_text(encoding="cp1252").replace("NA", "1.200 €")
@@ -221,30 +183,6 @@ def test_compare_repeats_the_options(run, folder):
         "zone": "ignored",
         "genres": "tags",
     }
-
-
-def test_words_are_refused_where_that_is_asked_for(run, folder):
-    for command in ("compare", "fit"):
-        output = ("-o", "made")
-        code, _, err = run(command, "train.csv", *OPTIONS, "--categories", "error", *output)
-        assert code == 2
-        assert "column 'colour': 'red' is not a number; --categories encode makes features" in err
-        assert not (folder / "made").exists()
-
-
-def test_what_is_held_out_has_no_say_in_the_medians(folder):
-    options = ReadOptions(missing_values=["k. A."], tags=["genres"])
-    path = folder / "train.csv"
-    table = read_table(path, ["kind"], options=options)
-    found, _ = compare.experiment_of(table, path, None, None, RunOptions(()))
-    train, test = split_table(table, (36, 12), seed=0)
-    np.testing.assert_array_equal(found.X, train.X)
-    np.testing.assert_array_equal(found.X_test, test.X)
-    known = found.X[found.X[:, 1] == 0, 0]
-    assert np.median(known) != table.columns.items[1].fill
-    for X in (found.X, found.X_test):
-        assert (X[:, 1] == 1).any()
-        assert (X[X[:, 1] == 1, 0] == np.median(known)).all()
 
 
 def test_a_saved_model_in_python(run, folder):
@@ -295,17 +233,6 @@ def test_columns_are_carried_over(run, folder, form):
     assert "is called 'nobody'; the " in err
 
 
-def test_kept_columns_do_not_hide_predictions(run, folder):
-    (folder / "a.csv").write_text("x,a,b\n" + "1,0.25,0.75\n2,1,0\n" * 5)
-    assert run("fit", "a.csv", "--targets", "a,b", "--alpha", 1, "-o", "m.npz")[0] == 0
-    code, out, _ = run("predict", "m.npz", "a.csv", "--keep", "a")
-    assert code == 0
-    assert out.splitlines()[0] == "a,a_,b"
-    (folder / "a.svm").write_text("0 1:1\n1 1:2\n")
-    code, _, err = run("predict", "m.npz", "a.svm", "--keep", "a")
-    assert (code, err) == (2, "error: a.svm: LIBSVM files have no named columns to keep\n")
-
-
 def test_scores_that_overflow_are_said(run, folder):
     """Coefficients of 1e100 are fine for the file that they come from."""
     (folder / "a.csv").write_text("x,y\n" + "1e-100,u\n-1e-100,v\n" * 20)
@@ -315,3 +242,12 @@ def test_scores_that_overflow_are_said(run, folder):
     code, out, err = run("predict", "m.npz", "b.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: b.csv, line 3: the scores overflow: the features or the ")
+
+
+def test_kept_columns_do_not_hide_predictions(run, folder):
+    (folder / "a.csv").write_text("x,a,b\n" + "1,0.25,0.75\n2,1,0\n" * 5)
+    (folder / "a.svm").write_text("0 1:1\n1 1:2\n")
+    assert run("fit", "a.csv", "--targets", "a,b", "--alpha", 1, "-o", "m.npz")[0] == 0
+    assert run("predict", "m.npz", "a.csv", "--keep", "a")[1].startswith("a,a_,b\n")
+    refusal = "error: a.svm: LIBSVM files have no named columns to keep\n"
+    assert run("predict", "m.npz", "a.svm", "--keep", "a") == (2, "", refusal)

@@ -47,19 +47,15 @@ class ArffFile:
     """An ARFF file whose declarations have been read.
 
     Attributes:
-        path: the file.
         names: declarations, by name, in their order.
         relation: what stands behind ``@relation``.
-        notes: on the file's encoding.
     """
 
     word = "attribute"
     header_line = None
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.notes: list[str] = []
-        self.relation = ""
+        self.path, self.relation, self.notes = path, "", list[str]()
         self.names: dict[str, Attribute] = {}
         numbered = read_lines(path, self.notes)
         for number, text in _with_content(numbered):
@@ -68,7 +64,13 @@ class ArffFile:
                 case "@relation":
                     self.relation = rest
                 case "@attribute":
-                    self._declare(read_attribute(rest.strip(), path, number))
+                    attribute = read_attribute(rest.strip(), path, number)
+                    if attribute.name in self.names:
+                        problem = f"attribute {attribute.name!r} is declared twice"
+                        raise DataError(problem, path, number)
+                    if len(self.names) == MAX_FEATURES:
+                        raise DataError(f"more than {MAX_FEATURES} attributes", path, number)
+                    self.names[attribute.name] = attribute
                 case "@data":
                     self._body, self._body_line = [line for _, line in numbered], number + 1
                     return
@@ -82,16 +84,6 @@ class ArffFile:
         """Number and text of the lines of data, from the first at every call."""
         return _with_content(enumerate(self._body, self._body_line))
 
-    def _declare(self, attribute: Attribute) -> None:
-        problem = ""
-        if attribute.name in self.names:
-            problem = f"attribute {attribute.name!r} is declared twice"
-        elif len(self.names) == MAX_FEATURES:
-            problem = f"more than {MAX_FEATURES} attributes"
-        if problem:
-            raise DataError(problem, self.path, attribute.line)
-        self.names[attribute.name] = attribute
-
     def known_as(self, names: Iterable[str]) -> list[str]:
         """Names as they are known here; Mulan's XML files may escape what they need not."""
         return [one if one in self.names else unescape(one) for one in names]
@@ -102,28 +94,25 @@ class ArffFile:
         if targets is not None:
             return self.known_as(targets)
         found = _MEKA.findall(self.relation.partition(":")[2])
-        count = int(found[-1]) if found else 0
-        names = list(self.names)
+        count, names = int(found[-1]) if found else 0, list(self.names)
         if count == 0 or abs(count) > len(names):
-            raise DataError(
-                "which attributes are labels is not known: put Mulan's XML file with the label "
-                "names beside the file, or -C and their number into the relation's name",
-                self.path,
-                None,
-                "--targets NAMES, or --targets FILE.xml, names them",
+            problem = "which attributes are labels is not known: put Mulan's XML file with the "
+            problem += (
+                "label names beside the file, or -C and their number into the relation's name"
             )
+            advice = "--targets NAMES, or --targets FILE.xml, names them"
+            raise DataError(problem, self.path, None, advice)
         return names[:count] if count > 0 else names[count:]
 
     def read(self, names: Collection[str], options: ReadOptions, *_: object) -> Frame:
         """The named attributes; dates are refused."""
         for name in names:
-            attribute = self.names[name]
-            if attribute.type not in (NOMINAL, NUMERIC, STRING):
-                is_date = attribute.type == DATE
-                what = "a date" if is_date else f"of the type {attribute.type[:40]!r}"
+            kind, line = self.names[name].type, self.names[name].line
+            if kind not in (NOMINAL, NUMERIC, STRING):
+                what = "a date" if kind == DATE else f"of the type {kind[:40]!r}"
                 problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
-                raise DataError(f"{problem} string", self.path, attribute.line, advice)
+                raise DataError(f"{problem} string", self.path, line, advice)
         rows = _Rows(self, names)
         return Frame(self.path, options, rows.lines, rows.column, self.notes, attributes=self.names)
 
@@ -154,16 +143,15 @@ class _Rows:
             if text.startswith("{"):
                 pairs = split_pairs(text, width, file.path, line)
                 indices.extend(index for index, _ in pairs)
-                texts.extend(field for _, field in pairs)
-                sizes.append(len(pairs))
+                fields = [field for _, field in pairs]
             else:
                 fields = split_fields(text, file.path, line)
                 if len(fields) != width:
                     problem = f"{len(fields)} values, expected {width}"
                     raise DataError(problem, file.path, line)
                 indices.extend(range(width))
-                texts.extend(fields)
-                sizes.append(width)
+            texts.extend(fields)
+            sizes.append(len(fields))
             lines.append(line)
         if not lines:
             raise DataError("no sample in the file", file.path)
@@ -186,15 +174,15 @@ class _Rows:
 
     def _values(self, name: str, rows: np.ndarray, texts: list[str]) -> np.ndarray:
         attribute, problem = self._file.names[name], "is not a number"
+        gaps = (_MISSING,) if attribute.type in (NOMINAL, NUMERIC) else _GAPS
         number: Callable[[str], float] = plain_number
         if attribute.type != NUMERIC:
-            self._words[name] = words = attribute.values
-            start, problem = 0.0, "was not declared"
+            words, start, problem = attribute.values, 0.0, "was not declared"
             if attribute.type != NOMINAL:
-                self._words[name] = words = tuple(dict.fromkeys(t for t in texts if t not in _GAPS))
                 start = 1.0
+                words = tuple(dict.fromkeys(text for text in texts if text not in _GAPS))
+            self._words[name] = words
             number = {word: start + i for i, word in enumerate(words)}.__getitem__
-        gaps = _GAPS if attribute.type not in (NOMINAL, NUMERIC) else (_MISSING,)
         values = array("d")
         for row, text in zip(rows, texts, strict=True):
             try:
@@ -241,8 +229,8 @@ def read_attribute(text: str, path: Path, line: int) -> Attribute:
     match = _TOKEN.match(text)
     if match is None:
         is_open = text[:1] in ("'", '"')
-        problem = "the attribute's name has no closing quote" if is_open else "an attribute without"
-        raise DataError(problem if is_open else f"{problem} a name", path, line)
+        problem = "the attribute's name has no closing quote" if is_open else ""
+        raise DataError(problem or "an attribute without a name", path, line)
     name, declared = match[1], text[match.end() :].strip()
     name = unescape(name[1:-1]) if name[0] in "'\"" else name
     if not declared.startswith("{"):
@@ -275,28 +263,25 @@ def split_fields(text: str, path: Path, line: int) -> list[str]:
 
 def split_pairs(text: str, width: int, path: Path, line: int) -> list[tuple[int, str]]:
     """Indices and values of a sparse row."""
-    if not text.endswith("}"):
-        raise DataError("a sparse row has no closing brace", path, line)
     pairs: list[tuple[int, str]] = []
-    text, previous, start = text[1:-1], -1, 0
-    while start < len(text) and (start or text.strip()):
-        match = _PAIR.match(text, start)
+    inner, previous, start = text[1:-1], -1, 0
+    problem = "" if text.endswith("}") else "a sparse row has no closing brace"
+    while not problem and start < len(inner) and (start or inner.strip()):
+        match = _PAIR.match(inner, start)
         if match is None:
-            shown = text[start : start + 40].strip()
-            raise DataError(f"{shown!r} is not of the form index value", path, line)
-        digits = match[1]
-        index = int(digits) if len(digits) <= 12 else width
+            shown = inner[start : start + 40].strip()
+            problem = f"{shown!r} is not of the form index value"
+            break
+        index = int(match[1]) if len(match[1]) <= 12 else width
         if index >= width:
-            problem = f"attribute index {digits[:20]} is out of range, expected 0 to {width - 1}"
-            raise DataError(problem, path, line)
-        if index <= previous:
-            raise DataError(f"attribute index {index} is not in rising order", path, line)
+            problem = f"attribute index {match[1][:20]} is out of range, expected 0 to {width - 1}"
+        elif index <= previous:
+            problem = f"attribute index {index} is not in rising order"
         pairs.append((index, unescape(match[2][1:-1]) if match[2] else match[3].strip()))
         previous, start = index, match.end()
+    if problem:
+        raise DataError(problem, path, line)
     return pairs
-
-
-# Mulan's XML files --------------------------------------------------------------------------------
 
 
 def read_label_names(xml: Path) -> list[str]:
@@ -315,8 +300,7 @@ def read_label_names(xml: Path) -> list[str]:
         raise DataError("no such file", xml) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", xml) from None
-    found: list[str] = []
-    depth = 0
+    found, depth = list[str](), 0
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
@@ -336,8 +320,7 @@ def read_label_names(xml: Path) -> list[str]:
         depth -= 1
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
@@ -370,12 +353,7 @@ def labels_beside(path: Path) -> list[str] | None:
 def expand_targets(
     targets: Sequence[str | Path] | str | Path | None, path: Path
 ) -> tuple[str, ...] | None:
-    """Names of targets, where an XML file stands for the labels that it names.
-
-    Args:
-        targets: names, and XML files: as given, or beside the data file.
-        path: the data file.
-    """
+    """Names of targets; an XML file, as given or beside the data, stands for its labels."""
     if targets is None:
         return None
     names: list[str] = []

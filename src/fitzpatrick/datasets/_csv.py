@@ -13,7 +13,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,74 +48,77 @@ class Record(NamedTuple):
         return not any(map(str.strip, self.fields))
 
 
-@dataclass(eq=False)
 class CsvFile:
-    """A CSV file whose line of names has been read."""
+    """A CSV file whose line of names has been read.
 
-    word: ClassVar[str] = "column"
+    Attributes:
+        names: position of the columns that have a name, no two the same.
+        header_line: number of the line of names.
+    """
 
-    path: Path
-    names: dict[str, int]  # position of the columns that have a name, no two the same
-    separator: str
-    notes: list[str]
-    header_line: int | None
-    _body: list[bytes]
-    _body_line: int
-    _width: int
-    _has_row_names: bool
+    word = "column"
 
-    @staticmethod
-    def open(
-        path: Path, content: bytes | None = None, first_line: int = 1, *, has_header: bool = True
-    ) -> "CsvFile":
+    def __init__(
+        self,
+        path: Path,
+        content: bytes | None = None,
+        first_line: int = 1,
+        *,
+        has_header: bool = True,
+    ) -> None:
         """Read the names and find out how fields are separated.
 
-        Args:
-            path: the file.
-            content: its table as CSV, of a file of another format.
-            first_line: number of the first line.
-            has_header: False if there is no line of names.
+        ``content`` is the table of a file of another format, as CSV that begins in ``first_line``.
         """
-        notes: list[str] = []
-        lines = (read_text(path, notes) if content is None else content).split(b"\n")
+        self.path, self.notes, self.header_line = path, list[str](), None
+        lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
         head, separator = _sample(enumerate(map(bytes.decode, lines), first_line))
         if not lines[-1]:  # what follows the end of the last line
             lines.pop()
         header, data = _header(head, separator or _find_separator(head, path))
-        if not has_header:
-            header = data
-        separator = separator or _find_separator(head[header:], path)
-        with closing(_records(head[header:], separator, path, is_sample=True)) as records:
+        header = header if has_header else data
+        self.separator = separator or _find_separator(head[header:], path)
+        with closing(_records(head[header:], self.separator, path, is_sample=True)) as records:
             first = next((one for one in records if one.fields), None)
             if first is None:
                 raise DataError("no line of names" if has_header else "no row", path)
             second = next((one for one in records if not one.is_blank), None)
-        if not has_header:
-            width = len(first.fields)
-            names = {name: i for i, name in enumerate(numbered("column_", width, 1))}
-            body = lines[first.line - first_line :]
-            return CsvFile(path, names, separator, notes, None, body, first.line, width, False)
+        self._body_line = first.last + 1 if has_header else first.line
+        self._body, self._has_row_names = lines[self._body_line - first_line :], False
         found = list(map(_plain_name, first.fields))
-        found[0] = found[0].lstrip("# ") if header < data else found[0]
-        has_row_names = False
-        if second is not None and len(second.fields) == len(found) + 1:
-            is_filled = bool(second.fields[-1].strip())
-            if len(found) == 1 and is_filled:
-                problem = "the first line names one column, and this has two fields, "
-                problem += f"{second.fields}; quote numbers with decimal commas, or separate fields"
-                raise DataError(f"{problem} by ';'", path, second.line)
-            has_row_names = is_filled  # else every line but the first ends in a separator
-            found = ["", *found] if is_filled else [*found, ""]
-        _check_names(found, path, first.line)
+        if has_header:
+            self.header_line = first.line
+            found[0] = found[0].lstrip("# ") if header < data else found[0]
+            found = self._named(found, second)
+        else:
+            found = list(numbered("column_", len(found), 1))
+        self._width = len(found)
         named = [i for i, name in enumerate(found) if name]
+        unique = _unique([found[i] for i in named], self.notes) if has_header else found
+        self.names = dict(zip(unique, named, strict=True))
+
+    def _named(self, found: list[str], second: Record | None) -> list[str]:
+        """The names of all columns; empty for row names, and where rows end in a separator."""
+        line, longest = self.header_line, max(map(len, found))
+        if second is not None and len(second.fields) == len(found) + 1:
+            self._has_row_names = bool(second.fields[-1].strip())
+            if len(found) == 1 and self._has_row_names:
+                problem = f"the first line names one column, and this has two fields, {second[0]}; "
+                problem += "quote numbers with decimal commas, or separate fields by ';'"
+                raise DataError(problem, self.path, second.line)
+            found = ["", *found] if self._has_row_names else [*found, ""]
+        if len(found) > MAX_FEATURES:
+            raise DataError(f"more than {MAX_FEATURES} columns", self.path, line)
+        if longest > MAX_TEXT:
+            problem = f"a name of {longest} characters: the first line does not hold names"
+            raise DataError(problem, self.path, line)
+        if not longest:
+            raise DataError("the first line names no column", self.path, line)
         if not found[0]:
-            notes.append("left out: the first column, which has no name, as row names have none")
-        notes += _note_on_numbers([found[i] for i in named])
-        unique = _unique([found[i] for i in named], notes)
-        return CsvFile(
-            path, dict(zip(unique, named, strict=True)), separator, notes, first.line,
-            lines[first.last + 1 - first_line :], first.last + 1, len(found), has_row_names,
-        )  # fmt: skip
+            note = "left out: the first column, which has no name, as row names have none"
+            self.notes.append(note)
+        self.notes += _note_on_numbers([name for name in found if name])
+        return found
 
     def known_as(self, names: Iterable[str]) -> list[str]:
         """Names as they are known here: in one line, since spreadsheets break long ones."""
@@ -130,11 +133,8 @@ class CsvFile:
     ) -> Frame:
         """The named columns.
 
-        Args:
-            names: of the columns.
-            options: more words for missing values.
-            words: columns of words, whatever they look like.
-            classes: the column of class names, which may be called ``-`` or ``None``.
+        ``words`` are columns of words, whatever they look like. ``classes`` is the column of class
+        names, which may be called ``-`` or ``None``.
         """
         table, lines = self._rows()
         if not lines.size:
@@ -145,16 +145,16 @@ class CsvFile:
         told = list((own_numbers(options.missing_values) or {}).values())
         numbers = table.numbers([self.names[name] for name in names if name not in words])
         numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
-        positions = [self.names[name] for name in names]
-        rest = table.words([i for i in positions if i not in numbers])
+        rest = table.words([i for name in names if (i := self.names[name]) not in numbers])
         no_names = missing - CLASS_NAMES_TOO.difference(options.missing_values)
         cells: dict[str, Cells] = {}
-        for name, i in zip(names, positions, strict=True):
-            lacking = no_names if name == classes else missing
-            cells[name] = numbers[i][0] if i in numbers else Texts.of(rest.pop(i), lacking)
-        marks = {
-            name: numbers[self.names[name]][1] for name in names if self.names[name] in numbers
-        }
+        marks: dict[str, str] = {}
+        for name in names:
+            if self.names[name] in numbers:
+                cells[name], marks[name] = numbers[self.names[name]]
+            else:
+                lacking = no_names if name == classes else missing
+                cells[name] = Texts.of(rest.pop(self.names[name]), lacking)
         column, semicolons = cells.__getitem__, self.separator == ";"
         return Frame(self.path, options, lines, column, self.notes, marks, semicolons)
 
@@ -174,7 +174,7 @@ class CsvFile:
             if all(line.replace(mark, b"").strip() for line in starts):
                 lines = np.arange(self._body_line, self._body_line + len(body))
                 return _Text(b"\n".join(body), self.separator, width), lines
-        blank, comments = list[int](), list[int]()
+        left_out: dict[str, list[int]] = {"without any value": [], "of comments": []}
         kept, clean = list[int](), io.StringIO()
         writer = csv.writer(clean, lineterminator="\n")
         ends_in_nothing = width - 1 not in self.names.values()
@@ -182,23 +182,24 @@ class CsvFile:
         for record in _records(numbered_lines, self.separator, self.path):
             fields = record.fields
             if record.is_blank and not (width == len(fields) == 1):
-                blank += [record.line] * bool(fields)
+                left_out["without any value"] += [record.line] * bool(fields)
                 continue
             if len(fields) == width - 1 and ends_in_nothing:
                 fields.append("")
             elif len(fields) != width:
                 if not fields[0].startswith("#"):
                     raise DataError(self._ragged(len(fields)), self.path, record.line)
-                comments.append(record.line)
+                left_out["of comments"].append(record.line)
                 continue
             kept.append(record.line)
             writer.writerow(fields)
-        for what, left_out in (("without any value", blank), ("of comments", comments)):
-            if left_out:
-                shown = ", ".join(map(str, left_out[:_SHOWN_LINES]))
-                dots = ", …" * (len(left_out) > _SHOWN_LINES)
-                count, word = counted(len(left_out), "line"), "line" + "s" * (len(left_out) > 1)
-                note = f"left out: {count} {what} ({word} {shown}{dots})"
+        for what, found in left_out.items():
+            if found:
+                shown = ", ".join(map(str, found[:_SHOWN_LINES])) + ", …" * (
+                    len(found) > _SHOWN_LINES
+                )
+                count, s = counted(len(found), "line"), "s" * (len(found) > 1)
+                note = f"left out: {count} {what} (line{s} {shown})"
                 self.notes.extend([note] if note not in self.notes else [])
         return _Text(clean.getvalue().encode(), ",", width), np.asarray(kept, dtype=np.int64)
 
@@ -368,17 +369,6 @@ def _score(head: list[tuple[int, str]], separator: str, path: Path) -> tuple[boo
     return all(0 <= count - counts[0] <= 1 for count in counts), counts[0]
 
 
-def _check_names(names: Sequence[str], path: Path, line: int) -> None:
-    longest = max(map(len, names))
-    if len(names) > MAX_FEATURES:
-        raise DataError(f"more than {MAX_FEATURES} columns", path, line)
-    if longest > MAX_TEXT:
-        problem = f"a name of {longest} characters: the first line does not hold names"
-        raise DataError(problem, path, line)
-    if not longest:
-        raise DataError("the first line names no column", path, line)
-
-
 def _note_on_numbers(names: Sequence[str]) -> list[str]:
     """That the first line may be a row of data: most of its fields are numbers, and no count."""
     numbers = [name for name in names if PLAIN.matches(name)]
@@ -392,10 +382,9 @@ def _note_on_numbers(names: Sequence[str]) -> list[str]:
 
 def _unique(names: list[str], notes: list[str]) -> list[str]:
     """Names that occur again get a number, as pandas does: a, a.1."""
-    taken = set(names)
+    taken, counts = set(names), dict[str, int]()
     again: dict[str, list[str]] = {}
     result: list[str] = []
-    counts: dict[str, int] = {}
     for name in names:
         new = name
         if name in counts:

@@ -1,10 +1,9 @@
-"""Downloads into the cache: checked, whole or not there, taken up where they broke off.
+"""Downloads into the cache: checked, whole or not there, resumed where they broke off.
 
-pooch does the checksum and the move into place; the transfer itself is ours, because it keeps what
-has arrived in ``NAME.part`` and asks only for the rest the next time. The server's validator (ETag
-or Last-Modified) lies beside it, so that two versions of a file are never joined. Where no checksum
-is known, the first one of a file that could be read, and has the size that the registry says, is
-written to ``checksums.json`` and enforced from then on.
+What has arrived is kept in ``NAME.part``, and the next attempt asks for the rest alone. The
+server's validator (ETag or Last-Modified) lies beside it, so that two versions of a file are never
+joined. Where no checksum is known, the first one of a file that could be read, and has the size
+that the registry says, is written to ``checksums.json`` and enforced from then on.
 """
 
 import json
@@ -61,7 +60,7 @@ def fetch(
     Raises:
         UnavailableError: with the address and the reason.
     """
-    pooch = find_pooch()
+    find_pooch()
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +68,7 @@ def fetch(
             expected = remote.sha256 or _recorded(folder).get(name)
             if not path.is_file():
                 _retrieve(remote.url, path, expected, transfer, progress)
-            elif expected and (found := pooch.file_hash(str(path))) != expected:
+            elif expected and (found := sha256(path)) != expected:
                 problem = f"{path} has the SHA-256 {found}, expected {expected}; delete the file to"
                 raise UnavailableError(f"{problem} have it downloaded again")
     except OSError as error:
@@ -83,9 +82,9 @@ def record(paths: Sequence[Path]) -> None:
     folder = paths[0].parent
     with _lock(folder):
         known = _recorded(folder)
-        found = {path.name: sha256(path) for path in paths if path.name not in known}
-        if found:
-            content = json.dumps({**known, **found}, indent=1, sort_keys=True) + "\n"
+        found = {path.name: known.get(path.name) or sha256(path) for path in paths} | known
+        if found != known:
+            content = json.dumps(found, indent=1, sort_keys=True) + "\n"
             write_atomically(folder / CHECKSUMS, content)
 
 
@@ -129,48 +128,36 @@ def _retrieve(
 ) -> None:
     import requests
 
-    pooch = find_pooch()
     part = path.with_name(f"{path.name}.part")
-    pooch.get_logger().setLevel("ERROR")  # progress and errors are told here
-
-    def download(url: str, output: str, _: Any) -> None:
-        _resume(url, part, transfer, progress)
-        part.replace(output)
-
     reason = ""
     for attempt in range(transfer.attempts):
         if attempt:
             time.sleep(transfer.wait * 2 ** (attempt - 1))
         try:
-            pooch.retrieve(
-                url,
-                known_hash=f"sha256:{expected}" if expected else None,
-                fname=path.name,
-                path=str(path.parent),
-                downloader=download,
-            )
+            _resume(url, part, transfer, progress)
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else 0
             reason = f"the server answered {status}"
             if status < 500:
                 break  # asking again gives the same answer
         except requests.RequestException as error:
-            reason = _root_cause(error)
-        except (_TooLargeError, ValueError) as error:  # pooch reports a wrong checksum so
-            reason = " ".join(str(error).split())
+            # the last sentence of the chain that requests and urllib3 wrap around a failure
+            inner = error.args[0] if error.args else error
+            reason = str(getattr(inner, "reason", inner))
+            reason = reason.rpartition(": ")[2] if len(reason) > 120 else reason
+        except _TooLargeError as error:
+            reason = str(error)
             _forget(part)
             break
         else:
+            if expected in (None, found := sha256(part)):
+                part.replace(path)
+                _forget(part)
+                return
+            reason = f"its SHA-256 is {found}, expected {expected}"
             _forget(part)
-            return
+            break
     raise UnavailableError(f"{url} cannot be downloaded: {reason}")
-
-
-def _root_cause(error: Exception) -> str:
-    """The last sentence of the chain that requests and urllib3 wrap around a failure."""
-    inner = error.args[0] if error.args else error
-    text = str(getattr(inner, "reason", inner))
-    return text.rpartition(": ")[2] if len(text) > 120 else text
 
 
 class _TooLargeError(Exception):
@@ -181,32 +168,34 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
     """Bring ``part`` to its full length; what has arrived stays if the connection breaks."""
     import requests
 
-    note = part.with_name(part.name + ".json")
+    def check_size(size: int) -> None:
+        if size > transfer.max_bytes:
+            raise _TooLargeError(f"{size} bytes are more than the cap of {transfer.max_bytes}")
+
+    note = _note(part)
     validator = note.read_text() if note.is_file() and part.is_file() else ""
     have = part.stat().st_size if validator else 0
     headers = {"Range": f"bytes={have}-", "If-Range": validator} if have else {}
     # identity: the length that is announced is then the length of the file
     headers["Accept-Encoding"] = "identity"
     with requests.get(url, stream=True, timeout=transfer.timeout, headers=headers) as response:
-        if have and response.status_code == 416:  # the part is no part of what is there now
+        is_part = response.status_code == 206
+        starts = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if have and (response.status_code == 416 or (is_part and not starts)):
             _forget(part)
             raise requests.ConnectionError("the partial download does not fit the file")
         response.raise_for_status()
-        if response.status_code != 206:
-            have = 0
-        elif not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            _forget(part)
-            raise requests.ConnectionError("the server sent another part than was asked for")
+        have = have if is_part else 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
-        _check_size(total or 0, transfer)
+        check_size(total or 0)
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
         # a weak ETag does not promise the same bytes
         note.write_text("" if tag.startswith("W/") else tag)
         with part.open("ab" if have else "wb") as file:
             for chunk in response.iter_content(_CHUNK):
                 have += len(chunk)
-                _check_size(have, transfer)
+                check_size(have)
                 file.write(chunk)
                 if progress:
                     progress(have, total)
@@ -217,11 +206,10 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
         raise requests.ConnectionError(f"{have} of {total} bytes arrived")
 
 
-def _check_size(size: int, transfer: Transfer) -> None:
-    if size > transfer.max_bytes:
-        raise _TooLargeError(f"{size} bytes are more than the cap of {transfer.max_bytes}")
+def _note(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
 
 
 def _forget(part: Path) -> None:
     part.unlink(missing_ok=True)
-    part.with_name(part.name + ".json").unlink(missing_ok=True)
+    _note(part).unlink(missing_ok=True)

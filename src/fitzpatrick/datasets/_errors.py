@@ -1,6 +1,7 @@
 """The one error of the readers: which file, which line, what was wrong, what to do."""
 
 import re
+import shlex
 from pathlib import Path
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -14,7 +15,7 @@ def one_line(text: str) -> str:
 def option(*names: str) -> str:
     """Names of columns as one word of a command line; one with a comma is in quotes."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
-    return text if re.fullmatch(r"[\w.,-]+", text) else f"'{text}'"
+    return text if re.fullmatch(r"[\w.,-]+", text) else shlex.quote(text)
 
 
 class DataError(ValueError):

@@ -4,19 +4,13 @@ import errno
 import glob
 import hashlib
 import os
-import re
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # on Windows, where a file that is open cannot be removed
-    fcntl = None  # type: ignore[assignment]
-
-_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.part")
+_MAX_AGE = 24 * 3600.0  # seconds, of a temporary file that may still be written to
 
 
 @contextmanager
@@ -24,10 +18,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path in the folder of ``path``, which takes its place if the block succeeds.
 
     A link is followed. What is there and is no regular file, such as a device, is written to as it
-    is. Errors of the file system name ``path``.
+    is. Errors of the file system name ``path``. What killed processes left behind is removed a day
+    later.
     """
     target = path.resolve()
-    temporary, lock = None, None
+    temporary = None
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -35,66 +30,26 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(target)
-        temporary, lock = _new_file(target)
+        for file in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
+            with suppress(OSError):  # gone, or another user's
+                if time.time() - file.lstat().st_mtime > _MAX_AGE:
+                    file.unlink()
+        handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        if fcntl is None:
-            lock.close()  # an open file cannot be renamed there
+        _sync(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         temporary.replace(target)
-        _sync_folder(target.parent)
+        if os.name == "posix":  # folders cannot be synced elsewhere
+            _sync(target.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        if lock is not None:
-            lock.close()
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of processes that were killed while they wrote the target.
-
-    Those of a process that still runs are locked, and stay.
-    """
-    for file in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        if not _TEMPORARY.fullmatch(file.name) or file.is_symlink() or not file.is_file():
-            continue
-        try:
-            with file.open("rb") as stream:
-                if fcntl is not None:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    file.unlink()
-            if fcntl is None:
-                file.unlink()
-        except OSError:  # in use, gone, or another user's
-            continue
-
-
-def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """An empty file beside the target, and the lock that keeps it from being taken for a leftover.
-
-    The lock comes a moment after the file; if that was removed meanwhile, another one is made.
-    """
-    while True:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
-        stream = os.fdopen(handle, "r+b")
-        if fcntl is None:
-            return Path(name), stream
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stream.close()
-            continue
-        except OSError:  # a file system without locks: nothing there is taken for a leftover
-            return Path(name), stream
-        if os.fstat(handle).st_nlink:
-            return Path(name), stream
-        stream.close()
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -114,18 +69,10 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename in ``folder`` survive a power cut, where folders can be synced."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Make a file, or a rename in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

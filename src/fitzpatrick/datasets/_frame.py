@@ -1,8 +1,8 @@
 """A file's columns before anything is learned from them, and how their numbers are written.
 
 Readers of every format end in a :class:`Frame`. A column is an array of numbers if the file leaves
-no doubt, a sparse one if most numbers of the file are zero, else its different words and their
-positions, as pandas factorizes them.
+no doubt, a sparse one if most numbers of the file are zero, else its words as pandas factorizes
+them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,16 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._numbers import (
-    FORMATS,
-    MINUS,
-    NAN,
-    PLAIN,
-    UNIT_DIVISORS,
-    NumberFormat,
-    strip_unit,
-    unit_of,
-)
+from ._numbers import FORMATS, MINUS, NAN, PLAIN, UNIT_DIVISORS, NumberFormat, strip_unit, unit_of
 
 if TYPE_CHECKING:
     from .options import ReadOptions
@@ -91,9 +82,7 @@ class Texts:
         return [self.values[i] for i in order.tolist() if self.counts[i]]
 
     def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
-        """The number of each row's value, NaN where it is missing; a :class:`CellError` at the
-        first row whose value has none.
-        """
+        """The number of each row's value, NaN where it is missing; raises :class:`CellError`."""
         found = [number(value) for value in self.values]
         wrong = np.isin(self.codes, [code for code, one in enumerate(found) if one is None])
         if wrong.any():
@@ -163,6 +152,10 @@ class Frame:
         """The line where a value first occurs."""
         return int(self.lines[texts.first_rows[texts.values.index(value)]])
 
+    def reading(self, name: str, unit: str | None = None) -> "Reading":
+        """A column taken for numbers."""
+        return Reading(self.column(name), self.marks.get(name, ""), unit)
+
     def declares_words(self, name: str) -> bool:
         """True if an ARFF file declares what the words of a column are: a list, or strings."""
         return name in self.attributes and self.attributes[name].type != "numeric"
@@ -172,59 +165,49 @@ class Frame:
         return DataError(f"column {name!r}: {problem}", self.path, line, ", ".join(ways) or None)
 
 
-@dataclass(frozen=True, eq=False)
 class Reading:
-    """A column taken for numbers."""
+    """A column taken for numbers.
 
-    cells: np.ndarray | Texts
-    formats: Sequence[NumberFormat]  # those that all numbers have
-    has_marks: bool  # True if a number has a decimal mark, or groups
-    n_numbers: int
-    bare: Sequence[str] = ()  # the different values without their unit
-    unit: str = ""
-    words: Sequence[str] = ()  # values that are no numbers
-    n_words: int = 0  # cells that are neither missing nor a number
-    is_code: bool = False  # True if whole numbers have leading zeros, and no number has marks
+    Attributes:
+        formats: those that all numbers have.
+        has_marks: True if a number has a decimal mark, or groups.
+        unit: the sign that numbers have.
+        words: values that are no numbers.
+        n_words: cells that are neither missing nor a number.
+        n_numbers: cells that are numbers.
+        is_code: True if whole numbers have leading zeros, and no number has marks.
+    """
 
-    @staticmethod
-    def of(cells: Cells, mark: str = "", unit: str | None = None) -> "Reading":
-        """What the cells are as numbers.
-
-        Args:
-            cells: the column.
-            mark: its decimal mark, of an array.
-            unit: the sign that numbers have; by default what the first cells show.
-        """
-        cells = dense(cells)
-        if not isinstance(cells, Texts):
-            formats = [one for one in FORMATS if one.decimal == (mark or ".")]
-            return Reading(cells, formats, bool(mark), int((~np.isnan(cells)).sum()))
-        values, counts = cells.values, cells.counts
+    def __init__(self, cells: Cells, mark: str = "", unit: str | None = None) -> None:
+        """``mark`` is the decimal mark of an array; without ``unit``, the first cells show it."""
+        self.cells, self.unit, self.words, self.n_words = dense(cells), unit or "", list[str](), 0
+        self.has_marks, self.is_code = bool(mark), False
+        if not isinstance(self.cells, Texts):
+            self.formats = [one for one in FORMATS if one.decimal == (mark or ".")]
+            self.n_numbers = int((~np.isnan(self.cells)).sum())
+            return
+        values, counts = self.cells.values, self.cells.counts
         if unit is None:
-            unit = next(filter(None, map(unit_of, values[:_UNIT_CELLS])), "")
-        bare = [strip_unit(value, unit).replace(MINUS, "-") for value in values]
-        formats = [one for one in FORMATS if all(map(one.matches, bare))]
-        if not formats:
-            fits = [np.asarray([bool(one.matches(value)) for value in bare]) for one in FORMATS]
-            most = max(counts[fit].sum() for fit in fits)
-            formats = [
-                one for one, fit in zip(FORMATS, fits, strict=True) if counts[fit].sum() == most
-            ]
-        chosen = formats[0]
-        is_word = np.asarray(
-            [not (chosen.matches(one) and abs(chosen.parse(one)) < np.inf) for one in bare], bool
-        )
-        has_marks = any("." in value or "," in value for value in bare)
-        return Reading(
-            cells,
-            formats,
-            has_marks,
-            int(counts[~is_word].sum()),
-            bare,
-            unit,
-            [values[i] for i in np.flatnonzero(is_word).tolist()],
-            int(counts[is_word].sum()),
-            not has_marks and any(one[:1] == "0" and one[1:] and one.isdigit() for one in bare),
+            self.unit = next(filter(None, map(unit_of, values[:_UNIT_CELLS])), "")
+        self._bare = bare = [strip_unit(value, self.unit).replace(MINUS, "-") for value in values]
+        self.formats = [one for one in FORMATS if all(map(one.matches, bare))]
+        if not self.formats:  # those of most cells
+            fits = {
+                one: counts[np.asarray([bool(one.matches(value)) for value in bare])].sum()
+                for one in FORMATS
+            }
+            self.formats = [one for one in FORMATS if fits[one] == max(fits.values())]
+        parsed = self._parsed(self.formats[0])
+        is_word = ~(np.abs(parsed) < np.inf)
+        self.words = [values[i] for i in np.flatnonzero(is_word).tolist()]
+        self.n_words, self.n_numbers = int(counts[is_word].sum()), int(counts[~is_word].sum())
+        self.has_marks = any("." in value or "," in value for value in bare)
+        has_zeros = any(one[:1] == "0" and one[1:] and one.isdigit() for one in bare)
+        self.is_code = has_zeros and not self.has_marks
+
+    def _parsed(self, chosen: NumberFormat) -> np.ndarray:
+        return np.asarray(
+            [chosen.parse(one) if chosen.matches(one) else NAN for one in self._bare], np.float64
         )
 
     @property
@@ -235,9 +218,8 @@ class Reading:
     def numbers(self, chosen: NumberFormat) -> np.ndarray:
         """The numbers in a format; NaN where they are missing."""
         if not isinstance(self.cells, Texts):
-            return self.cells
-        parsed = [chosen.parse(one) if chosen.matches(one) else NAN for one in self.bare]
-        numbers = np.asarray([*parsed, NAN])[self.cells.codes]
+            return np.asarray(self.cells)
+        numbers = np.append(self._parsed(chosen), NAN)[self.cells.codes]
         return np.asarray(numbers / UNIT_DIVISORS.get(self.unit, 1.0))
 
 
@@ -246,41 +228,30 @@ def choose_formats(
 ) -> dict[str, tuple[np.ndarray, NumberFormat]]:
     """The numbers of all columns, and their formats; ``1,234`` is refused where it is ambiguous.
 
-    Args:
-        frame: the file.
-        readings: its columns of numbers.
-        usual: formats of the training file, for want of evidence.
+    ``usual`` are the formats of the training file, for want of evidence.
     """
     marks = [{one.decimal for one in each.formats} for each in readings.values() if each.has_marks]
     certain = {mark for found in marks if len(found) == 1 for mark in found}
-    chosen = {
-        name: _choose_format(frame, name, reading, certain, usual.get(name))
-        for name, reading in readings.items()
-    }
+    chosen = {}
+    for name, reading in readings.items():
+        formats, told = reading.formats, frame.options.decimal
+        if reading.has_marks and told is not None:
+            formats = [one for one in formats if one.decimal == told]
+            if not formats:
+                raise frame.error(name, f"the decimal mark is not {told!r}")
+        if not reading.has_marks or len({one.decimal for one in formats}) == 1:
+            chosen[name] = formats[0]
+        elif len(certain) == 1:
+            chosen[name] = next(one for one in formats if one.decimal in certain)
+        elif not certain and usual.get(name) in formats:
+            chosen[name] = usual[name]
+        # 1.234 is the usual way to write a number with a fraction, unless the file comes from a
+        # country of decimal commas, where fields are separated by semicolons
+        elif not certain and PLAIN in formats and not frame.semicolons:
+            chosen[name] = PLAIN
+        else:
+            mark = "." if PLAIN in formats else ","
+            problem = f"the {mark!r} in its numbers may be a decimal mark or stand between "
+            problem += "thousands, and no other column tells"
+            raise frame.error(name, problem, None, "--decimal . or --decimal , tells")
     return {name: (readings[name].numbers(one), one) for name, one in chosen.items()}
-
-
-def _choose_format(
-    frame: Frame, name: str, reading: Reading, certain: set[str], usual: NumberFormat | None
-) -> NumberFormat:
-    formats, told = reading.formats, frame.options.decimal
-    if not reading.has_marks:
-        return formats[0]
-    if told is not None:
-        formats = [one for one in formats if one.decimal == told]
-        if not formats:
-            raise frame.error(name, f"the decimal mark is not {told!r}")
-    if len({one.decimal for one in formats}) == 1:
-        return formats[0]
-    if len(certain) == 1:
-        return next(one for one in formats if one.decimal in certain)
-    if not certain and usual is not None and usual in formats:
-        return usual
-    # 1.234 is the usual way to write a number with a fraction, unless the file comes from a
-    # country of decimal commas, where fields are separated by semicolons
-    if not certain and PLAIN in formats and not frame.semicolons:
-        return PLAIN
-    mark = "." if PLAIN in formats else ","
-    problem = f"the {mark!r} in its numbers may be a decimal mark or stand between thousands, and"
-    problem += " no other column tells"
-    raise frame.error(name, problem, None, "--decimal . or --decimal , tells")

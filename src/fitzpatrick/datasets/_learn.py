@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from . import columns as kinds
 from ._errors import DataError, option
 from ._frame import (
     Attribute,
@@ -24,23 +25,9 @@ from ._frame import (
     is_missing,
     median,
 )
-from ._numbers import FORMATS, MAX_NUMBER, NumberFormat, no_and_yes, own_numbers
+from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers
 from ._table import listed
-from .columns import (
-    MAX_CATEGORIES,
-    MAX_TEXT,
-    SEPARATORS,
-    Boolean,
-    Category,
-    Column,
-    Columns,
-    Ignored,
-    Number,
-    Ordinal,
-    Tags,
-    split_tags,
-    tags_among,
-)
+from .columns import MAX_CATEGORIES, MAX_TEXT, SEPARATORS, Column, Columns, split_tags, tags_among
 
 MAX_VALUES = 1_000_000  # different words of a column that a recipe is applied to
 MIN_IDS = 20  # fewer different words, each in one row, may be categories
@@ -65,11 +52,6 @@ def learn(
 ) -> tuple[Columns, dict[str, Cells], dict[str, np.ndarray], list[str]]:
     """The recipe of a training file, the cells of its used columns, the numbers of its targets,
     and notes on numbers that may not be what they seem.
-
-    Args:
-        frame: the file.
-        names: of the columns that may become features.
-        targets: the target columns that are numbers.
     """
     options = frame.options
     cells = {name: frame.column(name) for name in names if options.kind_of(name) != "ignored"}
@@ -78,26 +60,25 @@ def learn(
         kind = options.kind_of(name)
         is_plain = sparse.issparse(found) and not _ID_NAME.fullmatch(name)
         if kind in (None, "number") and not is_plain and not frame.declares_words(name):
-            reading = Reading.of(found, frame.marks.get(name, ""))
+            reading = frame.reading(name)
             if kind == "number" or reading.are_numbers:
                 check_words(frame, name, reading)
                 readings[name] = reading
     numbers = choose_formats(frame, {**targets, **readings}, {})
-    learned: list[Column] = []
-    doubts: list[str] = []
+    learned, doubts = list[Column](), list[str]()
     column: Column
     for name in names:
         if name not in cells:
-            column = Ignored(name, "as told")
+            column = kinds.Ignored(name, "as told")
         elif name in readings:
             cells[name] = numbers[name][0]
             is_first = name == names[0]
             column = _learn_number(frame, readings[name], name, *numbers[name], is_first=is_first)
-            doubts += _doubts(name, cells[name]) if column.is_used else []
+            doubts += [] if isinstance(column, kinds.Ignored) else _doubts(name, cells[name])
         elif frame.declares_words(name):
             column = _learn_declared(frame, frame.attributes[name], as_texts(cells[name]))
         elif sparse.issparse(cells[name]) and options.kind_of(name) in (None, "number"):
-            column = Number(name, median(cells[name]) if options.missing != "error" else None)
+            column = kinds.Number(name, median(cells[name]) if options.missing != "error" else None)
         else:
             column = _learn_texts(frame, name, as_texts(cells[name]))
         if column.can_be_missing:
@@ -112,25 +93,22 @@ def follow(
     frame: Frame, columns: Columns, targets: Mapping[str, Reading]
 ) -> tuple[dict[str, Cells], dict[str, np.ndarray]]:
     """The cells that a recipe asks for, and the numbers of the targets."""
-    has_commas = any(one.decimal == "," for one in columns.used if isinstance(one, Number))
+    has_commas = any(one.decimal == "," for one in columns.used if isinstance(one, kinds.Number))
     readings: dict[str, Reading] = {}
     usual: dict[str, NumberFormat] = {}
     used: dict[str, Cells] = {}
     for column in columns.used:
-        name, attribute = column.name, frame.attributes.get(column.name)
-        if attribute is not None and attribute.type in ("nominal", "numeric"):
-            problem = column.misfit(attribute.values if attribute.type == "nominal" else None)
-            if problem:
-                raise DataError(f"attribute {name!r} {problem}", frame.path, attribute.line)
+        name = column.name
+        _check_declared(frame, column)
         used[name] = cells = frame.column(name)
-        if sparse.issparse(cells) and column.is_number and column.is_plain:
-            continue
-        if isinstance(column, Number) and not frame.declares_words(name):
-            readings[name] = Reading.of(cells, frame.marks.get(name, ""), column.unit)
+        if isinstance(column, kinds.Number) and not frame.declares_words(name):
+            if sparse.issparse(cells) and column.is_plain:
+                continue
+            readings[name] = frame.reading(name, column.unit)
             check_words(frame, name, readings[name])
             # whole numbers of a file with decimal commas do not say what 1.234 is
             if not (has_commas and column.decimal == "."):
-                usual[name] = column.format
+                usual[name] = NumberFormat(column.decimal, column.thousands)
         elif isinstance(cells, Texts) and not can_be_held(cells, MAX_VALUES):
             problem = f"more than {MAX_VALUES} different values, or one of more than {MAX_TEXT} "
             raise frame.error(name, f"{problem}characters")
@@ -141,48 +119,55 @@ def follow(
 
 def refit(columns: Columns, cells: Mapping[str, Cells], frame: Frame) -> Columns:
     """The recipe after rows with missing values have been left out; declared values stay."""
-    return replace(
-        columns,
-        items=tuple(
-            column
-            if not column.is_used or (isinstance(column, Category) and frame.attributes)
-            else column.refit(cells[column.name])
-            for column in columns.items
-        ),
-    )
+    items = [
+        column
+        if column.name not in cells or (isinstance(column, kinds.Category) and frame.attributes)
+        else column.refit(cells[column.name])
+        for column in columns.items
+    ]
+    return replace(columns, items=tuple(items))
 
 
-# Checks ------------------------------------------------------------------------------------------
+def _check_declared(frame: Frame, column: Column) -> None:
+    """Raise if no value that an ARFF file declares can be one of the recipe's."""
+    attribute, problem = frame.attributes.get(column.name), ""
+    if attribute is None:
+        return
+    if isinstance(column, kinds.Number) and attribute.type == "nominal":
+        if own_numbers(attribute.values) is None:
+            values = listed(attribute.values)
+            problem = f"has the values {values}; in the training file it is a number"
+    elif attribute.type == "numeric" and isinstance(column, kinds.Category | kinds.Ordinal):
+        problem = f"is numeric; in the training file its values are {listed(column.values)}"
+        problem *= not any(map(PLAIN.matches, column.values))
+    if problem:
+        raise DataError(f"attribute {column.name!r} {problem}", frame.path, attribute.line)
 
 
 def check_words(frame: Frame, name: str, reading: Reading, *, is_target: bool = False) -> None:
     """Raise if there are words among the numbers, with all of them and the first one's line."""
-    if not reading.n_words or not isinstance(reading.cells, Texts):
+    if not reading.n_words:
         return
-    sign, word, texts = reading.unit, reading.words[0], reading.cells
+    sign, word = reading.unit, reading.words[0]
     if not sign or sign in word:
-        raise _mixed(frame, name, texts, reading.words, reading.n_numbers, is_target=is_target)
-    ways = () if is_target else (_ignore(name),)
+        n_numbers = reading.n_numbers
+        raise _mixed(frame, name, reading.cells, reading.words, n_numbers, is_target=is_target)
     problem = f"{word[:40]!r} has no {sign}, as other numbers have"
-    raise frame.error(name, problem, frame.first_line(texts, word), *ways)
+    ways = () if is_target else (_ignore(name),)
+    raise frame.error(name, problem, frame.first_line(reading.cells, word), *ways)
 
 
 def _mixed(
-    frame: Frame,
-    name: str,
-    texts: Texts,
-    words: Sequence[str],
-    n_numbers: int,
-    *,
+    frame: Frame, name: str, texts: Texts, words: Sequence[str], n_numbers: int, *,
     is_target: bool = False,
-) -> DataError:
+) -> DataError:  # fmt: skip
     """Words among numbers."""
     are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
-    problem = f"{words[0][:40]!r} is not a number"
+    problem = f"{words[0][:40]!r} is not a number" + f", as {n_numbers} of its values are" * (
+        n_numbers > 0
+    )
     if are_numbers:
         problem = f"{words[0][:40]!r} has another decimal mark than other numbers"
-    elif n_numbers:
-        problem += f", as {n_numbers} of its values are"
     others = [
         f"{word[:20]!r} in line {frame.first_line(texts, word)}"
         for word in words[1 : _SHOWN_WORDS + 1]
@@ -190,27 +175,27 @@ def _mixed(
     if others:
         problem += f"; so {'has' if are_numbers else 'is'} {', '.join(others)}"
         problem += ", …" * (len(words) - 1 > _SHOWN_WORDS)
-    ways = []
-    shown = words[:_SHOWN_WORDS]
+    ways, shown = list[str](), words[:_SHOWN_WORDS]
     if not are_numbers and all("," not in word and word.isprintable() for word in shown):
         missing = option(*(word[:20] for word in shown))
         ways.append(f"--missing-values {missing} reads such words as missing")
         ways += ["and --missing drop leaves such rows out"] * is_target
     if not is_target:
-        ways += [f"--kinds {option(name)}=category takes every value for a category", _ignore(name)]
+        ways += [_as_category(name), _ignore(name)]
     return frame.error(name, problem, frame.first_line(texts, words[0]), *ways)
 
 
 def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = False) -> None:
     """Raise at the first missing value, where there must be none."""
-    missing = is_missing(cells)
-    allowed = ("drop",) if is_target else ("drop", "impute")
-    if frame.options.missing in allowed or not missing.any():
+    missing, refused = is_missing(cells), ("impute", "error") if is_target else ("error",)
+    if frame.options.missing not in refused or not missing.any():
         return
     count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
     problem = f"{'target ' * is_target}column {name!r}: no value{count}"
-    advice = "--missing drop leaves such rows out"
-    advice += "" if is_target else ", --missing impute replaces the values"
+    advice = "--missing drop leaves such rows out, --missing impute replaces the values"
+    if is_target:
+        advice = "--missing drop leaves such rows out, and those with other gaps (in Python, "
+        advice += "missing='drop-targets' leaves out such rows alone)"
     raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
 
 
@@ -223,32 +208,28 @@ def _ignore(name: str) -> str:
     return f"--ignore {option(name)} leaves the column out"
 
 
-# Kinds of columns ---------------------------------------------------------------------------------
+def _as_category(name: str) -> str:
+    return f"--kinds {option(name)}=category takes every value for a category"
 
 
 def _learn_number(
-    frame: Frame,
-    reading: Reading,
-    name: str,
-    numbers: np.ndarray,
-    written: NumberFormat,
-    *,
+    frame: Frame, reading: Reading, name: str, numbers: np.ndarray, written: NumberFormat, *,
     is_first: bool,
-) -> Column:
+) -> Column:  # fmt: skip
     """The recipe of a column of numbers."""
     present = numbers[~np.isnan(numbers)]
     if not present.size:
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
     if frame.options.kind_of(name) != "number" and present.size > 1:
         are_wholes = (present == np.floor(present)).all()
         if _ID_NAME.fullmatch(name) and are_wholes and np.unique(present).size == present.size:
-            return Ignored(name, "a different number in every row, so probably an identifier")
+            return kinds.Ignored(name, "a different number in every row, so probably an identifier")
         is_row_number = present.size == numbers.size and (np.diff(present) == 1.0).all()
         if is_first and name in _ROW_NUMBER_NAMES and is_row_number and not frame.attributes:
-            return Ignored(name, "it numbers the rows")
+            return kinds.Ignored(name, "it numbers the rows")
     fill = median(present) if frame.options.missing != "error" else None
     marks = present.size < numbers.size
-    return Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
+    return kinds.Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
 
 
 def _doubts(name: str, numbers: np.ndarray) -> list[str]:
@@ -267,51 +248,53 @@ def _doubts(name: str, numbers: np.ndarray) -> list[str]:
 
 def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     """The recipe of a column of words."""
-    options = frame.options
-    kind = options.kind_of(name)
+    options, kind = frame.options, frame.options.kind_of(name)
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
+
+    def free_text(text: str, what: str, *ways: str) -> DataError:
+        problem = f"{what}, such as {text[:40]!r}, are no categories"
+        return frame.error(name, problem, frame.first_line(texts, text), _ignore(name), *ways)
+
     if not can_be_held(texts, MAX_CATEGORIES):
         long = next((value for value in values if len(value) > MAX_TEXT), None)
         if long is not None:
-            raise _free_text(frame, name, texts, long, f"texts of more than {MAX_TEXT} characters")
+            raise free_text(long, f"texts of more than {MAX_TEXT} characters")
         if kind is None and len(values) == n_present:
-            return Ignored(name, _IDENTIFIER)
-        raise _free_text(frame, name, texts, values[0], f"more than {MAX_CATEGORIES} values")
+            return kinds.Ignored(name, _IDENTIFIER)
+        raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
     allows = options.missing != "error"
-    marks = bool(is_missing(texts).any()) and options.missing == "impute"
+    marks = bool(is_missing(texts).any()) and options.imputes
     if kind is None and not _are_codes(frame, name, texts):
         known = no_and_yes(values)
         if known is not None:
             fill = float(np.nanmedian(texts.numbers(known.get, ""))) if allows else None
-            return Boolean(name, fill, marks)
+            return kinds.Boolean(name, fill, marks)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
-        advice = f"--categories encode makes features of its values, --ignore {option(name)} "
+        advice = f"--categories encode makes features of its values, {_ignore(name)}"
         problem, line = f"{values[0][:40]!r} is not a number", frame.first_line(texts, values[0])
-        raise frame.error(name, problem, line, f"{advice}leaves it out")
+        raise frame.error(name, problem, line, advice)
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):
         tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
-            what = f"more than {MAX_CATEGORIES} different tags"
-            raise _free_text(frame, name, texts, values[0], what)
-        return Tags(name, tags, separator)
+            raise free_text(values[0], f"more than {MAX_CATEGORIES} different tags")
+        return kinds.Tags(name, tags, separator)
     if kind is None and len(values) == n_present and n_present >= MIN_IDS:
-        return Ignored(name, _IDENTIFIER)
+        return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
-        way = f"--kinds {option(name)}=category takes each for a category"
-        raise _free_text(frame, name, texts, values[0], what, way)
-    return Category(name, tuple(sorted(values)), marks, allows)
+        raise free_text(values[0], what, _as_category(name))
+    return kinds.Category(name, tuple(sorted(values)), marks, allows)
 
 
 def _are_codes(frame: Frame, name: str, texts: Texts) -> bool:
     """True if the words are codes: 007, or numbers that a file declares as strings."""
     if name in frame.attributes:
         return own_numbers(texts.values) is not None
-    return Reading.of(texts).is_code
+    return Reading(texts).is_code
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
@@ -323,56 +306,53 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
     if len(values) > MAX_CATEGORIES or any(len(value) > MAX_TEXT for value in values):
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", frame.path, attribute.line)
-    allows, gaps = options.missing != "error", is_missing(texts)
-    marks = bool(gaps.any()) and options.missing == "impute"
-    numbers = own_numbers(values)
-    column: Number | Boolean | Ordinal
+    allows, gaps, numbers = options.missing != "error", is_missing(texts), own_numbers(values)
+    category = kinds.Category(name, values, bool(gaps.any()) and options.imputes, allows)
+    column: kinds.Number | kinds.Boolean | kinds.Ordinal
     if forced == "category":
-        return Category(name, values, marks, allows)
+        return category
     if no_and_yes(values) is not None:
-        column = Boolean(name)
+        column = kinds.Boolean(name)
     elif numbers is not None and (forced == "number" or set(numbers.values()) <= {0.0, 1.0}):
-        column = Number(name)
+        column = kinds.Number(name)
     elif options.nominal == "positions":
-        column = Ordinal(name, values=values)
+        column = kinds.Ordinal(name, values=values)
     elif forced == "number" or options.categories == "error":
         problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
-        advice = (
-            f"--categories encode makes features of them, --ignore {option(name)} leaves it out"
-        )
+        advice = f"--categories encode makes features of them, {_ignore(name)}"
         raise DataError(problem, frame.path, attribute.line, None if forced else advice)
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
-        return Ignored(name, _IDENTIFIER)
+        return kinds.Ignored(name, _IDENTIFIER)
     else:
-        return Category(name, values, marks, allows)
+        return category
     if gaps.all():
-        return Ignored(name, _NO_VALUE)
+        return kinds.Ignored(name, _NO_VALUE)
     fill = median(column.numbers(texts[~gaps])) if allows else None
     return replace(column, fill=fill, marks_missing=bool(gaps.any()) and allows)
 
 
 def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) -> None:
     """Raise where the words of a column look like numbers or dates, which are short."""
-    shown, line = f"{values[0][:40]!r}", frame.first_line(texts, values[0])
-    are_short = max(map(len, values)) <= MAX_NUMBER
-    if are_short and all(map(_DATE.fullmatch, values)):
-        problem = f"{shown} is a date or a time; write what matters of it as a number, such as the"
-        problem += " year or the days since another date"
-        raise frame.error(name, problem, line, _ignore(name))
-    measures = [_MEASURE.fullmatch(value) for value in values] if are_short else [None]
-    units = {match["unit"] if match else "" for match in measures}
-    if len(units) == 1 and len(values) > 1 and "" not in units:
-        problem = f"{shown} is a number and a unit; write the number alone"
-        way = f"--kinds {option(name)}=category takes every value for a category"
-        raise frame.error(name, problem, line, way)
     words = [one for one in values if not any(form.matches(one) for form in FORMATS)]
     counts = dict(zip(texts.values, texts.counts.tolist(), strict=True))
     n_words, n_all = sum(counts[one] for one in words), int(texts.counts.sum())
-    if not words:
-        problem = f"{shown} is a number, in another format than other values of the column"
-        raise frame.error(name, problem, line, _ignore(name))
-    if 2 * n_words < n_all:
+    are_short, way = max(map(len, values)) <= MAX_NUMBER, _ignore(name)
+    measures = [_MEASURE.fullmatch(value) for value in values] if are_short else [None]
+    units = {match["unit"] if match else "" for match in measures}
+    if are_short and all(map(_DATE.fullmatch, values)):
+        problem = (
+            "is a date or a time; write it as a number, such as the year, or days since a date"
+        )
+    elif len(units) == 1 and len(values) > 1 and "" not in units:
+        problem, way = "is a number and a unit; write the number alone", _as_category(name)
+    elif not words:
+        problem = "is a number, in another format than other values of the column"
+    elif 2 * n_words < n_all:
         raise _mixed(frame, name, texts, words, n_all - n_words)
+    else:
+        return
+    line = frame.first_line(texts, values[0])
+    raise frame.error(name, f"{values[0][:40]!r} {problem}", line, way)
 
 
 def find_separator(values: Sequence[str], *, certain: bool) -> str | None:
@@ -387,10 +367,3 @@ def find_separator(values: Sequence[str], *, certain: bool) -> str | None:
         if len(cells) > 1 and 2 * recurring >= len(together):
             return separator
     return SEPARATORS[0] if certain else None
-
-
-def _free_text(
-    frame: Frame, name: str, texts: Texts, text: str, what: str, *ways: str
-) -> DataError:
-    problem = f"{what}, such as {text[:40]!r}, are no categories"
-    return frame.error(name, problem, frame.first_line(texts, text), _ignore(name), *ways)

@@ -9,16 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from ._download import (
-    CHECKSUMS,
-    DEFAULT_TRANSFER,
-    Progress,
-    Transfer,
-    discard,
-    fetch,
-    find_pooch,
-    record,
-)
+from . import _download
+from ._download import DEFAULT_TRANSFER, Progress, Transfer
 from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
@@ -90,9 +82,7 @@ class Dataset:
 def cache_folder() -> Path:
     """Where downloads are kept: ``FITZPATRICK_CACHE``, or the user's cache folder."""
     given = os.environ.get("FITZPATRICK_CACHE")
-    if given:
-        return Path(given)
-    return Path(find_pooch().os_cache("fitzpatrick"))
+    return Path(given or _download.find_pooch().os_cache("fitzpatrick"))
 
 
 def dataset_names() -> list[str]:
@@ -117,10 +107,8 @@ def load_dataset(
     It is taken from the folder that the environment variable ``FITZPATRICK_DATA`` names (files
     ``NAME_train.svm.gz`` and ``NAME_test.svm.gz``, or .arff, plain or compressed; verified against
     ``SHA256SUMS`` if that is there), else from the package (yeast), else from the cache, else it is
-    downloaded.
-
-    A set that the folder has as one file, ``NAME.arff`` or ``NAME.svm``, is divided at random: as
-    many test samples as in the paper, and the rest to learn from.
+    downloaded. One file, ``NAME.arff`` or ``NAME.svm``, is divided at random: as many test samples
+    as in the paper, and the rest to learn from.
 
     Args:
         name: one of :func:`dataset_names`.
@@ -144,13 +132,13 @@ def load_dataset(
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}")
     info = DATASETS[name]
-    whole = _whole_in_folder(info)
+    paths = _in_folder(info)
     has_official_split = info.format == "embedded" or info.train is not None
-    if whole is not None and (split is not None or not has_official_split):
-        data = _divided(info, whole, split)
-    elif (paths := _in_folder(info)) is not None:
+    if len(paths) == 2:
         parts = _read_parts(info, paths)
         data = _dataset(info, *parts, f"{FOLDER_VARIABLE}: {info.source}", paths)
+    elif paths and (split is not None or not has_official_split):
+        data = _divided(info, paths[0], split)
     elif info.format == "embedded":
         data = _embedded(info)
     else:
@@ -165,43 +153,30 @@ def where() -> dict[str, str]:
 
     A copy that is there and cannot be used is ``"unusable: "`` and the reason.
     """
-    found = {}
-    for name, info in DATASETS.items():
-        try:
-            found[name] = _place(info)
-        except (DataError, UnavailableError) as error:
-            found[name] = f"unusable: {error}"
-    return found
+    return {name: _place(info) for name, info in DATASETS.items()}
 
 
 def _place(info: DatasetInfo) -> str:
-    if _whole_in_folder(info) or _in_folder(info):
-        return FOLDER_VARIABLE
-    if info.format == "embedded":
-        return "embedded"
-    if info.train is None:
-        return "by hand (--details)"
-    return "cache" if all(file.is_file() for file in _cached(info)) else "download"
+    try:
+        if _in_folder(info):
+            return FOLDER_VARIABLE
+        if info.format == "embedded":
+            return "embedded"
+        if info.train is None:
+            return "by hand (--details)"
+        return "cache" if all(file.is_file() for file in _cached(info)) else "download"
+    except (DataError, UnavailableError) as error:
+        return f"unusable: {error}"
 
 
 def _dataset(
-    info: DatasetInfo,
-    train: Table,
-    test: Table,
-    source: str,
-    files: Sequence[Path],
-    mismatches: tuple[str, ...] = (),
+    info: DatasetInfo, train: Table, test: Table, source: str, files: Sequence[Path], *said: str
 ) -> Dataset:
-    return Dataset(
-        info=info,
-        train=Split(train.X, train.Y),
-        test=Split(test.X, test.Y),
-        feature_names=train.feature_names,
-        label_names=train.target_names,
-        source=source,
-        checksums={path.name: sha256(path) for path in files},
-        mismatches=(*mismatches, *_mismatches(info, train, test)),
-    )
+    parts = Split(train.X, train.Y), Split(test.X, test.Y)
+    checksums = {path.name: sha256(path) for path in files}
+    mismatches = (*said, *_mismatches(info, train, test))
+    names = train.feature_names, train.target_names
+    return Dataset(info, *parts, *names, source, checksums, mismatches)
 
 
 def _embedded(info: DatasetInfo) -> Dataset:
@@ -212,46 +187,38 @@ def _embedded(info: DatasetInfo) -> Dataset:
     return _dataset(info, train, test, info.source, [file])
 
 
-def _in_folder(info: DatasetInfo) -> tuple[Path, Path] | None:
-    """Both files in the data folder; none if neither is there, an error if only one is."""
+def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
+    """The files of the data folder: both parts of a set, or the one file of a set without an
+    official split, in whatever case it is written; an error if one part is not there.
+    """
     variable = os.environ.get(FOLDER_VARIABLE)
     if not variable:
-        return None
+        return ()
     folder = Path(variable)
     if not folder.is_dir():
         raise UnavailableError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
     train, test = (_find(folder, info.name, part) for part in ("train", "test"))
     if train is None and test is None:
-        return None
+        names = {f"{info.name}{suffix}" for suffix in _SUFFIXES}
+        return tuple(file for file in sorted(folder.iterdir()) if file.name.lower() in names)[:1]
     if train is None or test is None:
         present, missing = ("train", "test") if test is None else ("test", "train")
         raise UnavailableError(f"{folder} has the {present} part of {info.name}, not the {missing}")
-    if format_of(train) != format_of(test):
-        problem = (
-            f"{format_of(test)}, where {train.name} is {format_of(train)}; expected one format"
-        )
-        raise DataError(problem, test)
+    first, second = format_of(train), format_of(test)
+    if first != second:
+        raise DataError(f"{second}, where {train.name} is {first}; expected one format", test)
     _verify(train, test)
     return train, test
 
 
 def _find(folder: Path, name: str, part: str) -> Path | None:
     candidates = [
-        folder / f"{name}{separator}{part}{sparse}{suffix}"
+        folder / f"{name}{mark}{part}{sparse}{suffix}"
         for suffix in _SUFFIXES
-        for separator in ("_", "-")
-        for sparse in ("", f"{separator}sparse")
+        for mark in "_-"
+        for sparse in ("", f"{mark}sparse")
     ]
     return next((path for path in candidates if path.is_file()), None)
-
-
-def _whole_in_folder(info: DatasetInfo) -> Path | None:
-    """The one file of a data set without an official split, in whatever case it is written."""
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or os.devnull)
-    if not folder.is_dir() or any(_find(folder, info.name, part) for part in ("train", "test")):
-        return None
-    names = {f"{info.name}{suffix}" for suffix in _SUFFIXES}
-    return next((file for file in sorted(folder.iterdir()) if file.name.lower() in names), None)
 
 
 def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
@@ -266,7 +233,7 @@ def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
     train, test = split_table(table, (n_train, n_test), seed)
     source = f"{FOLDER_VARIABLE}: {info.source}; divided at random, seed {seed}"
     mismatch = f"no official split, divided at random with the seed {seed}"
-    return _dataset(info, train, test, source, [path], (mismatch,))
+    return _dataset(info, train, test, source, [path], mismatch)
 
 
 def _verify(*paths: Path) -> None:
@@ -279,10 +246,8 @@ def _verify(*paths: Path) -> None:
 
 def _read_sums(path: Path) -> dict[str, str]:
     """Name → digest, as ``sha256sum`` writes them; none if the file is not there."""
-    if not path.is_file():
-        return {}
     sums: dict[str, str] = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(path) if path.is_file() else ():
         if not line.strip() or line.startswith("#"):
             continue
         match = _SUM.fullmatch(line.strip())
@@ -300,23 +265,21 @@ def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None
         folder = os.environ.get(FOLDER_VARIABLE)
         missing = f"{info.name} is not in {folder}" if folder else f"{FOLDER_VARIABLE} is not set"
         place = "that folder" if folder else f"a folder, and set {FOLDER_VARIABLE} to it"
-        raise UnavailableError(
-            f"{missing}, and no address to download {info.name} from is known. Source: "
-            f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, plain or "
-            f"compressed) into {place} (docs/data.md)"
-        )
+        problem = f"{missing}, and no address to download {info.name} from is known. Source: "
+        problem += f"{info.source}. Put {info.name}_train and {info.name}_test (.svm or .arff, "
+        raise UnavailableError(f"{problem}plain or compressed) into {place} (docs/data.md)")
     paths = _cached(info)
     for remote, path in zip((info.train, info.test), paths, strict=True):
-        fetch(remote, path.name, path.parent, transfer, progress)
+        _download.fetch(remote, path.name, path.parent, transfer, progress)
     try:
         train, test = _read_parts(info, paths)
     except DataError as error:
-        discard(paths)
+        _download.discard(paths)
         problem = f"{error.problem}: the download cannot be used, and the next one starts anew"
-        problem += f"; if it is there, delete it and {paths[0].with_name(CHECKSUMS)}"
+        problem += f"; if it is there, delete it and {paths[0].with_name(_download.CHECKSUMS)}"
         raise DataError(problem, error.path, error.line) from None
     if not _mismatches(info, train, test, of_widths=False):
-        record(paths)
+        _download.record(paths)
     return _dataset(info, train, test, f"downloaded from {info.source}", paths)
 
 
@@ -349,12 +312,11 @@ def _mismatches(
     found = [
         ("training samples with a label", n_train, said.train + said.dev),
         ("test samples with a label", n_test, said.test),
+        ("features", train.X.shape[1], said.features),
+        ("classes", train.Y.shape[1], said.classes),
     ]
-    if of_widths:
-        found.append(("features", train.X.shape[1], said.features))
-        found.append(("classes", train.Y.shape[1], said.classes))
     return tuple(
         f"{count} {what}, where the paper has {expected}"
-        for what, count, expected in found
+        for what, count, expected in found[: None if of_widths else 2]
         if count != expected
     )

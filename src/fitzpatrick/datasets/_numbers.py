@@ -32,16 +32,10 @@ _GROUP_MARKS = {",": ",", ".": r"\.", " ": "[ \u00a0\u202f\u2009]", "'": "['’]
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of a column are written.
-
-    Attributes:
-        decimal: ``"."`` or ``","``.
-        thousands: between groups of three digits: ``""`` (no groups), ``","``, ``"."``, ``" "``
-            (of any kind) or ``"'"``.
-    """
+    """How the numbers of a column are written."""
 
     decimal: str = "."
-    thousands: str = ""
+    thousands: str = ""  # between groups of three digits; a space stands for any kind of space
 
     @cached_property
     def matches(self) -> Callable[[str], object]:
@@ -63,24 +57,11 @@ class NumberFormat:
 
 PLAIN = NumberFormat()
 COMMA = NumberFormat(",")
-FORMATS = (
-    PLAIN,
-    COMMA,
-    NumberFormat(".", ","),
-    NumberFormat(",", "."),
-    NumberFormat(",", " "),
-    NumberFormat(".", " "),
-    NumberFormat(".", "'"),
-)
+FORMATS = (PLAIN, COMMA, *(NumberFormat(*marks) for marks in (".,", ",.", ", ", ". ", ".'")))
 
 
 def unit_of(text: str) -> str:
-    """The sign beside a number, or nothing.
-
-    Example:
-        >>> unit_of("12,5 %"), strip_unit("-3 %", "%")
-        ('%', '-3')
-    """
+    """The sign beside a number, such as % in 12,5 %, or nothing."""
     match = _WITH_UNIT.fullmatch(text) if len(text) <= MAX_NUMBER else None
     return (match["before"] or match["after"] or "") if match else ""
 
@@ -112,12 +93,7 @@ def own_numbers(values: Iterable[str]) -> dict[str, float] | None:
 
 
 def no_and_yes(values: Collection[str]) -> dict[str, float] | None:
-    """0 for no and 1 for yes, if that is what the values say; ``0`` and ``1`` are numbers.
-
-    Example:
-        >>> no_and_yes(["Yes", "no"])
-        {'Yes': 1.0, 'no': 0.0}
-    """
+    """0 for no and 1 for yes, if that is what the values say; ``0`` and ``1`` are numbers."""
     lower = {value.lower() for value in values}
     for no, yes in NO_YES:
         if lower and lower <= {no, yes}:

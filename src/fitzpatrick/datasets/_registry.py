@@ -1,6 +1,7 @@
 """The data sets of the paper: where they come from, under which terms, and what it says of them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 _LIBSVM_DATA = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel"
 _MULAN = "Mulan, a Java library for multi-label learning (data sets as RAR archives of ARFF files)"
@@ -36,32 +37,38 @@ class DatasetInfo:
     """What is known of a data set: source, license, sizes, the paper's errors.
 
     Attributes:
-        name: the name to load it by.
         title: its name in the paper's tables.
         source: the project that publishes it.
-        licence: under which terms, as far as it says so.
         format: format of the published files.
         published: the paper's statistics (Table 2), or the source's where the paper has none.
-        n_features: width of the published files, where the paper's number is another.
-        n_classes: classes of the published files, where the paper's number is another.
         paper: test errors of the paper's Table 1, by loss.
         train: the training file to download, if an address is known.
         test: the test file to download, if an address is known.
+        n_features: width of the published files, where the paper's number is another.
+        n_classes: classes of the published files, where the paper's number is another.
         note: what a reader of the numbers should know.
     """
 
-    name: str
     title: str
     source: str
-    licence: str
     format: str
     published: Statistics
-    n_features: int | None = None
-    n_classes: int | None = None
     paper: dict[str, float] | None = None
     train: Remote | None = None
     test: Remote | None = None
+    n_features: int | None = None
+    n_classes: int | None = None
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name to load it by."""
+        return self.title.lower().replace(" ", "_")
+
+    @property
+    def licence(self) -> str:
+        """Under which terms it is published, as far as the source says so."""
+        return _LICENCES.get(self.source, "not stated by the source")
 
     @property
     def features(self) -> int:
@@ -78,33 +85,13 @@ PAPER_LOSSES = ("sparsemax", "fitzpatrick_sparsemax", "logistic", "fitzpatrick_l
 
 
 def _info(
-    title: str,
-    source: str,
-    format: str,  # noqa: A002  (the field's name)
-    statistics: tuple[int, int, int, int, int],
-    errors: tuple[float, ...] = (),
-    files: tuple[str, str] | None = None,
-    *,
-    n_features: int | None = None,
-    n_classes: int | None = None,
-    note: str = "",
-) -> DatasetInfo:
+    title: str, source: str, kind: str, statistics: tuple[int, int, int, int, int],
+    errors: tuple[float, ...] = (), files: tuple[str, ...] = (), **more: Any,
+) -> DatasetInfo:  # fmt: skip
     """A line of the table below; ``files`` are those of LIBSVM Data."""
     train, test = (Remote(f"{_LIBSVM_DATA}/{file}") for file in files) if files else (None, None)
-    return DatasetInfo(
-        name=title.lower().replace(" ", "_"),
-        title=title,
-        source=source,
-        licence=_LICENCES.get(source, "not stated by the source"),
-        format=format,
-        published=Statistics(*statistics),
-        n_features=n_features,
-        n_classes=n_classes,
-        paper=dict(zip(PAPER_LOSSES, errors, strict=True)) if errors else None,
-        train=train,
-        test=test,
-        note=note,
-    )
+    paper = dict(zip(PAPER_LOSSES, errors, strict=True)) if errors else None
+    return DatasetInfo(title, source, kind, Statistics(*statistics), paper, train, test, **more)
 
 
 # fmt: off

@@ -1,5 +1,6 @@
 """What a reader returns: features, targets and their names; and parts of it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,9 +76,8 @@ class Table:
         if not rows.any():
             raise DataError("no sample has a label", path)
         if self.Y.shape[1] < 2:
-            raise DataError(
-                f"the only class is {self.target_names[0]!r}; expected two or more", path
-            )
+            only = self.target_names[0]
+            raise DataError(f"the only class is {only!r}; expected two or more", path)
         if rows.all():
             return self
         note = f"{self.without_label} and are left out"
@@ -95,17 +95,6 @@ def compact(X: sparse.csr_array) -> Matrix:
     return X.toarray() if X.nnz >= DENSE_FROM * cells else X
 
 
-def indicator(
-    labels: Sequence[int], starts: Sequence[int], n_classes: int, path: Path
-) -> np.ndarray:
-    """The 0/1 matrix of the labels of each row, which begin at ``starts``."""
-    n = len(starts) - 1
-    check_target_cells(n, n_classes, path)
-    Y = np.zeros((n, n_classes), dtype=np.uint8)
-    Y[np.repeat(np.arange(n), np.diff(np.asarray(starts))), np.asarray(labels, dtype=np.int64)] = 1
-    return Y
-
-
 def check_target_cells(n: int, n_classes: int, path: Path) -> None:
     """Raise if the targets, which are dense, would fill the memory."""
     if n * n_classes > MAX_TARGET_CELLS:
@@ -113,24 +102,14 @@ def check_target_cells(n: int, n_classes: int, path: Path) -> None:
         raise DataError(f"{problem}; leave out samples, or classes that are rare", path)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names with commas, the first twenty of them.
-
-    Example:
-        >>> listed("abc")
-        'a, b, c'
-    """
-    shown = list(names)
-    return ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
+def listed(names: Iterable[str], *, quotes: bool = True) -> str:
+    """Names with commas, the first twenty of them; one that holds a comma or a space in quotes."""
+    shown = [repr(one) if quotes and re.search(r"[,\s]", one) else one for one in names]
+    return ", ".join(shown[:_LISTED]) + ", …" * (len(shown) > _LISTED)
 
 
 def counted(count: int, what: str) -> str:
-    """How many there are of a thing, in its singular or plural.
-
-    Example:
-        >>> counted(1, "row"), counted(2, "row")
-        ('1 row', '2 rows')
-    """
+    """How many there are of a thing: 1 row, 2 rows."""
     return f"{count} {what}{'s' * (count != 1)}"
 
 
@@ -180,13 +159,16 @@ def _refilled(table: Table, rows: np.ndarray) -> Table:
     X, items, stop = table.X, [], 0
     for column in table.columns.items:
         start, stop = stop, stop + len(column.feature_names)
-        block = table.X[:, start : min(stop, start + 2)]  # a number and its mark
-        block = block.toarray() if sparse.issparse(block) else block
-        column, fill = column.refill(block, rows)
-        if fill is not None:
-            if X is table.X:
-                X = sparse.lil_array(X) if sparse.issparse(X) else X.copy()
-            X[block[:, 1] == 1.0, start] = fill
+        if getattr(column, "fill", None) is not None and stop == start + 2:
+            block = table.X[:, start:stop]  # a number and its mark
+            block = block.toarray() if sparse.issparse(block) else block
+            known = block[rows, 0][block[rows, 1] == 0.0]
+            if known.size:
+                if X is table.X:
+                    X = sparse.lil_array(X) if sparse.issparse(X) else X.copy()
+                fill = float(np.median(known))
+                X[block[:, 1] == 1.0, start] = fill
+                column = replace(column, fill=fill)  # type: ignore[call-arg]
         items.append(column)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     return replace(table, X=X, columns=replace(table.columns, items=tuple(items)))

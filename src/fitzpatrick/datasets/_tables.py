@@ -15,7 +15,7 @@ from typing import Any
 from ._errors import DataError
 from ._frame import find_pandas
 from ._table import MAX_FEATURES, counted
-from ._text import MAX_RATIO, RATIO_FROM, read_lines
+from ._text import MAX_RATIO, RATIO_FROM, read_lines, refused
 
 MAX_CELLS = 200_000_000
 
@@ -27,14 +27,10 @@ def parquet_as_csv(path: Path) -> bytes:
         parquet = import_module("pyarrow.parquet")
     except ModuleNotFoundError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow", path) from None
-    try:
+    with refused("not a Parquet file that can be read", path):
         about = parquet.ParquetFile(path).metadata
         _check_size(about.num_rows, about.num_columns, path)
         frame = pandas.read_parquet(path, engine="pyarrow")
-    except DataError:
-        raise
-    except Exception as error:  # a damaged file raises whatever its fields lead to
-        raise DataError(f"not a Parquet file that can be read ({error})", path) from None
     index = any(name is not None for name in frame.index.names)
     return bytes(frame.to_csv(index=index, lineterminator="\n").encode())
 
@@ -62,7 +58,7 @@ def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
     except ModuleNotFoundError:
         problem = "Excel workbooks need openpyxl: pip install openpyxl, or save the sheet as CSV"
         raise DataError(problem, path) from None
-    try:
+    with refused("not an Excel workbook that can be read", path):
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
         if size > max(RATIO_FROM, MAX_RATIO * path.stat().st_size):
@@ -72,13 +68,7 @@ def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
         _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
         rows = _bounded(sheet.iter_rows(values_only=True), path)
         book.close()
-    except DataError:
-        raise
-    except FileNotFoundError:
-        raise DataError("no such file", path) from None
-    except Exception as error:  # a damaged file raises whatever its fields lead to
-        raise DataError(f"not an Excel workbook that can be read ({error})", path) from None
-    return rows
+        return rows
 
 
 def _bounded(rows: Iterable[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:

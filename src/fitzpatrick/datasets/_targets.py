@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -45,18 +46,10 @@ class Targets:
     def read(
         self, lines: np.ndarray, path: Path, *, plain: bool, normalize: bool
     ) -> tuple[np.ndarray, str, tuple[str, ...], tuple[str, ...]]:
-        """Targets, their kind, their names and notes on them.
-
-        Args:
-            lines: the line of each row.
-            path: the file.
-            plain: True if they are numbers as they are.
-            normalize: True if rows of numbers are divided by their sums.
-        """
+        """Targets, their kind, their names and notes on them."""
         if not isinstance(self.cells, Texts):
-            Y, kind, notes = _read_numbers(
-                self.cells, self.names, lines, path, plain=plain, normalize=normalize
-            )
+            Y, names = self.cells, self.names
+            Y, kind, notes = _read_numbers(Y, names, lines, path, plain=plain, normalize=normalize)
             return Y, kind, self.names, (*self.notes, *notes)
         (column,) = self.names
         Y, names = _read_words(self.cells, column, self.separator, path)
@@ -67,13 +60,10 @@ class Targets:
         return Y, "labels", names, (note,) if note else ()
 
 
-# From the frame -----------------------------------------------------------------------------------
-
-
 def target_readings(frame: Frame, names: Sequence[str]) -> dict[str, Reading]:
     """The target columns that are numbers, as they are read."""
     columns = [name for name in names if not frame.declares_words(name)]
-    found = {name: Reading.of(frame.column(name), frame.marks.get(name, "")) for name in columns}
+    found = {name: frame.reading(name) for name in columns}
     return {name: one for name, one in found.items() if one.n_words <= one.n_numbers}
 
 
@@ -87,14 +77,13 @@ def class_target(frame: Frame, name: str, *, of_training: bool) -> Targets:
     texts = as_texts(cells)
     if not can_be_held(texts, MAX_CLASSES):
         long = next((value for value in texts.present if len(value) > MAX_TEXT), None)
-        if long is None:
-            problem = f"the target column {name!r} has more than {MAX_CLASSES} different values"
-            raise DataError(problem, frame.path)
-        problem = f"the target column {name!r} has {len(long)} characters, which is no name of a"
-        raise DataError(f"{problem} class", frame.path, frame.first_line(texts, long))
-    separator = None
-    if kind != "category":
-        separator = find_separator(texts.present, certain=kind == "tags")
+        what = f"more than {MAX_CLASSES} different values"
+        if long is not None:
+            what = f"{len(long)} characters, which is no name of a class"
+        line = frame.first_line(texts, long) if long is not None else None
+        raise DataError(f"the target column {name!r} has {what}", frame.path, line)
+    is_certain = kind == "tags"
+    separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
     if separator is None:
         check_missing(frame, name, texts, is_target=True)
     is_nominal = name in frame.attributes and frame.attributes[name].type == "nominal"
@@ -102,10 +91,7 @@ def class_target(frame: Frame, name: str, *, of_training: bool) -> Targets:
 
 
 def number_targets(
-    frame: Frame,
-    names: Sequence[str],
-    readings: Mapping[str, Reading],
-    found: Mapping[str, np.ndarray],
+    frame: Frame, names: Sequence[str], readings: Mapping[str, Reading], found: Mapping[str, Any]
 ) -> Targets:
     """Target columns of numbers; no is 0 and yes is 1."""
     for name, reading in readings.items():
@@ -136,30 +122,19 @@ def _answers(frame: Frame, name: str) -> np.ndarray:
     return texts.numbers(known.get, "")
 
 
-# From the cells -----------------------------------------------------------------------------------
-
-
 def _read_numbers(
-    Y: np.ndarray,
-    names: Sequence[str],
-    lines: np.ndarray,
-    path: Path,
-    *,
-    plain: bool,
-    normalize: bool,
-) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Targets, their kind, which is that of most rows, and notes; a row of another kind is an
-    error with its line.
-    """
+    Y: np.ndarray, names: Sequence[str], lines: np.ndarray, path: Path, *,
+    plain: bool, normalize: bool,
+) -> tuple[np.ndarray, str, tuple[str, ...]]:  # fmt: skip
+    """Targets, their kind, which is that of most rows, and notes; another kind is an error."""
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none", ()
     sums = Y.sum(axis=1)
     if normalize:
         if (Y < 0).any():
             row, column = np.argwhere(Y < 0)[0]
-            problem = f"target column {names[column]!r}: {Y[row, column]:g} is negative; rows that"
-            problem += " are divided by their sums have none"
-            raise DataError(problem, path, int(lines[row]))
+            problem = f"target column {names[column]!r}: {Y[row, column]:g} is negative; such rows"
+            raise DataError(f"{problem} cannot be divided by their sums", path, int(lines[row]))
         note = f"each row of targets is divided by its sum ({sums.min():.4g} to {sums.max():.4g})"
         return Y / np.where(sums == 0.0, 1.0, sums)[:, None], "proportions", (note,)
     empty = np.asarray((Y == 0).all(axis=1))  # no label, whatever the kind
@@ -212,28 +187,19 @@ def _read_words(
     texts: Texts, column: str, separator: str | None, path: Path
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """One column of class names, or of several labels a cell: the 0/1 matrix, and the names."""
-    recipe: Category | Tags
-    if separator is None:
-        recipe = Category(column, tuple(sorted(texts.present)))
-    else:
+    recipe: Category | Tags = Category(column, tuple(sorted(texts.present)))
+    if separator is not None:
         recipe = Tags(column, tags_among(texts.present, separator), separator)
     names = recipe.values
     if separator is None and len(names) > _MANY_NUMBERS and all(map(PLAIN.matches, names)):
-        raise DataError(
-            f"the target column {column!r} has {len(names)} different values; one target column "
-            "holds class names (for classes, write c1, c2, … in place of 1, 2, …)",
-            path,
-            None,
-            "to predict a number: fitzpatrick fit --loss squared",
-        )
+        problem = f"the target column {column!r} has {len(names)} different values; one target "
+        problem += "column holds class names (for classes, write c1, c2, … in place of 1, 2, …)"
+        raise DataError(problem, path, None, "to predict a number: fitzpatrick fit --loss squared")
     if not 0 < len(names) <= MAX_CLASSES:
         problem = f"the target column {column!r} has {len(names)} different labels"
         raise DataError(f"{problem}: {listed(names)}" if names else problem, path)
     check_target_cells(texts.codes.size, len(names), path)
     return recipe.encode(texts, Notes()).toarray().astype(np.uint8), names
-
-
-# Notes --------------------------------------------------------------------------------------------
 
 
 def _note_on_counts(classes: Sequence[str], column: str) -> str:
@@ -248,10 +214,7 @@ def _note_on_counts(classes: Sequence[str], column: str) -> str:
 
 
 def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
-    """That a column alone tells the targets, as one does that was made from them.
-
-    Its values must recur, four times each on average; the first rows decide for most columns.
-    """
+    """That a column alone tells the targets; the first rows decide for most columns."""
     if len(Y) < _MIN_LEAK_ROWS or Y.shape[1] == 0 or sparse.issparse(X):
         return []
     notes, stop = [], 0
@@ -265,7 +228,7 @@ def note_on_leaks(X: Matrix, Y: np.ndarray, columns: Columns) -> list[str]:
 
 
 def _tells(X: np.ndarray, Y: np.ndarray) -> bool:
-    """True if rows with equal features have equal targets, and there are few of either."""
+    """True if rows with equal features have equal targets; values recur four times on average."""
     values = X @ np.arange(1.0, X.shape[1] + 1)
     order = np.argsort(values, kind="stable")
     is_new = np.diff(values[order]) != 0

@@ -1,8 +1,7 @@
 """The text of a file that may be compressed, within bounds, whatever the file turns out to be.
 
-Nothing is unpacked to the disk. A compressed file is run through once before it is held in memory:
-one that is cut short, or that grows beyond measure, costs no more than that. Either ends in a
-:class:`DataError`, as does what is not text.
+Nothing is unpacked to the disk. A compressed file that is cut short, or that grows beyond measure,
+ends in a :class:`DataError`, as does what is not text.
 
 Lines end in LF, CRLF or CR. Text is UTF-8, UTF-16 or UTF-32 with a byte-order mark, or
 Windows-1252, which spreadsheets of Western countries write; the last is a guess, and noted.
@@ -14,10 +13,10 @@ import lzma
 import zipfile
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from ._errors import DataError
 
@@ -38,6 +37,7 @@ _BOMS = (
     (b"\xfe\xff", "utf-16"),
 )
 _WINDOWS = "cp1252"
+_BAD_ARCHIVE = "the ZIP archive cannot be read"
 # files of other programs by their first bytes, which nobody should have to read as text
 _OTHER_FILES = {
     b"Rar!": "a RAR archive; unpack it and give the file inside",
@@ -106,17 +106,33 @@ def read_lines(path: Path, notes: list[str] | None = None) -> Iterator[tuple[int
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file, decompressed."""
+    """The bytes of a file, decompressed; refused where they are damaged or grow beyond measure."""
+    chunks, total = list[bytes](), 0
     with ExitStack() as stack:
         file, is_packed = _open(path, stack)
-        if not is_packed and path.stat().st_size > MAX_BYTES:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
             raise DataError(_TOO_LARGE, path)
-        if is_packed:
-            _measure(path)
-        content = cast("IO[bytes]", file).read()
-    if not content:
+        step = _CHUNK if is_packed else max(_CHUNK, size + 1)  # a plain file at once
+        while True:
+            try:
+                chunk = file.read1(step)  # what comes before a fault is counted
+            except Exception as error:  # a damaged file raises whatever its fields lead to
+                problem = f"the compressed data is damaged or cut short ({error})"
+                line = sum(chunk.count(b"\n") for chunk in chunks) + 1
+                raise DataError(problem, path, line) from None
+            if not chunk:
+                break
+            chunks.append(chunk)
+            total += len(chunk)
+            if total > MAX_BYTES:
+                raise DataError(_TOO_LARGE, path)
+            if is_packed and total > max(RATIO_FROM, MAX_RATIO * size):
+                problem = f"{size} bytes decompress to more than {total >> 20} MiB: this is no data"
+                raise DataError(f"{problem} file in use, it is not read", path)
+    if not chunks:
         raise DataError("the file is empty", path)
-    return content
+    return b"".join(chunks)
 
 
 def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) -> bytes:
@@ -130,11 +146,12 @@ def _from_windows(content: bytes, at: int, path: Path, notes: list[str] | None) 
         raise DataError(f"{problem}; save the file as UTF-8", path, first + 1)
     for number, line in enumerate(lines[first:], first + 1):
         if not line.isascii() and _decodes(line, "utf-8"):
-            problem = "this line is UTF-8 and a line above is not; save the file as UTF-8"
-            raise DataError(problem, path, number)
-        if not _decodes(line, _WINDOWS):
-            problem = "the line is neither UTF-8 nor Windows-1252; save the file as UTF-8"
-            raise DataError(problem, path, number)
+            problem = "this line is UTF-8 and a line above is not"
+        elif _decodes(line, _WINDOWS):
+            continue
+        else:
+            problem = "the line is neither UTF-8 nor Windows-1252"
+        raise DataError(f"{problem}; save the file as UTF-8", path, number)
     notes.append(
         f"byte 0x{content[at]:02x} in line {first + 1} is not UTF-8: the file is read as "
         "Windows-1252; if names come out wrong, save it as UTF-8"
@@ -150,33 +167,10 @@ def _decodes(line: bytes, encoding: str) -> bool:
     return True
 
 
-def _measure(path: Path) -> None:
-    """Run through a compressed file, and refuse it where it is damaged or grows beyond measure."""
-    packed = path.stat().st_size
-    total, line = 0, 1
-    with ExitStack() as stack:
-        file, _ = _open(path, stack)
-        while True:
-            try:
-                chunk = file.read1(_CHUNK)  # what comes before a fault is counted
-            except Exception as error:  # a damaged file raises whatever its fields lead to
-                problem = f"the compressed data is damaged or cut short ({error})"
-                raise DataError(problem, path, line) from None
-            if not chunk:
-                return
-            total += len(chunk)
-            line += chunk.count(b"\n")
-            if total > MAX_BYTES:
-                raise DataError(_TOO_LARGE, path)
-            if total > max(RATIO_FROM, MAX_RATIO * packed):
-                problem = f"{packed} bytes decompress to more than {total >> 20} MiB: this is no"
-                raise DataError(f"{problem} data file in use, it is not read", path, line)
-
-
 def member_name(path: Path) -> PurePosixPath:
     """The name of the one file in a ZIP archive."""
-    with ExitStack() as stack:
-        return PurePosixPath(_only_member(_open_archive(path, path, stack), path).filename)
+    with refused(_BAD_ARCHIVE, path), zipfile.ZipFile(path) as archive:
+        return PurePosixPath(_only_member(archive, path).filename)
 
 
 def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
@@ -195,23 +189,27 @@ def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
         if magic.startswith(start):
             return stack.enter_context(opened(plain)), True
     if magic.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the latter: an empty archive
-        archive = _open_archive(plain, path, stack)
-        member = _only_member(archive, path)
-        try:
-            return cast("BufferedIOBase", stack.enter_context(archive.open(member))), True
-        except Exception as error:  # a damaged archive raises whatever its fields lead to
-            raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+        with refused(_BAD_ARCHIVE, path):
+            archive = stack.enter_context(zipfile.ZipFile(plain))
+            member = stack.enter_context(archive.open(_only_member(archive, path)))
+            return cast("BufferedIOBase", member), True
     for start, problem in _OTHER_FILES.items():
         if magic.startswith(start):
             raise DataError(problem, path)
     return plain, False
 
 
-def _open_archive(file: Any, path: Path, stack: ExitStack) -> zipfile.ZipFile:
+@contextmanager
+def refused(problem: str, path: Path) -> Iterator[None]:
+    """Errors become a :class:`DataError`: damaged files raise whatever their fields lead to."""
     try:
-        return stack.enter_context(zipfile.ZipFile(file))
-    except Exception as error:  # a damaged archive raises whatever its fields lead to
-        raise DataError(f"the ZIP archive cannot be read: {error}", path) from None
+        yield
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except Exception as error:
+        raise DataError(f"{problem} ({error})", path) from None
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:

@@ -28,15 +28,15 @@ import re
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from ._frame import CellError, Cells, Texts, as_texts, is_missing, median
-from ._numbers import MINUS, NO_YES, PLAIN, UNIT_DIVISORS, NumberFormat, own_numbers
+from ._frame import CellError, Cells, Texts, as_texts, dense, is_missing, median
+from ._numbers import MINUS, NO_YES, PLAIN, UNIT_DIVISORS
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
@@ -45,9 +45,7 @@ DENSE_CELLS = 4_000_000  # 32 MB: no need for a sparse table
 SEPARATORS = (";", "|", ",")  # of tags
 _NO_VALUE = "no value, and the training file was read without missing values"
 _WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
-_ANSWERS = {"0": 0.0, "1": 1.0} | {
-    word: value for pair in NO_YES for word, value in zip(pair, (0.0, 1.0), strict=True)
-}
+_ANSWERS = {"0": 0.0, "1": 1.0} | {word: float(i) for pair in NO_YES for i, word in enumerate(pair)}
 
 # notes are said in this order, those of one sentence together
 (
@@ -74,12 +72,8 @@ class Notes:
     @property
     def sentences(self) -> list[str]:
         said = sorted(self._said.items(), key=lambda one: one[0][0])
-        return [f"{text}: {listed(names)}" if names[0] else text for (_, text), names in said]
-
-
-def _shown(value: object) -> str:
-    text = reprlib.repr(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+        listing = ((text, names[0] and listed(names, quotes=False)) for (_, text), names in said)
+        return [f"{text}: {names}" if names else text for text, names in listing]
 
 
 def _is_text(value: object) -> bool:
@@ -92,39 +86,40 @@ def _are_texts(value: object) -> bool:
     return all(map(_is_text, value)) and len(set(value)) == len(value)
 
 
-def _is_number_or_none(value: object) -> bool:
+def _is_fill(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
-def _checked(expected: str, is_valid: Callable[[Any], bool], default: Any = MISSING) -> Any:
-    """A field of a recipe, and what its value in JSON must be."""
-    return field(default=default, metadata={"expected": expected, "is_valid": is_valid})
+def _one_of(*choices: str) -> tuple[str, Callable[[Any], bool]]:
+    return f"one of {listed(choices)}", choices.__contains__
 
 
-def _text(default: Any = MISSING) -> Any:
-    return _checked(f"text of at most {MAX_TEXT} characters", _is_text, default)
+_TEXT = f"text of at most {MAX_TEXT} characters", _is_text
+_FLAG = "true or false", lambda value: isinstance(value, bool)
+_TEXTS = f"at most {MAX_CATEGORIES} different words of at most {MAX_TEXT} characters", _are_texts
+_COUNT = f"0 to {MAX_FEATURES}", lambda value: type(value) is int and 0 <= value <= MAX_FEATURES
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": _TEXT, "unit": _TEXT, "reason": _TEXT, "values": _TEXTS, "missing_values": _TEXTS,
+    "marks_missing": _FLAG, "allows_missing": _FLAG, "n_numbered": _COUNT,
+    "fill": ("a finite number or null", _is_fill), "decimal": _one_of(".", ","),
+    "thousands": _one_of("", ",", ".", " ", "'"), "separator": _one_of(*SEPARATORS),
+}  # fmt: skip
 
 
-def _flag(default: bool) -> Any:
-    return _checked("true or false", lambda value: isinstance(value, bool), default)
-
-
-_TEXTS = f"at most {MAX_CATEGORIES} different words of at most {MAX_TEXT} characters"
-
-
-def _texts() -> Any:
-    return _checked(_TEXTS, _are_texts, ())
-
-
-def _one_of(*choices: str, default: str) -> Any:
-    expected = f"one of {listed(choices)}"
-    return _checked(expected, lambda value: isinstance(value, str) and value in choices, default)
-
-
-def _fields_of(data: object, names: set[str], what: str) -> dict[str, Any]:
+def _checked(data: object, names: set[str], what: str) -> dict[str, Any]:
+    """Fields of a recipe, with tuples in place of lists."""
     if not isinstance(data, dict) or set(data) != names:
         raise ValueError(f"{_shown(data)} is not {what} with {', '.join(sorted(names))}")
-    return data
+    for name in names & _FIELDS.keys():
+        expected, is_valid = _FIELDS[name]
+        if not is_valid(data[name]):
+            raise ValueError(f"{name} is {_shown(data[name])}, expected {expected}")
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
+
+
+def _shown(value: object) -> str:
+    text = reprlib.repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 @dataclass(frozen=True)
@@ -132,11 +127,9 @@ class Column(ABC):
     """One column of a file, by name."""
 
     kind: ClassVar[str]
-    can_be_chosen: ClassVar[bool] = False  # True if ReadOptions.kinds may ask for it
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
-    is_used: ClassVar[bool] = True  # True if it becomes features
 
-    name: str = _text()
+    name: str
 
     @property
     @abstractmethod
@@ -151,81 +144,43 @@ class Column(ABC):
         """Note what is made of the column, whatever its cells are."""
 
     @property
-    def is_number(self) -> bool:
-        """True if its cells are numbers and nothing else, in some format."""
-        return False
-
-    @property
     def is_plain(self) -> bool:
         """True if its one feature is the number in each cell."""
-        return False
+        return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def refit(self, cells: Cells) -> "Column":
         """The recipe after rows of the training file have been left out."""
         return self
 
-    def refill(self, X: np.ndarray, rows: np.ndarray) -> tuple["Column", float | None]:
-        """The recipe whose fill is the median of some rows, and that median, if cells are filled.
-
-        Args:
-            X: the column's features.
-            rows: those that count.
-        """
-        return self, None
-
-    def misfit(self, values: Sequence[str] | None) -> str | None:
-        """Why no value that an ARFF file declares can be one of the recipe's; None if one can.
-
-        Args:
-            values: of a nominal attribute; None: the attribute is numeric.
-        """
-        return None
-
     def to_json(self) -> dict[str, Any]:
         """Its fields, and its kind."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {"kind": self.kind} | {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
+        values = {
+            key: list(one) if isinstance(one, tuple) else one for key, one in vars(self).items()
         }
+        return {"kind": self.kind, **values}
 
     @staticmethod
     def from_json(data: object) -> "Column":
         """The column of what :meth:`to_json` returned; raises ValueError for anything else."""
         kind = data.get("kind") if isinstance(data, dict) else None
-        cls = KINDS.get(kind) if isinstance(kind, str) else None
-        if cls is None:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"{_shown(data)} is not a column of a kind among {', '.join(KINDS)}")
-        known = {one.name: one.metadata for one in fields(cls)}
-        given = dict(_fields_of(data, {"kind", *known}, f"a {kind} column"))
+        names = {"kind", *(one.name for one in fields(KINDS[kind]))}
+        given = _checked(data, names, f"a {kind} column")
         del given["kind"]
-        for name, value in given.items():
-            if not known[name]["is_valid"](value):
-                expected = known[name]["expected"]
-                raise ValueError(f"{name} is {_shown(value)}, expected {expected}")
-            given[name] = tuple(value) if isinstance(value, list) else value
-        return cls(**given)
+        return KINDS[kind](**given)
 
 
 @dataclass(frozen=True)
 class _Filled(Column):
-    """A number, or what stands for one.
+    """A number, or what stands for one."""
 
-    Attributes:
-        fill: what replaces a missing number; None: a missing number is refused.
-        marks_missing: True if a second feature is 1 where a number is missing, else 0.
-    """
-
-    fill: float | None = _checked("a finite number or null", _is_number_or_none, None)
-    marks_missing: bool = _flag(False)
+    fill: float | None = None  # replaces a missing number; None: a missing number is refused
+    marks_missing: bool = False  # True if a second feature is 1 where a number is missing, else 0
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
-
-    @property
-    def is_plain(self) -> bool:
-        return not self.marks_missing
 
     @abstractmethod
     def numbers(self, cells: Cells) -> Any:
@@ -250,52 +205,24 @@ class _Filled(Column):
     def refit(self, cells: Cells) -> Column:
         return replace(self, fill=median(self.numbers(cells)), marks_missing=False)
 
-    def refill(self, X: np.ndarray, rows: np.ndarray) -> tuple[Column, float | None]:
-        known = X[rows, 0][X[rows, 1] == 0.0] if self.marks_missing else np.zeros(0)
-        if not known.size:
-            return self, None
-        fill = float(np.median(known))
-        return replace(self, fill=fill), fill
 
-
-@final
 @dataclass(frozen=True)
 class Number(_Filled):
-    """A column of numbers.
-
-    Attributes:
-        unit: the sign beside every number, such as ``%``, or nothing.
-        decimal: decimal mark of the training file.
-        thousands: mark between groups of digits there, or nothing.
-    """
+    """A column of numbers, and how the training file writes them."""
 
     kind: ClassVar[str] = "number"
-    can_be_chosen: ClassVar[bool] = True
-    unit: str = _text("")
-    decimal: str = _one_of(".", ",", default=".")
-    thousands: str = _one_of("", ",", ".", " ", "'", default="")
-
-    @property
-    def is_number(self) -> bool:
-        return not self.unit
+    unit: str = ""  # the sign beside every number, such as %, or nothing
+    decimal: str = "."
+    thousands: str = ""  # mark between groups of digits, or nothing
 
     @property
     def is_plain(self) -> bool:
-        return not (self.marks_missing or self.unit)
-
-    @property
-    def format(self) -> NumberFormat:
-        return NumberFormat(self.decimal, self.thousands)
+        return super().is_plain and not self.unit
 
     def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
             return cells.numbers(_plain_number, "is not a number, as in the training file")
         return cells
-
-    def misfit(self, values: Sequence[str] | None) -> str | None:
-        if values is None or own_numbers(values) is not None:
-            return None
-        return f"has the values {listed(values)}; in the training file it is a number"
 
     def describe(self, notes: Notes) -> None:
         if notes.of_training and self.decimal == ",":
@@ -308,7 +235,6 @@ class Number(_Filled):
             notes.add(_UNIT, f"the sign {self.unit} is left out{divided}", self.name)
 
 
-@final
 @dataclass(frozen=True)
 class Boolean(_Filled):
     """A column of no and yes, or words of that meaning."""
@@ -317,8 +243,10 @@ class Boolean(_Filled):
 
     def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
-            return cells.numbers(_answer, "is neither no nor yes")
-        numbers = cells.toarray()[:, 0] if sparse.issparse(cells) else cells
+            return cells.numbers(
+                lambda text: _ANSWERS.get(_canonical(text).lower()), "is neither no nor yes"
+            )
+        numbers = dense(cells)
         strange = ~(np.isin(numbers, (0.0, 1.0)) | np.isnan(numbers))
         if strange.any():
             row = int(strange.argmax())
@@ -329,94 +257,105 @@ class Boolean(_Filled):
         notes.add(_ANSWER, "no is 0 and yes is 1", self.name)
 
 
-@final
 @dataclass(frozen=True)
-class Category(Column):
-    """A column of words without order, one in each cell.
+class Ordinal(_Filled):
+    """A column of words whose positions in a list are taken for numbers.
 
-    Attributes:
-        values: those of the training file.
-        marks_missing: True if missing cells have a feature of their own.
-        allows_missing: True if a missing cell is accepted; without a feature, as zeros.
+    Published versions of data sets have such features; the distances mean nothing unless the words
+    are in order, so that nothing becomes one by itself.
     """
 
-    kind: ClassVar[str] = "category"
-    can_be_chosen: ClassVar[bool] = True
-    values: tuple[str, ...] = _texts()
-    marks_missing: bool = _flag(False)
-    allows_missing: bool = _flag(True)
+    kind: ClassVar[str] = "ordinal"
+    values: tuple[str, ...] = ()
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        names = tuple(f"{self.name}={value}" for value in self.values)
-        return (*names, f"{self.name} (missing)") if self.marks_missing else names
-
-    def refit(self, cells: Cells) -> Column:
-        found = set(as_texts(cells).present)
-        return replace(self, values=tuple(value for value in self.values if value in found))
-
-    def misfit(self, values: Sequence[str] | None) -> str | None:
-        return _numeric_misfit(self.values) if values is None else None
-
-    def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        texts = as_texts(cells)
-        missing = is_missing(texts)
-        if missing.any():
-            if not self.allows_missing:
-                raise CellError(int(missing.argmax()), _NO_VALUE)
-            order, sentence = _MISSING_CATEGORY, "missing values are a category of their own"
-            if not self.marks_missing:
-                order = _NO_CATEGORY
-                sentence = "missing values, of which the training file had none, belong to no "
-                sentence += "category"
-            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
-        positions = [-1 if i is None else i for i in _find(texts.values, self.values)]
-        unseen = [i for i, position in enumerate(positions) if position < 0 and texts.counts[i]]
-        _note_unseen(
-            notes, self.name, texts.counts[unseen].sum(), [texts.values[i] for i in unseen]
-        )
-        missing_column = len(self.values) if self.marks_missing else -1
-        columns = np.asarray([*positions, missing_column], dtype=np.int64)[texts.codes]
-        return _ones(np.flatnonzero(columns >= 0), columns[columns >= 0], self, len(columns))
-
-    def describe(self, notes: Notes) -> None:
-        values = counted(len(self.values), "value")
-        sentence = "categories, a 0/1 feature for each value"
-        notes.add(_CATEGORIES, sentence, f"{self.name} ({values})")
+    def numbers(self, cells: Cells) -> Any:
+        problem = f"is none of the values of the training file: {listed(self.values)}"
+        return as_texts(cells).numbers(_finder(self.values), problem)
 
 
-@final
 @dataclass(frozen=True)
-class Tags(Column):
-    """A column whose cells hold several words each, without order.
+class _Words(Column):
+    """Words without order, a feature for each."""
 
-    Attributes:
-        values: those of the training file.
-        separator: what stands between two words.
-    """
-
-    kind: ClassVar[str] = "tags"
-    can_be_chosen: ClassVar[bool] = True
-    can_be_missing: ClassVar[bool] = False
-    values: tuple[str, ...] = _texts()
-    separator: str = _one_of(*SEPARATORS, default=";")
+    values: tuple[str, ...] = ()  # those of the training file
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={value}" for value in self.values)
 
+    @abstractmethod
+    def split(self, text: str) -> tuple[str, ...]:
+        """The words of a cell."""
+
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        texts = as_texts(cells)
-        position = {tag: i for i, tag in enumerate(self.values)}
-        tags = [split_tags(value, self.separator) for value in texts.values]
-        words = {tag: None for one in tags for tag in one if tag not in position}
-        is_unseen = [not words.keys().isdisjoint(one) for one in tags]
-        _note_unseen(notes, self.name, texts.counts @ np.asarray(is_unseen, int), list(words))
-        known = [[position[tag] for tag in one if tag in position] for one in tags]
-        sizes = np.asarray([*map(len, known), 0])[texts.codes]  # the last: of missing cells
-        columns = (i for code in texts.codes.tolist() if code >= 0 for i in known[code])
-        flat = np.fromiter(columns, np.int64, int(sizes.sum()))
-        return _ones(np.repeat(np.arange(sizes.size), sizes), flat, self, sizes.size)
+        texts, find, width = as_texts(cells), _finder(self.values), len(self.feature_names)
+        # features of each value; the last: of a missing cell
+        known: list[list[int]] = [[] for _ in texts.values]
+        known.append([len(self.values)] if width > len(self.values) else [])
+        unseen: dict[str, None] = {}
+        n_unseen = 0
+        for value, count, found in zip(texts.values, texts.counts.tolist(), known, strict=False):
+            positions = {word: find(word) for word in self.split(value)}
+            found += [i for i in positions.values() if i is not None]
+            if count and len(found) < len(positions):
+                n_unseen += count
+                unseen |= {word: None for word, i in positions.items() if i is None}
+        if n_unseen:
+            shown = listed(word[:40] for word in list(unseen)[:5]) + ", …" * (len(unseen) > 5)
+            where = f"{self.name} ({counted(n_unseen, 'row')}: {shown})"
+            notes.add(_UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
+        starts = np.cumsum([0, *map(len, known)])
+        flat = np.asarray([i for found in known for i in found], dtype=np.int64)
+        table = sparse.csr_array((np.ones(flat.size), flat, starts), (len(known), width))
+        return table[texts.codes]
+
+
+@dataclass(frozen=True)
+class Category(_Words):
+    """A column of words without order, one in each cell."""
+
+    kind: ClassVar[str] = "category"
+    marks_missing: bool = False  # True if missing cells have a feature of their own
+    allows_missing: bool = True  # True if a missing cell is accepted; without a feature, as zeros
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
+
+    def split(self, text: str) -> tuple[str, ...]:
+        return (text,)
+
+    def refit(self, cells: Cells) -> Column:
+        found = set(as_texts(cells).present)
+        return replace(self, values=tuple(value for value in self.values if value in found))
+
+    def encode(self, cells: Cells, notes: Notes) -> Matrix:
+        missing = is_missing(cells)
+        if missing.any():
+            if not self.allows_missing:
+                raise CellError(int(missing.argmax()), _NO_VALUE)
+            order, sentence = _MISSING_CATEGORY, "missing values are a category of their own"
+            if not self.marks_missing:
+                order, sentence = _NO_CATEGORY, "missing values, of which the training file had "
+                sentence += "none, belong to no category"
+            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+        return super().encode(cells, notes)
+
+    def describe(self, notes: Notes) -> None:
+        column = f"{self.name} ({counted(len(self.values), 'value')})"
+        notes.add(_CATEGORIES, "categories, a 0/1 feature for each value", column)
+
+
+@dataclass(frozen=True)
+class Tags(_Words):
+    """A column whose cells hold several words each, without order."""
+
+    kind: ClassVar[str] = "tags"
+    can_be_missing: ClassVar[bool] = False
+    separator: str = ";"
+
+    def split(self, text: str) -> tuple[str, ...]:
+        return split_tags(text, self.separator)
 
     def describe(self, notes: Notes) -> None:
         tags = counted(len(self.values), "tag")
@@ -424,49 +363,13 @@ class Tags(Column):
         notes.add(_TAGS, f"{sentence}: {self.name}")
 
 
-@final
-@dataclass(frozen=True)
-class Ordinal(_Filled):
-    """A column of words whose positions in a list are taken for numbers.
-
-    Published versions of data sets have such features; the distances mean nothing unless the words
-    are in order, so that nothing becomes one by itself.
-
-    Attributes:
-        values: the words, from 0.
-    """
-
-    kind: ClassVar[str] = "ordinal"
-    values: tuple[str, ...] = _texts()
-
-    @property
-    def is_plain(self) -> bool:
-        return False
-
-    def misfit(self, values: Sequence[str] | None) -> str | None:
-        return _numeric_misfit(self.values) if values is None else None
-
-    def numbers(self, cells: Cells) -> Any:
-        texts = as_texts(cells)
-        position = dict(zip(texts.values, _find(texts.values, self.values), strict=True))
-        problem = f"is none of the values of the training file: {listed(self.values)}"
-        return texts.numbers(position.get, problem)
-
-
-@final
 @dataclass(frozen=True)
 class Ignored(Column):
-    """A column that becomes no feature.
-
-    Attributes:
-        reason: why not, for the note.
-    """
+    """A column that becomes no feature."""
 
     kind: ClassVar[str] = "ignored"
-    can_be_chosen: ClassVar[bool] = True
     can_be_missing: ClassVar[bool] = False
-    is_used: ClassVar[bool] = False
-    reason: str = _text("")
+    reason: str = ""  # why not, for the note
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -510,7 +413,7 @@ class Columns:
         """The columns that become features; those of LIBSVM files are plain numbers."""
         if self.n_numbered:
             return tuple(map(Number, self.feature_names))
-        return tuple(column for column in self.items if column.is_used)
+        return tuple(column for column in self.items if not isinstance(column, Ignored))
 
     @property
     def n_features(self) -> int:
@@ -533,11 +436,9 @@ class Columns:
 
     def to_json(self) -> dict[str, Any]:
         """Lists, dictionaries, strings and numbers, from which :meth:`from_json` makes it anew."""
-        return {
-            "n_numbered": self.n_numbered,
-            "missing_values": list(self.missing_values),
-            "columns": [column.to_json() for column in self.items],
-        }
+        columns = [column.to_json() for column in self.items]
+        missing = list(self.missing_values)
+        return {"n_numbered": self.n_numbered, "missing_values": missing, "columns": columns}
 
     @staticmethod
     def from_json(data: object) -> "Columns":
@@ -546,16 +447,11 @@ class Columns:
         Raises:
             ValueError: for anything else, with the reason.
         """
-        names = {"n_numbered", "missing_values", "columns"}
-        known = _fields_of(data, names, "a recipe of columns")
-        count, words, items = (known[name] for name in ("n_numbered", "missing_values", "columns"))
-        if type(count) is not int or not 0 <= count <= MAX_FEATURES:
-            raise ValueError(f"n_numbered is {_shown(count)}, expected 0 to {MAX_FEATURES}")
-        if not isinstance(items, list) or (count and items):
+        known = _checked(data, {"n_numbered", "missing_values", "columns"}, "a recipe of columns")
+        count, items = known["n_numbered"], known["columns"]
+        if not isinstance(items, tuple) or (count and items):
             raise ValueError("columns is no list, or not empty beside n_numbered")
-        if not _are_texts(words):
-            raise ValueError(f"missing_values is {_shown(words)}, expected {_TEXTS}")
-        columns = Columns(tuple(map(Column.from_json, items)), count, tuple(words))
+        columns = Columns(tuple(map(Column.from_json, items)), count, known["missing_values"])
         if len({column.name for column in columns.items}) != len(items):
             raise ValueError("two columns have the same name")
         if not 0 < columns.n_features <= MAX_FEATURES:
@@ -588,38 +484,16 @@ def join_features(blocks: Sequence[Matrix], n: int) -> Matrix:
     return X
 
 
-def _note_unseen(notes: Notes, name: str, count: int, words: Sequence[str]) -> None:
-    if count:
-        shown = listed(word[:40] for word in words[:5]) + ", …" * (len(words) > 5)
-        where = f"{name} ({counted(int(count), 'row')}: {shown})"
-        notes.add(_UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
-
-
-def _ones(rows: np.ndarray, columns: np.ndarray, column: Column, n: int) -> Matrix:
-    width = len(column.feature_names)
-    return sparse.csc_array((np.ones(rows.size), (rows, columns)), (n, width))
-
-
-def _find(words: Sequence[str], values: Sequence[str]) -> list[int | None]:
-    """The position of each word among the values; 3.0 is 3, unless both are there."""
+def _finder(values: Sequence[str]) -> Callable[[str], int | None]:
+    """Finds a word's position among the values; 3.0 is 3, unless both are there."""
     position = {_canonical(value): i for i, value in enumerate(values)}
     position.update((value, i) for i, value in enumerate(values))
-    return [position.get(word, position.get(_canonical(word))) for word in words]
-
-
-def _numeric_misfit(values: Sequence[str]) -> str | None:
-    if any(map(PLAIN.matches, values)):
-        return None
-    return f"is numeric; in the training file its values are {listed(values)}"
+    return lambda word: position.get(word, position.get(_canonical(word)))
 
 
 def _plain_number(text: str) -> float | None:
     text = text.replace(MINUS, "-")
     return float(text) if PLAIN.matches(text) and math.isfinite(float(text)) else None
-
-
-def _answer(text: str) -> float | None:
-    return _ANSWERS.get(_canonical(text).lower())
 
 
 def _canonical(value: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import MAX_CLASSES, MAX_FEATURES, Table, compact, indicator, numbered
+from ._table import MAX_CLASSES, MAX_FEATURES, Table, check_target_cells, compact, numbered
 from ._text import read_lines
 from .columns import Columns
 
@@ -65,19 +65,17 @@ def read_libsvm(
     k = n_classes if n_classes is not None else max(labels, default=-1) + 1
     if d == 0 or (k == 0 and need_labels):
         raise DataError(f"no {'feature' if d == 0 else 'label'} in the whole file", path)
-    X = sparse.csr_array((np.array(values), columns, np.array(starts)), (len(lines), d))
+    n, features = len(lines), Columns(n_numbered=d)
+    X = sparse.csr_array((np.array(values), columns, np.array(starts)), (n, d))
     X.sort_indices()
-    features = Columns(n_numbered=d)
+    check_target_cells(n, k, path)
+    Y = np.zeros((n, k), dtype=np.uint8)
+    Y[np.repeat(np.arange(n), np.diff(label_starts)), np.array(labels, dtype=np.int64)] = 1
+    names, line_numbers = numbered("label_", k, 0), np.array(lines, dtype=np.int64)
     return Table(
-        X=compact(X),
-        Y=indicator(labels, label_starts, k, path),
-        kind="indicators",
-        feature_names=features.feature_names,
-        target_names=numbered("label_", k, 0),
-        notes=tuple(notes),
-        columns=features,
-        lines=np.array(lines, dtype=np.int64),
-    )
+        compact(X), Y, "indicators", features.feature_names, names, tuple(notes), features,
+        line_numbers,
+    )  # fmt: skip
 
 
 def _labels(token: str, max_class: int) -> list[int]:
@@ -87,8 +85,7 @@ def _labels(token: str, max_class: int) -> list[int]:
             problem = f"label {_short(part)} is not a whole number from 0"
             raise ValueError(f"{problem} (a sample without labels begins with a space)")
         if len(part) > 18 or int(part) >= max_class:
-            problem = f"label {_short(part)} is out of range"
-            raise ValueError(f"{problem}, expected 0 to {max_class - 1}")
+            raise ValueError(f"label {_short(part)} is out of range, expected 0 to {max_class - 1}")
         labels.append(int(part))
     if len(set(labels)) != len(labels):
         raise ValueError(f"a label occurs twice in {_short(token)}")
@@ -96,36 +93,28 @@ def _labels(token: str, max_class: int) -> list[int]:
 
 
 def _features(tokens: list[str], max_feature: int) -> tuple[list[int], list[float]]:
-    """Indices and values; the common case in two passes, the faulty one token by token."""
+    """Indices and values."""
     try:
-        indices, values = _numbers(tokens)
+        if any("_" in token for token in tokens):  # Python's numbers may have one
+            raise ValueError
+        pairs = [token.split(":") for token in tokens]
+        indices, values = [int(index) for index, _ in pairs], [float(value) for _, value in pairs]
     except ValueError:
-        wrong = next(token for token in tokens if not _is_feature(token))
-        raise ValueError(f"{_short(wrong)} is not a feature of the form index:value") from None
+        if len(tokens) == 1:
+            problem = f"{_short(tokens[0])} is not a feature of the form index:value"
+            raise ValueError(problem) from None
+        for token in tokens:  # which one is wrong?
+            _features([token], max_feature)
+        raise
     low, high = min(indices, default=1), max(indices, default=1)
     if low < 1 or high > max_feature:
-        problem = f"feature index {low if low < 1 else high} is out of range"
-        raise ValueError(f"{problem}, expected 1 to {max_feature}")
+        wrong = low if low < 1 else high
+        raise ValueError(f"feature index {wrong} is out of range, expected 1 to {max_feature}")
     if len(set(indices)) != len(indices):
         raise ValueError("a feature index occurs twice")
     if not np.isfinite(values).all():
         raise ValueError("a feature value is not a finite number")
     return indices, values
-
-
-def _numbers(tokens: list[str]) -> tuple[list[int], list[float]]:
-    if any("_" in token for token in tokens):  # Python's numbers may have one
-        raise ValueError
-    pairs = [token.split(":") for token in tokens]
-    return [int(index) for index, _ in pairs], [float(value) for _, value in pairs]
-
-
-def _is_feature(token: str) -> bool:
-    try:
-        _numbers([token])
-    except ValueError:
-        return False
-    return True
 
 
 def _short(text: str) -> str:

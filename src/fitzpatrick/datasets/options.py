@@ -4,11 +4,9 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .columns import KINDS as COLUMN_KINDS
-
-MISSING = ("impute", "drop", "error")
+MISSING = ("impute", "drop-targets", "drop", "error")
 CATEGORIES = ("encode", "error")
-KINDS = tuple(kind for kind, one in COLUMN_KINDS.items() if one.can_be_chosen)
+KINDS = ("number", "category", "tags", "ignored")
 
 
 @dataclass(frozen=True)
@@ -17,8 +15,9 @@ class ReadOptions:
 
     Attributes:
         missing: ``"impute"`` replaces missing numbers by the median of their column and marks them
-            in a feature of their own, and takes missing words for a category; ``"drop"`` leaves
-            out the rows with a missing value; ``"error"`` refuses them. Targets are never imputed.
+            in a feature of their own, and takes missing words for a category; ``"drop-targets"``
+            does so and leaves out the rows whose target is missing; ``"drop"`` leaves out all rows
+            with a missing value; ``"error"`` refuses them. Targets are never imputed.
         categories: ``"encode"`` makes a 0/1 feature of each value of a column of words;
             ``"error"`` refuses words.
         kinds: column → ``"number"``, ``"category"``, ``"tags"`` or ``"ignored"``, whatever it looks
@@ -63,6 +62,11 @@ class ReadOptions:
     def kind_of(self, name: str) -> str | None:
         """The kind that a column is said to have, or None."""
         return "tags" if name in self.tags else self.kinds.get(name)
+
+    @property
+    def imputes(self) -> bool:
+        """True if missing features are filled in."""
+        return self.missing in ("impute", "drop-targets")
 
     @property
     def named(self) -> tuple[str, ...]:

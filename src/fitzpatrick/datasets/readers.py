@@ -22,7 +22,7 @@ from ._frame import CellError, Cells, Frame, Texts, is_missing
 from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
 from ._text import member_name, plain_suffix, read_text
-from .columns import Columns, Notes, join_features
+from .columns import Columns, Notes, Number, join_features
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
@@ -37,18 +37,10 @@ _AS_CSV: dict[str, tuple[Callable[[Path], bytes], int]] = {
     "jsonl": (_tables.json_lines_as_csv, 0),
 }
 _SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".svm": "libsvm",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".arff": "arff",
-    ".parquet": "parquet",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".jsonl": "jsonl",
+    ".csv": "csv", ".tsv": "csv", ".svm": "libsvm", ".libsvm": "libsvm", ".svmlight": "libsvm",
+    ".arff": "arff", ".parquet": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx", ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-}
+}  # fmt: skip
 _TEXT = (".txt", ".data", ".dat")  # of which the first line tells
 _SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 _LIBSVM_LINE = re.compile(rb"[\d,]*(?:\s+\d+:\S+)+\s*")
@@ -98,8 +90,10 @@ def read_table(
     Args:
         path: a CSV, LIBSVM multi-label, ARFF, Parquet, Excel or JSON lines file; text files may be
             compressed.
-        targets: target columns; CSV files need them, ARFF files may say it themselves. The path of
-            one of Mulan's XML files stands for the labels that it names.
+        targets: target columns; CSV files need them, ARFF files may say it themselves. One column:
+            its values are class names, or tags. Several: 0/1 indicators, proportions that sum to
+            one in each row, or percentages. The path of one of Mulan's XML files stands for the
+            labels that it names.
         format: ``"csv"``, ``"libsvm"``, ``"arff"``, ``"parquet"``, ``"xlsx"`` or ``"jsonl"``; by
             default what the suffix says.
         like: the table of the training file: features are made as there, by name, and not every
@@ -140,18 +134,10 @@ def read_csv(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read a CSV file.
+    """Read a CSV file; the arguments are those of :func:`read_table`, but for two.
 
-    Args:
-        path: the file, plain or compressed.
-        targets: names of the target columns. One column: its values are class names, or tags.
-            Several: 0/1 indicators, proportions that sum to one in each row, or percentages.
-            ``None``: every column is a feature, and Y has no columns.
-        columns: the recipe of the training file, whose columns are read, and no others; by default
-            a recipe is learned from all columns that are not targets or ignored.
-        ignore: as in :func:`read_table`.
-        plain: as in :func:`read_table`.
-        options: as in :func:`read_table`.
+    Without ``targets`` every column is a feature, and Y has no columns. ``columns`` is the recipe
+    of a training file, whose columns are read, and no others.
 
     Raises:
         DataError: with the line, for whatever cannot be read, or only by a guess.
@@ -168,16 +154,10 @@ def read_arff(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read an ARFF file.
+    """Read an ARFF file; the arguments are those of :func:`read_csv`.
 
-    Args:
-        path: the file, plain or compressed.
-        targets: names of the label attributes; without them, the XML file of the same stem or the
-            ``-C`` option in the relation's name. An empty list: there are no labels.
-        columns: as in :func:`read_csv`.
-        ignore: as in :func:`read_table`.
-        plain: as in :func:`read_table`.
-        options: as in :func:`read_table`.
+    Without ``targets``, the XML file of the same stem or the ``-C`` option in the relation's name
+    says which attributes are labels. An empty list: there are no labels.
 
     Raises:
         DataError: with the line, for whatever is not in the format.
@@ -286,9 +266,9 @@ def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
     if kind == "arff":
         return ArffFile(path)
     if kind == "csv":
-        return CsvFile.open(path, has_header=options.header)
+        return CsvFile(path, has_header=options.header)
     content, first_line = _AS_CSV[kind]
-    return CsvFile.open(path, content(path), first_line, has_header=options.header)
+    return CsvFile(path, content(path), first_line, has_header=options.header)
 
 
 def _read(
@@ -300,32 +280,29 @@ def _read(
     *,
     plain: bool = False,
 ) -> Table:
-    """A file of named columns."""
+    """A file of named columns, by a recipe or by what is learned from it."""
     targets, ignore = file.targets(targets), file.known_as(ignore)
-    if len(set(targets)) != len(targets):
-        twice = Counter(targets).most_common(1)[0][0]
+    twice = next((name for name, count in Counter(targets).items() if count > 1), None)
+    if twice is not None:
         raise DataError(f"the target {twice!r} is named twice", file.path)
     both = next((name for name in targets if name in ignore), None)
     if both is not None:
         raise DataError(f"{both!r} is named as a target and as a column to ignore", file.path)
     if columns is None:
-        left_out = {*targets, *ignore}
         _check_known((*targets, *options.named, *ignore), file)
-        names = [name for name in file.names if name not in left_out]
+        names = [name for name in file.names if name not in {*targets, *ignore}]
         if not names:
             problem = f"every {file.word} is a target or ignored; there is no feature"
             raise DataError(problem, file.path, file.header_line)
+        wanted = [name for name in names if options.kind_of(name) != "ignored"]
+        words = {name for name in wanted if options.kind_of(name) not in (None, "number")}
     else:
-        names = [column.name for column in columns.used]
+        wanted = names = [column.name for column in columns.used]
         _check_known((*targets, *names), file)
         missing = (*options.missing_values, *columns.missing_values)
         options = replace(options, missing_values=missing)
-    wanted = [name for name in names if options.kind_of(name) != "ignored"]
+        words = {one.name for one in columns.used if not isinstance(one, Number) or one.unit}
     classes = targets[0] if len(targets) == 1 and not plain else ""
-    if columns is None:
-        words = {name for name in wanted if options.kind_of(name) not in (None, "number")}
-    else:
-        words = {column.name for column in columns.used if not column.is_number}
     frame = file.read([*targets, *wanted], options, {classes, *words}, classes)
     return _table(frame, names, targets, columns, plain=plain)
 
@@ -345,7 +322,6 @@ def _table(
     *,
     plain: bool,
 ) -> Table:
-    """The table of a frame, by a recipe or by what is learned from it."""
     options, path, lines = frame.options, frame.path, frame.lines
     notes, said, doubts = Notes(of_training=columns is None), list(frame.notes), list[str]()
     has_classes = len(targets) == 1 and not plain
@@ -359,19 +335,26 @@ def _table(
         found = _targets.class_target(frame, targets[0], of_training=notes.of_training)
     else:
         found = _targets.number_targets(frame, targets, readings, numbers)
-    if options.missing == "drop":
-        can_lack = [one.name for one in columns.used if one.can_be_missing and notes.of_training]
+    if options.missing in ("drop", "drop-targets"):
+        drops = notes.of_training and options.missing == "drop"
+        can_lack = [one.name for one in columns.used if one.can_be_missing and drops]
         keep = ~np.any([*(is_missing(cells[name]) for name in can_lack), found.is_missing], axis=0)
+        what = "values" if options.missing == "drop" else "targets"
         if not keep.any():
-            raise DataError("every row has a missing value", path)
+            raise DataError(f"every row has missing {what}", path)
         if not keep.all():
-            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing values")
+            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing {what}")
             lines, found = lines[keep], found[keep]
             cells = {name: one[keep] for name, one in cells.items()}
-            columns = _learn.refit(columns, cells, frame) if notes.of_training else columns
+            columns = _learn.refit(columns, cells, frame) if drops else columns
     for column in columns.items:
         column.describe(notes)
-    _check_width(columns, notes, path)
+    if columns.n_features == 0:
+        reasons = [note.removeprefix("left out: ") for note in notes.sentences]
+        left_out = f": {', '.join(reasons[:5])}" if reasons else ""
+        raise DataError(f"no column is left to be a feature{left_out}", path)
+    if columns.n_features > MAX_FEATURES:
+        raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
     X = _features(columns, cells, lines, notes, path)
     Y, kind, target_names, target_notes = found.read(
         lines, path, plain=plain, normalize=options.normalize
@@ -394,31 +377,18 @@ def _features(
         except CellError as error:
             line = int(lines[error.row])
             raise DataError(f"column {column.name!r}: {error}", path, line) from None
-    if all(one.is_number and sparse.issparse(cells[one.name]) for one in columns.used):
+    if all(isinstance(one, Number) and sparse.issparse(cells[one.name]) for one in columns.used):
         return compact(sparse.hstack(blocks).tocsr())
     return join_features(blocks, lines.size)
-
-
-def _check_width(columns: Columns, notes: Notes, path: Path) -> None:
-    """Raise if there is no feature, or more than can be held."""
-    width = columns.n_features
-    if width == 0:
-        reasons = [note.removeprefix("left out: ") for note in notes.sentences]
-        left_out = f": {', '.join(reasons[:5])}" if reasons else ""
-        raise DataError(f"no column is left to be a feature{left_out}", path)
-    if width > MAX_FEATURES:
-        raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
 
 
 def _refuse_words(columns: Columns | None, path: Path) -> None:
     """LIBSVM files hold the numbers of each feature, and no words."""
     used = () if columns is None or columns.n_numbered else columns.used
-    for column in used:
-        if not column.is_plain:
-            problem = (
-                f"LIBSVM files hold plain numbers; {column.name!r} has words, units or missing"
-            )
-            raise DataError(f"{problem} values in the training file", path)
+    wrong = next((column.name for column in used if not column.is_plain), None)
+    if wrong is not None:
+        problem = f"LIBSVM files hold plain numbers; {wrong!r} has words, units or missing values"
+        raise DataError(f"{problem} in the training file", path)
 
 
 def _as_in(like: Table, table: Table, path: Path) -> Table:
