@@ -149,7 +149,7 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
         other = trees.tobytes().replace(old, new)
         assert other != trees.tobytes()
         check_refused(tmp_path, of_trees(text, np.frombuffer(other, dtype=np.uint8)), "")
-    check_refused(tmp_path, of_trees(text, trees[None]), "expected bytes")
+    check_refused(tmp_path, of_trees(text, trees[None]), "trees has the shape")
     monkeypatch.setattr(model_files, "can_boost", lambda: False)
     with pytest.raises(DataError, match=r"boosted trees: they need lightgbm: pip install 'fitz"):
         model_files.load(tmp_path / "m")
@@ -181,12 +181,12 @@ def test_the_same_model_is_the_same_bytes(tmp_path):
     [
         ("not all of its coefficients are finite", {"coef_": np.full((3, 4), np.nan)}),
         ("not all of its coefficients are finite", {"intercept_": np.full(3, np.inf)}),
-        (r"coefficients \(3, 5\) for 3 targets and 4 features", {"coef_": np.zeros((3, 5))}),
-        (r"intercepts \(1,\) for 3 targets", {"intercept_": np.zeros(1)}),
+        (r"coef has the shape \(3, 5\) for 3 targets and 4 features", {"coef_": np.zeros((3, 5))}),
+        (r"intercept has the shape \(1,\) for 3 targets", {"intercept_": np.zeros(1)}),
         ("alpha is 0.0, expected a positive number", {"alpha": 0.0}),
-        ("objective is NaN, expected a number", {"objective_": float("nan")}),
+        ("its JSON holds NaN, which is not a number", {"objective_": float("nan")}),
         ("loss is .*expected the name of a loss", {"loss_": FenchelYoungLoss(Negentropy())}),
-        (r"coefficients \(3, 4\) for 3 targets and 3", {"columns": Columns(n_numbered=3)}),
+        (r"coef has the shape \(3, 4\) for 3 targets and 3", {"columns": Columns(n_numbered=3)}),
         ("two columns have the same name", {"columns": Columns.plain([*"abca"])}),
     ],
 )
@@ -315,11 +315,14 @@ FILES = {
         lambda: crafted(coef=tensor(COEF, shape=[2**40, 2**40])),
         "overflow computing buffer size",
     ),
-    "transposed": (lambda: filled(coef=COEF.T.copy()), r"coefficients \(3, 2\) for 2 targets and"),
-    "flat": (lambda: filled(coef=COEF.ravel()), r"coefficients \(6,\) for 2 targets"),
-    "three axes": (lambda: filled(coef=COEF[None]), r"coefficients \(1, 2, 3\) for 2 targets"),
-    "no rows": (lambda: filled(coef=np.zeros((0, 3))), r"coefficients \(0, 3\) for"),
-    "intercepts": (lambda: filled(intercept=np.zeros(3)), r"intercepts \(3,\) for 2 targets"),
+    "transposed": (
+        lambda: filled(coef=COEF.T.copy()),
+        r"coef has the shape \(3, 2\) for 2 targets and",
+    ),
+    "flat": (lambda: filled(coef=COEF.ravel()), r"coef has the shape \(6,\) for 2 targets"),
+    "three axes": (lambda: filled(coef=COEF[None]), r"coef has the shape \(1, 2, 3\) for 2"),
+    "no rows": (lambda: filled(coef=np.zeros((0, 3))), r"coef has the shape \(0, 3\) for"),
+    "intercepts": (lambda: filled(intercept=np.zeros(3)), r"intercept has the shape \(3,\) for 2"),
     "float32": (
         lambda: crafted(
             coef=tensor(np.ones((2, 3), "f4"), dtype="F32"),
@@ -384,10 +387,10 @@ FIELDS = [
         ("kind", ["none", {}], "kind is .*, expected indicators or proportions or labels or num"),
         ("columns", [None], "columns is null, expected the recipe of the columns"),
         ("columns", [{}, {**COLUMNS, "call": "os.system"}], "is not a recipe of columns"),
-        ("columns", [Columns(n_numbered=2).to_json()], "coefficients .* for 2 targets and 2 feat"),
+        ("columns", [Columns(n_numbered=2).to_json()], "coef has the shape .* for 2 targets and 2"),
         ("target_names", [None, ["a", "a"], ["a", ["b"]]], "target_names is .*, " + NAMES),
         ("target_names", ["a" * 10**5], r'target_names is "a{38}…, ' + NAMES),
-        ("target_names", [["a"]], r"coefficients \(2, 3\) for 1 target and 3 features"),
+        ("target_names", [["a"]], r"coef has the shape \(2, 3\) for 1 target and 3 fea"),
         ("cv_score", [False], "cv_score is false, expected null or a number"),
         ("objective", [None], "objective is null, expected a number"),
         ("gradient_norm", [-1e-9], "gradient_norm is -1e-09, expected a number of at least 0"),

@@ -90,8 +90,8 @@ def test_names_cannot_break_out():
 def test_labels_cannot_break_out_of_a_plot(plot):
     label = """"><script>'&"""
     drawn = {
-        "interval": lambda: svg.interval_plot(label, [svg.Interval(label, 2, 1, 3, 2)], label),
-        "bar": lambda: svg.bar_plot(label, [(label, 1.0)], label, label),
+        "interval": lambda: svg.interval_plot(label, [svg.Row(label, 2, 1, 3, 2)], label),
+        "bar": lambda: svg.bar_plot(label, {label: 1.0}, label, label),
         "line": lambda: svg.line_plot(
             label, [1.0, 0.1], [svg.Series(label, [1.0, 0.1], np.ones(2), 0, False)], (label, label)
         ),
@@ -116,7 +116,7 @@ def test_lead_points_and_command():
 
 
 def test_reference_does_not_cover_the_value():
-    drawn = svg.interval_plot("t", [svg.Interval("a", 0.5, 0.4, 0.6, reference=0.5)], "error")
+    drawn = svg.interval_plot("t", [svg.Row("a", 0.5, 0.4, 0.6, reference=0.5)], "error")
     (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
     (points,) = re.findall(r'<polygon class="hollow" points="([^"]*)"', drawn)
     corners = np.asarray([point.split(",") for point in points.split()], dtype=float)

@@ -52,31 +52,21 @@ def fit_models(
 ) -> Fitted:
     """Fit one model after the other, and return the last.
 
-    A linear model starts at the coefficients of the last one, a boosted one adds to its trees.
-
-    Args:
-        choice: loss and kind of model.
-        X: features.
-        Y: targets in the domain of the loss.
-        settings: asked for the next one after ``keep`` has seen the model before.
-        protocol: how to fit linear models.
-        tol: relative gradient norm at which the fit of a linear model ends.
-        n_threads: of each fit; None leaves it to the libraries, but trees of small tables to one.
-        start: a model to start from.
-        keep: called with each model.
+    A linear model starts at the coefficients of the last one, a boosted one adds to its trees. The
+    next setting is asked for after ``keep`` has seen the model before. Without ``n_threads`` their
+    number is left to the libraries, but trees of small tables grow on one thread.
     """
     if choice.model == "boosted":
         return _boost(choice, X, Y, settings, n_threads, start, keep)
-    fit_intercept, standardize = protocol.intercept, protocol.scaling == "standardize"
+    scaled: dict[str, Any] = {
+        "fit_intercept": protocol.intercept,
+        "standardize": protocol.scaling == "standardize",
+    }
     last: list[Fitted] = []
 
     def see(model: FittedModel) -> None:
         estimator = ProportionRegressor.from_model(
-            model,
-            choice.name,
-            tightness=choice.tightness,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
+            model, choice.name, tightness=choice.tightness, **scaled
         )
         last[:] = [Fitted(model.alpha, estimator, model.status.converged)]
         keep(last[0])
@@ -86,8 +76,7 @@ def fit_models(
         Y,
         choice.loss,
         iter(settings),
-        fit_intercept=fit_intercept,
-        standardize=standardize,
+        **scaled,
         tol=tol,
         max_iter=protocol.max_iter,
         n_threads=n_threads,
@@ -158,10 +147,7 @@ def search(
 ) -> Iterator[float]:
     """The settings to fit, one after the other.
 
-    Args:
-        choice: what is fitted.
-        protocol: the grids, and how they are searched.
-        errors: held-out error of each setting so far, to be added before the next is asked for.
+    The held-out error of each setting is to be added to ``errors`` before the next is asked for.
     """
     for setting in grid_of(choice, protocol):
         yield setting

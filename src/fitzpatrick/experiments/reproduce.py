@@ -30,15 +30,7 @@ def reproduce(
 ) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
 
-    Args:
-        names: of the data sets.
-        options: what is run.
-        say: gets the results.
-        warn: gets a line for each data set that could not be run.
-        split: seed for data sets that come as one file.
-
-    Returns:
-        The number of data sets that could be run; the others are named with the reason.
+    Returns how many data sets could be run; ``warn`` gets a line with the reason for each other.
     """
     sections: list[Section] = []
     blocks = [heading(options.protocol, options.seeds)]
