@@ -37,7 +37,7 @@ FAMILY: dict[float, dict[str, Any]] = {
 
 # a palette for categories that the color-blind can tell apart: Okabe and Ito's
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "figure.constrained_layout.use": True,
     "axes.axisbelow": True,
     "axes.grid": True,
