@@ -316,6 +316,7 @@ def test_compare_tries_boosted_trees_too(ok, fails, tmp_path, monkeypatch):
     write("xor.csv", "a,b,y", *rows)
     options = ("--targets", "y", "--losses", "logistic,fitzpatrick_logistic", "--seeds", 1, "-j", 1)
     out = ok("compare", "xor.csv", *options, "--no-intercept")
+    assert "--model linear leaves them out" in " ".join(out.split())
     shown = re.findall(r"^  ((?:boosted )?\w+) +(\.\d{4})\*? .*?(α = |rounds?$)", out, re.MULTILINE)
     assert [name for name, *_ in shown] == [
         f"{model}{loss}"
@@ -977,3 +978,15 @@ def test_files_without_names_and_names_with_commas(run, tmp_path):
     code, out, _ = run("predict", "named.safetensors", "named.csv", *kept)
     assert code == 0
     assert out.startswith('height,"width, in cm",')
+
+
+def test_the_decimal_mark_of_a_file_to_predict(ok, fails):
+    """Of a file that does not make it clear, and that is not the training file's."""
+    write("a.csv", "x;y", *(f"{i / 10 + 0.05:.3f};{'no' if i < 15 else 'yes'}" for i in range(30)))
+    ok("fit", "a.csv", "--targets", "y", *FITTED)
+    write("b.csv", "x", "1.234", "2.345")
+    write("c.csv", "x", '"1,234"', '"2,345"')
+    expected = ok("predict", "m.model", "b.csv")
+    assert fails("predict", "m.model", "c.csv").endswith("--decimal . or --decimal , tells")
+    assert ok("predict", "m.model", "c.csv", "--decimal", ",") == expected
+    assert ok("predict", "m.model", "b.csv", "--decimal", ".") == expected

@@ -354,6 +354,8 @@ def compare(
     experiment, notes = experiment_of(table, file, held_out, test, options)
     if not models and len(chosen) == 1:
         notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
+    elif not models:
+        notes += ("boosted trees were tried, too; --model linear leaves them out and is faster",)
 
     def fit_command(advice: Recommendation) -> str:
         is_linear = advice.loss.model == "linear"
@@ -472,6 +474,7 @@ def predict(
     keep: Annotated[
         str, _option("NAMES", "Columns of FILE to put before the predictions (not LIBSVM).")
     ] = "",
+    decimal: Decimal = None,
     no_header: NoHeader = False,
 ) -> None:
     """Predict the targets of a file, as CSV.
@@ -490,7 +493,8 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     header = not no_header
-    table = read_inputs(file, loaded.columns, format, header=header)
+    columns = models.with_decimal(loaded.columns, decimal) if decimal else loaded.columns
+    table = read_inputs(file, columns, format, header=header)
     kept = read_cells(file, _names(keep), format, header=header) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
