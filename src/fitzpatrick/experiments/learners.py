@@ -6,6 +6,7 @@ always inside the training part. Boosted trees have the default settings otherwi
 smaller leaves where samples are few.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -156,4 +157,6 @@ def search(
     # the rounds are close to each other, and trees that have grown stay
     refines = protocol.refine and choice.model == "linear"
     while refines and (between := halfway(errors)):
-        yield from between
+        # each fit starts at the one before, so the nearer one comes first
+        yield from sorted(between, key=lambda alpha: abs(math.log(alpha / setting)))
+        setting = list(errors)[-1]
