@@ -286,13 +286,8 @@ NO_FILE = "not a safetensors file, or cut short"
 FILES = {
     "empty": (lambda: b"", NO_FILE),
     "text": (lambda: b"x,y\n1,2\n3,4\n", NO_FILE),
-    "npz": (lambda: b"PK\x03\x04\x14\0\0\0" + bytes(100), NO_FILE),
     "huge header": (lambda: struct.pack("<Q", 2**63) + b"{}", NO_FILE),
-    "no header": (lambda: struct.pack("<Q", 0), "header|JSON"),
-    "header is a list": (lambda: crafted(header=b"[]", payload=b""), "invalid JSON in header"),
-    "deep header": (lambda: crafted(header=b"[" * 10**5, payload=b""), "invalid JSON in header"),
     "cut short": (lambda: filled()[:-1], "not fully covered"),
-    "something after": (lambda: filled() + b"#!", "not fully covered"),
     "extra array": (
         lambda: crafted(extra=tensor(COEF, 64), payload=bytes(112)),
         r'it holds \["coef", "extra", "intercept"\], expected coef, intercept',
@@ -301,25 +296,16 @@ FILES = {
         lambda: crafted(intercept=None, payload=bytes(48)),
         r'it holds \["coef"\], expected',
     ),
-    "overlap": (lambda: crafted(intercept=tensor(INTERCEPT, 32)), "invalid offset"),
     "no metadata": (lambda: crafted(__metadata__=None), r"its metadata are \[\], expected model"),
     "more metadata": (
         lambda: crafted(__metadata__={"model": "", "x": ""}),
         r'its metadata are \["model", "x"\], expected model',
     ),
-    "metadata of numbers": (lambda: crafted(__metadata__={"model": 1}), "invalid JSON in header"),
     "other checksum": (lambda: filled(checksum="0" * 64), "not the content that its checksum"),
-    "huge shape": (
-        lambda: crafted(coef=tensor(COEF, shape=[2**40, 2**40])),
-        "overflow computing buffer size",
-    ),
     "transposed": (
         lambda: filled(coef=COEF.T.copy()),
         r"coef has the shape \(3, 2\) for 2 targets and",
     ),
-    "flat": (lambda: filled(coef=COEF.ravel()), r"coef has the shape \(6,\) for 2 targets"),
-    "three axes": (lambda: filled(coef=COEF[None]), r"coef has the shape \(1, 2, 3\) for 2"),
-    "no rows": (lambda: filled(coef=np.zeros((0, 3))), r"coef has the shape \(0, 3\) for"),
     "intercepts": (lambda: filled(intercept=np.zeros(3)), r"intercept has the shape \(3,\) for 2"),
     "float32": (
         lambda: crafted(
@@ -329,7 +315,6 @@ FILES = {
         ),
         "coef is of type F32, expected F64",
     ),
-    "objects": (lambda: filled(coef=COEF).replace(b'"F64"', b'"OBJ"', 1), "unknown variant `OBJ`"),
     "nan": (lambda: filled(coef=np.where(COEF == 0, np.nan, COEF)), "not all of its coefficients"),
     "inf": (lambda: filled(intercept=np.asarray([0, -np.inf])), "not all of its coefficients"),
 }
