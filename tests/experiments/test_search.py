@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fitzpatrick.datasets import read_table
-from fitzpatrick.experiments import models
+from fitzpatrick.experiments import learners, models
 from fitzpatrick.experiments.learners import Fitted, fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
@@ -78,10 +78,32 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
     assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
 
 
-def test_the_search_goes_on_where_it_is():
-    protocol = Protocol(alphas=(100.0, 10.0, 1.0), refine=True)
-    errors = searched(protocol, lambda alpha: 1 + np.log(alpha / 10) ** 2)
-    assert list(errors) == [100.0, 10.0, 1.0, 3.16, 31.6, 17.8, 5.62, 7.5, 13.3]
+def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
+    """Wherever the search has been meanwhile."""
+    starts, fit = [], learners.fit_path
+
+    def watch(X, Y, loss, alphas, **options):
+        begin = options["start"]
+        starts.append(None if begin is None else begin[0])
+        return fit(X, Y, loss, alphas, **options)
+
+    monkeypatch.setattr(learners, "fit_path", watch)
+    experiment, kept = make_experiment(), {}
+    task = LossChoice("logistic"), experiment.X, experiment.Y, [100.0, 1.0, 10.0, 3.0, 50.0, 200.0]
+
+    def keep(model):
+        kept[model.setting] = model.estimator.coef_
+
+    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
+    assert list(kept) == task[-1]
+    assert (starts[0], starts[-1]) == (None, None)
+    middle = [next(a for a in kept if kept[a] is one) for one in starts[1:-1]]
+    assert middle == [100.0, 100.0]  # 10 and then 3, and 50
+    before = dict(kept)
+    monkeypatch.setattr(learners, "MAX_KEPT", 1)  # no room for any but the last
+    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
+    for alpha, coef in kept.items():
+        np.testing.assert_allclose(coef, before[alpha], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +222,9 @@ def test_boosted_models_of_a_path_stay_as_they_were():
         kept.append((model, model.estimator.predict_scores(experiment.X)))
 
     last = fit_models(choice, experiment.X, experiment.Y, [2, 5], Protocol(), tol=1e-8, keep=keep)
-    fit_models(choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, start=last, keep=keep)
+    fit_models(
+        choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, known=[last], keep=keep
+    )
     assert [model.estimator.n_iter_ for model, _ in kept] == [2, 5, 9]
     for model, scores in kept:
         np.testing.assert_array_equal(model.estimator.predict_scores(experiment.X), scores)

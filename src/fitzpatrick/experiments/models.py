@@ -176,7 +176,7 @@ def _cross_validate(
         if rows.X.shape[1] == 0:
             n = rows.X.shape[0]
             raise ValueError(f"every feature is constant on the {n} samples of a fold")
-    models: list[Fitted | None] = [None] * len(folds)
+    models: list[list[Fitted]] = [[] for _ in folds]
     errors: dict[float, float] = {}
     unconverged = 0
     tol = TOL if protocol.whole_grid else SEARCH_TOL
@@ -184,14 +184,13 @@ def _cross_validate(
     with progress(f"{title}: choosing {setting_name}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
-            for i, rows in enumerate(folds):
+            for rows, known in zip(folds, models, strict=True):
                 model = fit_models(
-                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, start=models[i]
+                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, known=known
                 )
                 scores = model.estimator.predict_scores(rows.X_dev)
                 found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
                 unconverged += not model.converged
-                models[i] = model
                 bar.update()
             errors[setting] = float(np.mean(found))
     means = [
