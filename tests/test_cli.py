@@ -493,7 +493,7 @@ def test_the_search_stops_where_the_whole_grid_does_not(ok, fails, tmp_path, com
         out = ok(*arguments, *whole)
         errors.append(float(re.search(number, out, re.MULTILINE)[1]))
         assert bool(re.search("the (path|search) stopped ", out)) is (not whole)
-    # fits that choose α end at 1e-3 of the gradient, or at 1e-8 on the whole grid
+    # fits that choose α end at 1e-4 of the gradient, or at 1e-8 on the whole grid
     assert errors[0] == pytest.approx(errors[1], rel=0.03)
     if command == "fit":
         assert "give one of them" in fails(*arguments, "--alpha", 1)

@@ -46,7 +46,7 @@ DEV_SHARE = 4  # dev is a quarter of the training part, rounded up
 # a change of the protocol or of the records' fields makes older records unusable
 _FORMAT = 5
 
-SEARCH_TOL = 1e-3  # relative gradient norm of fits that only serve to choose α
+SEARCH_TOL = 1e-4  # relative gradient norm of fits that only serve to choose α
 MAX_STEP = 1.4  # from the best α to its neighbors; three halvings of a power of ten leave 1.33
 # rounds of boosted trees to choose from
 ROUNDS = (1, 2, 4, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100, 126, 160, 200, 250, 320)
