@@ -41,40 +41,48 @@ app = typer.Typer(
 )
 
 
-FigureFormat = StrEnum("FigureFormat", {"PNG": "png", "SVG": "svg", "PDF": "pdf"})
-Scaling = StrEnum("Scaling", {"STANDARDIZE": "standardize", "NONE": "none"})
-MissingValues = StrEnum("MissingValues", {"IMPUTE": "impute", "DROP": "drop", "ERROR": "error"})
-CategoryChoice = StrEnum("CategoryChoice", {"ENCODE": "encode", "ERROR": "error"})
-DecimalMark = StrEnum("DecimalMark", {"POINT": ".", "COMMA": ","})
+FigureFormat = StrEnum("FigureFormat", ["png", "svg", "pdf"])
+Scaling = StrEnum("Scaling", ["standardize", "none"])
+MissingValues = StrEnum("MissingValues", ["impute", "drop", "error"])
+CategoryChoice = StrEnum("CategoryChoice", ["encode", "error"])
+DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
 FileFormat = StrEnum("FileFormat", ["csv", "libsvm", "arff", "parquet", "xlsx", "jsonl"])
-Precision = StrEnum("Precision", {"FLOAT64": "float64", "FLOAT32": "float32"})
-Model = StrEnum("Model", {"LINEAR": "linear", "BOOSTED": "boosted"})
+Precision = StrEnum("Precision", ["float64", "float32"])
+Model = StrEnum("Model", ["linear", "boosted"])
 
 
-def _option(metavar: str, text: str, default: str | bool = True, *names: str, **limits: Any) -> Any:
+def _option(
+    metavar: str | None, text: str, default: str | bool = True, *names: str, **limits: Any
+) -> Any:
     """An option with a placeholder for its value; a text for the default, or whether to show it."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
 
 
 def _flag(text: str, *names: str) -> Any:
     """An option whose value is listed, or that has none."""
-    return typer.Option(*names, help=text)
+    return _option(None, text, True, *names)
 
 
-Output = Annotated[
-    Path,
-    _option("FOLDER", "Folder for records and results.", True, "--output", "-o", file_okay=False),
+_TO = ("--output", "-o")
+_KINDS = "Models: linear, boosted (trees), or both with a comma between them."
+_EVERY = "Fit every penalty, even where weaker ones have become clearly worse."
+_FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
+_STOP_EARLY = (
+    "End each path of penalties once its dev error has clearly risen; the paper fits every one."
+)
+_GRID = "1e4, 1e3, …, 1e-4"
+_NAMES = "Losses, separated by commas."
+Folder = Annotated[
+    Path, _option("FOLDER", "Folder for records and results.", True, *_TO, file_okay=False)
 ]
 Seeds = Annotated[int, _option("N", "Number of random dev splits.", min=1, max=1000)]
 Jobs = Annotated[int, _option("N", "Number of processes.", "one per core", "--jobs", "-j", min=0)]
-DeviceJobs = Annotated[
-    int,
-    _option("N", "Number of processes.", "one per core; 1 with --device", "--jobs", "-j", min=0),
-]
-_FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
 Format = Annotated[
     FileFormat | None, _flag("Format of FILE; by default its suffix tells.", "--format")
+]
+Decimal = Annotated[
+    DecimalMark | None, _flag("Decimal mark, if the file does not make it clear.", "--decimal")
 ]
 NoHeader = Annotated[
     bool,
@@ -82,14 +90,7 @@ NoHeader = Annotated[
 ]
 Formats = Annotated[list[FigureFormat], _flag("Format; may be repeated.", "--format", "-f")]
 Refit = Annotated[bool, _flag("Test a model that is fitted to train and dev together.")]
-Alphas = Annotated[
-    str, _option("NUMBERS", "Penalties to choose from, separated by commas.", "1e4, 1e3, …, 1e-4")
-]
-_STOP_EARLY = (
-    "End each path of penalties once its dev error has clearly risen; the paper fits every one."
-)
-_KINDS = "Models: linear, boosted (trees), or both with a comma between them."
-_EVERY = "Fit every penalty, even where weaker ones have become clearly worse."
+Alphas = Annotated[str, _option("NUMBERS", "Penalties to choose from, separated by commas.", _GRID)]
 WholeGrid = Annotated[bool, _flag(_EVERY, "--whole-grid")]
 Intercept = Annotated[bool, _flag("Learn an unpenalized intercept.")]
 ScalingOption = Annotated[Scaling, _flag("How to scale the features.")]
@@ -111,15 +112,8 @@ class Source:
         """Its features and targets, or those of a test file by what was learned from it."""
         from .datasets import read_table
 
-        return read_table(
-            test or self.file,
-            self.targets,
-            self.format,
-            like,
-            ignore=self.ignore,
-            plain=plain,
-            options=self.options,
-        )
+        given = test or self.file, self.targets, self.format, like
+        return read_table(*given, ignore=self.ignore, plain=plain, options=self.options)
 
 
 def _source(
@@ -129,10 +123,10 @@ def _source(
     ] = "",
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
-    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.IMPUTE,
+    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.impute,
     categories: Annotated[
         CategoryChoice, _flag("How to treat columns of words.")
-    ] = CategoryChoice.ENCODE,
+    ] = CategoryChoice.encode,
     kinds: Annotated[
         str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
     ] = "",
@@ -142,9 +136,7 @@ def _source(
     missing_values: Annotated[
         str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
     ] = "",
-    decimal: Annotated[
-        DecimalMark | None, _flag("Decimal mark, if the file does not make it clear.")
-    ] = None,
+    decimal: Decimal = None,
     normalize: Annotated[
         bool,
         _flag("Divide target columns, such as counts, by their sum in each row.", "--normalize"),
@@ -153,22 +145,21 @@ def _source(
 ) -> Source:
     from .datasets import ReadOptions
 
-    kind_of, columns_of_tags = _kinds(kinds), _names(tags) or ()
+    kind_of, columns_of_tags = _kinds(kinds), _names(tags)
     for name in columns_of_tags:
         if kind_of.get(name, "tags") != "tags":
             fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
     reading = ReadOptions(
-        missing=missing.value,
-        categories=categories.value,
+        missing=missing,
+        categories=categories,
         kinds=kind_of,
         tags=columns_of_tags,
-        missing_values=_names(missing_values) or (),
-        decimal=decimal.value if decimal else None,
+        missing_values=_names(missing_values),
+        decimal=decimal,
         normalize=normalize,
         header=not no_header,
     )
-    kind = format.value if format else None
-    return Source(file, _names(targets), kind, _names(ignore) or (), reading)
+    return Source(file, _names(targets) or None, format, _names(ignore), reading)
 
 
 def _reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
@@ -246,18 +237,21 @@ def reproduce(
     ] = None,
     _: Annotated[bool, typer.Option("--datasets", hidden=True)] = False,
     intercept: Annotated[bool, _flag("Learn an unpenalized intercept.", "--intercept")] = False,
-    scaling: ScalingOption = Scaling.STANDARDIZE,
-    losses: Annotated[
-        str, _option("NAMES", "Losses, separated by commas.", "the paper's four")
-    ] = "",
+    scaling: ScalingOption = Scaling.standardize,
+    losses: Annotated[str, _option("NAMES", _NAMES, "the paper's four")] = "",
     refit: Refit = False,
     split: Annotated[
         int | None,
         _option("SEED", "Divide data sets that come as one file at random, with this seed.", min=0),
     ] = None,
     seeds: Seeds = 5,
-    jobs: DeviceJobs = 0,
-    precision: Annotated[Precision, _flag("Floating-point precision.")] = Precision.FLOAT64,
+    jobs: Annotated[
+        int,
+        _option(
+            "N", "Number of processes.", "one per core; 1 with --device", "--jobs", "-j", min=0
+        ),
+    ] = 0,
+    precision: Annotated[Precision, _flag("Floating-point precision.")] = Precision.float64,
     tol: Annotated[
         float, _option("X", "Gradient norm, relative to the one at zero, that ends a fit.")
     ] = 1e-8,
@@ -266,7 +260,7 @@ def reproduce(
     device: Annotated[
         str | None, _option("NAME", "PyTorch device, such as cuda.", "none: NumPy")
     ] = None,
-    output: Output = Path("out"),
+    output: Folder = Path("out"),
 ) -> None:
     """Reproduce Table 1 of the paper, our numbers beside the paper's.
 
@@ -285,23 +279,18 @@ def reproduce(
         if name not in DATASETS:
             fail(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}, and all")
     wanted = _losses(losses) if losses else PAPER_LOSSES
-    options = RunOptions(
-        losses=at_tightnesses(wanted),
-        protocol=Protocol(
-            intercept=intercept,
-            scaling=scaling.value,
-            alphas=_alphas(alphas),
-            dtype=precision.value,
-            refit=refit,
-            tol=_positive("--tol", tol),
-            whole_grid=not stop_early,
-            device=_device(device) if device else None,
-        ),
-        seeds=seeds,
-        n_jobs=_jobs(jobs, device),
-        output=output,
-        command=_command(),
+    protocol = Protocol(
+        intercept,
+        scaling,
+        _alphas(alphas),
+        dtype=precision,
+        refit=refit,
+        tol=_positive("--tol", tol),
+        whole_grid=not stop_early,
+        device=_device(device) if device else None,
     )
+    n_jobs = jobs or (1 if device else os.cpu_count() or 1)  # each would have to start the device
+    options = RunOptions(at_tightnesses(wanted), protocol, seeds, n_jobs, output, _command())
     if run(chosen, options, typer.echo, warn, split) == 0:
         raise typer.Exit(ERROR)
 
@@ -317,9 +306,7 @@ def compare(
     losses: Annotated[
         str,
         _option(
-            "NAMES",
-            "Losses, separated by commas.",
-            "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
+            "NAMES", _NAMES, "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick"
         ),
     ] = "",
     tightness: Annotated[
@@ -329,11 +316,11 @@ def compare(
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
     intercept: Intercept = True,
-    scaling: ScalingOption = Scaling.STANDARDIZE,
+    scaling: ScalingOption = Scaling.standardize,
     refit: Refit = True,
     seeds: Seeds = 5,
     jobs: Jobs = 0,
-    output: Output = Path("out"),
+    output: Folder = Path("out"),
 ) -> None:
     """Compare losses on your own file: linear models, boosted trees.
 
@@ -346,7 +333,11 @@ def compare(
     from .experiments.runner import RunOptions
 
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
-    tightnesses: Sequence[float | None] = _tightnesses(tightness) if tightness else (None,)
+    tightnesses: Sequence[float | None] = (None,)
+    if tightness:
+        tightnesses = _numbers("--tightness", tightness)
+        if wrong := [one for one in tightnesses if not 0 <= one < float("inf")]:
+            fail(f"--tightness must be a finite number of at least 0, got {wrong[0]:g}")
     grid = _alphas(alphas)
     chosen = _models(models) if models else MODELS[: 1 + can_boost()]
     table, file = source.read(), source.file
@@ -356,19 +347,15 @@ def compare(
     for name in set(LABEL_LOSSES) & set(wanted):
         if not table.has_several_labels:
             fail(f"{name!r} is for labels that occur together, and each row of {file} has one")
-    options = RunOptions(
-        losses=at_tightnesses(wanted, tightnesses, chosen),
-        protocol=Protocol(
-            intercept, scaling.value, grid, refit=refit, whole_grid=whole_grid, refine=True
-        ),
-        seeds=seeds,
-        n_jobs=_jobs(jobs),
-        output=output,
-        command=_command(),
-    )
+    protocol = Protocol(intercept, scaling, grid, refit=refit, whole_grid=whole_grid, refine=True)
+    wanted_at = at_tightnesses(wanted, tightnesses, chosen)
+    n_jobs = jobs or os.cpu_count() or 1
+    options = RunOptions(wanted_at, protocol, seeds, n_jobs, output, _command())
     experiment, notes = experiment_of(table, file, held_out, test, options)
     if not models and len(chosen) == 1:
         notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
+    elif not models:
+        notes += ("boosted trees were tried, too; --model linear leaves them out and is faster",)
 
     def fit_command(advice: Recommendation) -> str:
         is_linear = advice.loss.model == "linear"
@@ -394,24 +381,21 @@ _OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 def fit(
     source: Source,
     context: typer.Context,
-    output: Annotated[Path, _flag("Model file to write (.safetensors).", "--output", "-o")],
+    output: Annotated[Path, _flag("Model file to write (.safetensors).", *_TO)],
     loss: Annotated[str, _flag("Name of the loss.")] = "fitzpatrick_logistic",
-    model: Annotated[Model, _flag("Linear model or boosted trees.")] = Model.LINEAR,
+    model: Annotated[Model, _flag("Linear model or boosted trees.")] = Model.linear,
     rounds: Annotated[
         int | None,
         _option("N", "Rounds of boosting; by default cross-validation chooses.", False, min=1),
     ] = None,
-    alpha: Annotated[
-        float | None, _flag("Penalty; by default cross-validation chooses it.")
-    ] = None,
+    alpha: Annotated[float | None, _flag("Penalty; by default cross-validation chooses.")] = None,
     alphas: Alphas = "",
     whole_grid: WholeGrid = False,
     tightness: Annotated[
-        float | None,
-        typer.Option(help="Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"),
+        float | None, _option(None, "Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", "1")
     ] = None,
     intercept: Intercept = True,
-    scaling: ScalingOption = Scaling.STANDARDIZE,
+    scaling: ScalingOption = Scaling.standardize,
     labelled_only: Annotated[
         bool, _flag("Leave out samples without a label, as compare does.", "--labelled-only")
     ] = False,
@@ -432,12 +416,12 @@ def fit(
     from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
-    _models(model.value)
-    if source.options.normalize and not models.has_classes(loss):
+    _models(model)
+    if source.options.normalize and not LossChoice(loss).has_classes:
         fail(f"--normalize makes shares of the targets, and {loss!r} takes them as they are")
-    foreign = ("rounds",) if model is Model.LINEAR else _OF_LINEAR_MODELS
+    foreign = ("rounds",) if model is Model.linear else _OF_LINEAR_MODELS
     if unused := [name for name in foreign if _is_given(context, name)]:
-        fail(f"--{unused[0]} means nothing to a model that is {model.value}")
+        fail(f"--{unused[0]} means nothing to a model that is {model}")
     if alpha is not None:
         _positive("--alpha", alpha)
         if alphas:
@@ -452,20 +436,20 @@ def fit(
         table,
         source.file,
         loss,
-        alpha if model is Model.LINEAR else rounds,
-        model=model.value,
+        alpha if model is Model.linear else rounds,
+        model=model,
         alphas=grid,
         whole_grid=whole_grid,
         tightness=tightness,
         intercept=intercept,
-        standardize=scaling is Scaling.STANDARDIZE,
+        standardize=scaling is Scaling.standardize,
         labelled_only=labelled_only,
     )
     saved = fitted.model
     model_files.save(saved, output)
     if coefficients:
         write_atomically(coefficients, models.coefficients_csv(saved))
-    choice = LossChoice.of(loss, tightness, model.value)
+    choice = LossChoice.of(loss, tightness, model)
     lines = [
         f"fitted {choice} to {counted(fitted.samples, 'sample')}, "
         f"{counted(saved.columns.n_features, 'feature')}, "
@@ -485,13 +469,12 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
     file: FileArgument,
-    output: Annotated[
-        Path | None, _flag("CSV file; by default standard output.", "--output", "-o")
-    ] = None,
+    output: Annotated[Path | None, _flag("CSV file; by default standard output.", *_TO)] = None,
     format: Format = None,  # noqa: A002  (the option's name)
     keep: Annotated[
         str, _option("NAMES", "Columns of FILE to put before the predictions (not LIBSVM).")
     ] = "",
+    decimal: Decimal = None,
     no_header: NoHeader = False,
 ) -> None:
     """Predict the targets of a file, as CSV.
@@ -509,10 +492,10 @@ def predict(
         _check_not_input(file, output)
         _check_not_input(model, output)
     loaded = model_files.load(model)
-    kind = format.value if format else None
     header = not no_header
-    table = read_inputs(file, loaded.columns, kind, header=header)
-    kept = read_cells(file, _names(keep) or (), kind, header=header) if keep else None
+    columns = models.with_decimal(loaded.columns, decimal) if decimal else loaded.columns
+    table = read_inputs(file, columns, format, header=header)
+    kept = read_cells(file, _names(keep), format, header=header) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:
@@ -529,23 +512,23 @@ def predict(
 @app.command()
 def figures(
     output: Annotated[
-        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
+        Path, _option("FOLDER", "Folder to write to.", True, *_TO, file_okay=False)
     ] = Path("out"),
-    formats: Formats = [FigureFormat.PNG],  # noqa: B006  (typer only reads the default)
+    formats: Formats = [FigureFormat.png],  # noqa: B006  (typer only reads the default)
 ) -> None:
     """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
 
-    for path in write_figures(output, tuple(choice.value for choice in formats)):
+    for path in write_figures(output, formats):
         typer.echo(f"wrote {path}")
 
 
 @app.command()
 def explore(
-    output: Annotated[
-        Path, _option("FILE", "Page to write (.html).", True, "--output", "-o")
-    ] = Path("out/explorer.html"),
-    show: Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser.")] = True,
+    output: Annotated[Path, _option("FILE", "Page to write (.html).", True, *_TO)] = Path(
+        "out/explorer.html"
+    ),
+    show: Annotated[bool, _flag("Open it in the browser.", "--open/--no-open")] = True,
 ) -> None:
     """Explore the losses in the browser: drag scores and targets."""
     from .datasets._files import write_atomically
@@ -569,10 +552,10 @@ def datasets(
         typer.echo(f"\n{dataset_details()}")
 
 
-def _names(text: str) -> list[str] | None:
+def _names(text: str) -> list[str]:
     from .datasets.options import split_names
 
-    return split_names(text) or None
+    return split_names(text)
 
 
 def _kinds(text: str) -> dict[str, str]:
@@ -580,7 +563,7 @@ def _kinds(text: str) -> dict[str, str]:
     from .datasets.options import KINDS
 
     found: dict[str, str] = {}
-    for pair in _names(text) or ():
+    for pair in _names(text):
         name, _, kind = (part.strip() for part in pair.rpartition("="))
         if not name or kind not in KINDS:
             fail(f"--kinds needs NAME=KIND, with KIND among {', '.join(KINDS)}, got {pair!r}")
@@ -600,7 +583,7 @@ def _models(text: str) -> tuple[str, ...]:
     """Kinds of models that can be fitted here."""
     from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
 
-    names = tuple(dict.fromkeys(_names(text) or ()))
+    names = tuple(dict.fromkeys(_names(text)))
     if not names or not set(names) <= set(MODELS):
         fail(f"--model needs one or more of {', '.join(MODELS)}, got {text!r}")
     if "boosted" in names and not can_boost():
@@ -610,14 +593,14 @@ def _models(text: str) -> tuple[str, ...]:
 
 def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions, or that are among the others."""
-    from .experiments.models import has_classes
+    from .experiments.protocol import LossChoice
 
-    names = _names(text) or []
+    names, known = _names(text), [*loss_names(), *others]
+    known = [name for name in known if name in others or LossChoice(name).has_classes]
     for name in names:
         _check_loss(name)
-        if not has_classes(name) and name not in others:
-            known = ", ".join([*filter(has_classes, loss_names()), *others])
-            fail(f"{name!r} does not predict proportions; choose among {known}")
+        if name not in known:
+            fail(f"{name!r} does not predict proportions; choose among {', '.join(known)}")
     if not names or len(set(names)) != len(names):
         fail(f"--losses needs one or more different names, got {text!r}")
     return tuple(names)
@@ -675,14 +658,6 @@ def _alphas(text: str) -> tuple[float, ...]:
     return tuple(sorted(numbers, reverse=True))
 
 
-def _tightnesses(text: str) -> list[float]:
-    numbers = _numbers("--tightness", text)
-    for tightness in numbers:
-        if not 0 <= tightness < float("inf"):
-            fail(f"--tightness must be a finite number of at least 0, got {tightness:g}")
-    return numbers
-
-
 def _device(name: str) -> str:
     """A device that PyTorch can compute on here."""
     from .experiments.runner import find_device
@@ -699,11 +674,6 @@ def _device(name: str) -> str:
 def _command() -> str:
     """The line that was typed."""
     return shlex.join(["fitzpatrick", *sys.argv[1:]])
-
-
-def _jobs(jobs: int, device: str | None = None) -> int:
-    """How many processes; by default one on a device, which each of them would have to start."""
-    return jobs or (1 if device else os.cpu_count() or 1)
 
 
 def warn(message: str) -> None:

@@ -3,7 +3,7 @@
 import sys
 
 from fitzpatrick.experiments import runner
-from fitzpatrick.experiments.reproduce import _Downloads
+from fitzpatrick.experiments.reproduce import _downloads
 from fitzpatrick.experiments.runner import progress
 
 
@@ -39,10 +39,10 @@ def test_bar_on_a_terminal(capsys, monkeypatch):
 
 def test_downloads_are_announced(capsys, monkeypatch):
     monkeypatch.setattr(runner, "_LINE_SECONDS", 0.0)
-    with _Downloads("demo"):
+    with _downloads("demo"):
         pass
     assert capsys.readouterr().err == ""
-    with _Downloads("demo") as report:
+    with _downloads("demo") as report:
         report(500, 1000)
         report(1000, 1000)
     lines = capsys.readouterr().err.splitlines()

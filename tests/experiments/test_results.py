@@ -97,15 +97,6 @@ def test_stores_that_do_not_agree_are_not_put_together(tmp_path, name, protocol,
     assert second.run in str(caught.value)
 
 
-def test_stores_of_other_alphas_and_devices_are_put_together(tmp_path, experiment):
-    one, other = (
-        Store.of(tmp_path, experiment, protocol)
-        for protocol in (Protocol(alphas=(1.0,)), Protocol(alphas=(2.0,), device="cuda"))
-    )
-    assert one.run != other.run
-    assert set(load_runs(tmp_path)) == {("demo", "standardize", False)}
-
-
 def test_models_survive_the_disk(tmp_path, runs):
     models = compared_models(runs)
     write_models(tmp_path, models)

@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
@@ -123,7 +122,7 @@ def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undistu
     assert contents(fit(tmp_path, experiment, n_jobs=2)) == undisturbed
     pytest.importorskip("torch")
     protocol = replace(PROTOCOL, device="cpu")
-    by_torch = fit(tmp_path / "torch", experiment, protocol, PATHS[:2], n_jobs=2)
+    by_torch = fit(tmp_path / "torch", experiment, protocol, PATHS[:2])
     for path, records in by_torch.items():
         for row, found in zip(undisturbed[path], records, strict=True):
             expected = Record.from_row(row)
@@ -222,14 +221,7 @@ def test_damaged_files_are_refused_or_give_the_same_records(tmp_path, experiment
     fit(tmp_path, experiment)
     file, draw = tmp_path / FILE_NAME, random.Random(4)
     content, said = file.read_bytes(), []
-    cases = [
-        b"",
-        b"junk",
-        b"\xff" * 5000,
-        content[:100],
-        content[:-1],
-        content[: len(content) // 2],
-    ]
+    cases = [b"", b"junk", b"\xff" * 5000, *(content[:at] for at in (100, len(content) // 2, -1))]
     for _ in range(60):
         changed = bytearray(content)
         at = draw.randrange(len(changed))
@@ -255,51 +247,6 @@ def test_killed_workers_are_noticed(tmp_path, experiment, monkeypatch):
 
 def kill_this_process(*_):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-SLOW = """
-import signal
-import sys
-from pathlib import Path
-
-import numpy as np
-
-from fitzpatrick.experiments.protocol import Experiment, Protocol, at_tightnesses, paths
-from fitzpatrick.experiments.records import Store
-from fitzpatrick.experiments.runner import run
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
-    X = np.random.default_rng(0).normal(size=(2000, 60))
-    Y = np.random.default_rng(1).dirichlet(np.ones(12), size=2000)
-    experiment, protocol = Experiment("slow", X, Y, X[:9], Y[:9], {}), Protocol(tol=1e-13)
-    store = Store.of(Path(sys.argv[1]), experiment, protocol)
-    try:
-        print("begin", flush=True)
-        run(experiment, protocol, store, paths(at_tightnesses(("logistic",)), 40, refit=False), 2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
-def test_interrupt_while_workers_start_ends_without_a_traceback(tmp_path):
-    """For an interrupt of workers at work, see the tests of the command line."""
-    script = tmp_path / "slow.py"
-    script.write_text(SLOW)
-    process = subprocess.Popen(
-        [sys.executable, script, tmp_path / "out"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert process.stdout.readline() == "begin\n"
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert all("fits" in line for line in errors.splitlines())
 
 
 @pytest.fixture

@@ -5,21 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import load_dataset, read_table
-from fitzpatrick.experiments import models
+from fitzpatrick.datasets import read_table
+from fitzpatrick.experiments import learners, models
 from fitzpatrick.experiments.learners import Fitted, fit_models, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
-    Experiment,
     FitPath,
     LossChoice,
     Protocol,
     at_tightnesses,
     dev_split,
 )
-from fitzpatrick.experiments.records import choose, final_models
+from fitzpatrick.experiments.records import choose
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
-from fitzpatrick.experiments.summary import evaluate
 from fitzpatrick.linear_model import fit_path
 from fitzpatrick.linear_model._path import has_risen
 
@@ -80,24 +78,32 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
     assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
 
 
-def test_no_verdict_on_yeast_is_due_to_the_grid(tmp_path):
-    """One penalty per power of ten calls sparsemax better, which a finer grid takes back."""
-    yeast = Experiment.of_dataset(load_dataset("yeast"))
-    losses = at_tightnesses(("sparsemax", "fitzpatrick_sparsemax"))
-    found = {}
-    for refine in (False, True):
-        protocol = Protocol(alphas=(1e4, 1e3, 1e2, 1e1), refine=refine, tol=1e-4)
-        records = run_experiment(yeast, RunOptions(losses, protocol, output=tmp_path))
-        found[refine] = evaluate(final_models(records), protocol)
-    assert found[False].better == {LossChoice("sparsemax")}
-    assert found[True].better == set()
-    [coarse], [fine] = (one.differences.values() for one in found.values())
-    assert abs(fine.mean) < 0.0005 < coarse.mean
-    first, second = found[True].summaries
-    # the tighter loss has half of the curvature
-    assert np.log(np.mean(first.settings) / np.mean(second.settings)) == pytest.approx(
-        0.7, abs=0.35
-    )
+def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
+    """Wherever the search has been meanwhile."""
+    starts, fit = [], learners.fit_path
+
+    def watch(X, Y, loss, alphas, **options):
+        begin = options["start"]
+        starts.append(None if begin is None else begin[0])
+        return fit(X, Y, loss, alphas, **options)
+
+    monkeypatch.setattr(learners, "fit_path", watch)
+    experiment, kept = make_experiment(), {}
+    task = LossChoice("logistic"), experiment.X, experiment.Y, [100.0, 1.0, 10.0, 3.0, 50.0, 200.0]
+
+    def keep(model):
+        kept[model.setting] = model.estimator.coef_
+
+    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
+    assert list(kept) == task[-1]
+    assert (starts[0], starts[-1]) == (None, None)
+    middle = [next(a for a in kept if kept[a] is one) for one in starts[1:-1]]
+    assert middle == [100.0, 100.0]  # 10 and then 3, and 50
+    before = dict(kept)
+    monkeypatch.setattr(learners, "MAX_KEPT", 1)  # no room for any but the last
+    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
+    for alpha, coef in kept.items():
+        np.testing.assert_allclose(coef, before[alpha], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +222,9 @@ def test_boosted_models_of_a_path_stay_as_they_were():
         kept.append((model, model.estimator.predict_scores(experiment.X)))
 
     last = fit_models(choice, experiment.X, experiment.Y, [2, 5], Protocol(), tol=1e-8, keep=keep)
-    fit_models(choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, start=last, keep=keep)
+    fit_models(
+        choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, known=[last], keep=keep
+    )
     assert [model.estimator.n_iter_ for model, _ in kept] == [2, 5, 9]
     for model, scores in kept:
         np.testing.assert_array_equal(model.estimator.predict_scores(experiment.X), scores)

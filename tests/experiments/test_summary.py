@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from fitzpatrick.datasets import DATASETS
 from fitzpatrick.experiments import summary
 from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import PathRecords, Record, choose
 from fitzpatrick.experiments.report import (
-    dataset_details,
-    datasets_table,
     heading,
     number,
     results_table,
@@ -200,10 +197,3 @@ def test_heading_and_numbers():
     assert "intercept: unpenalized; " in other
     assert other.endswith("final model: fitted to train and dev; α grid: 2, 1.")
     assert (signed(0.01), signed(-0.01), number(12.0, 1)) == ("+.0100", "-.0100", "12.0")
-
-
-def test_table_2_fits_80_columns():
-    text = datasets_table(dict.fromkeys(DATASETS, "by hand (--details)"))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "yeast" in text
-    assert "license: river: BSD 3-Clause" in dataset_details()

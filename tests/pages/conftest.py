@@ -43,6 +43,21 @@ class Browser:
     def find_all(self, selector):
         return self.driver.find_elements("css selector", selector)
 
+    def press(self, *names, shift=False):
+        """Press keys, by the names that selenium has for them."""
+        from selenium.webdriver import ActionChains, Keys
+
+        actions = ActionChains(self.driver, duration=0)
+        if shift:
+            actions.key_down(Keys.SHIFT)
+        actions.send_keys(*(getattr(Keys, name) for name in names))
+        if shift:
+            actions.key_up(Keys.SHIFT)
+        actions.perform()
+
+    def focus(self, selector, at=0):
+        self.run("document.querySelectorAll(arguments[0])[arguments[1]].focus()", selector, at)
+
     def complaints(self):
         """What the page has written to the console since it was last asked."""
         return [entry["message"] for entry in self.driver.get_log("browser")]

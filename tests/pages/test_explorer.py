@@ -69,14 +69,6 @@ def test_numbers_are_those_of_python(browser, url):
                 np.testing.assert_allclose(shown, values, **CLOSE, err_msg=f"{name} {alpha} {c}")
 
 
-def test_perceptron_is_that_of_python(browser, url):
-    browser.open(url)
-    Y, theta = draw_points()
-    script = "const [Y, theta] = arguments; return Y.map((y, i) => perceptron(y, theta[i]).value)"
-    found = browser.run(script, Y.tolist(), theta.tolist())
-    np.testing.assert_allclose(found, fp.get_loss("perceptron").value(Y, theta), **CLOSE)
-
-
 # What the page shows
 
 
@@ -117,18 +109,6 @@ def drag(browser, selector, dx, dy, kind="mouse"):
     pointer = actions.pointer_action
     pointer.move_to(browser.find(selector)).pointer_down()
     pointer.move_by(dx // 2, dy // 2).move_by(dx - dx // 2, dy - dy // 2).pointer_up()
-    actions.perform()
-
-
-def press(browser, *keys, shift=False):
-    from selenium.webdriver import ActionChains, Keys
-
-    actions = ActionChains(browser.driver, duration=0)
-    if shift:
-        actions.key_down(Keys.SHIFT)
-    actions.send_keys(*keys)
-    if shift:
-        actions.key_up(Keys.SHIFT)
     actions.perform()
 
 
@@ -203,21 +183,17 @@ def test_a_click_sends_the_handle_there(browser, url):
 
 
 def test_tab_reaches_every_control_in_order(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     reached = []
     for _ in range(10):
-        press(browser, Keys.TAB)
-        reached.append(
-            browser.run(
-                "const e = document.activeElement; return e.ariaLabel || e.value || e.textContent"
-            )
-        )
-        ring = "const e = document.activeElement; return getComputedStyle(e).outlineStyle"
-        is_handle = browser.run("return document.activeElement.matches('.handle')")
-        style = "return getComputedStyle(document.activeElement.querySelector('.ring')).visibility"
-        assert browser.run(style if is_handle else ring) == ("visible" if is_handle else "solid")
+        browser.press("TAB")
+        name = "const e = document.activeElement; return e.ariaLabel || e.value || e.textContent"
+        reached.append(browser.run(name))
+        mark, style, seen = ("e", "outlineStyle", "solid")
+        if browser.run("return document.activeElement.matches('.handle')"):
+            mark, style, seen = ("e.querySelector('.ring')", "visibility", "visible")
+        look = f"const e = document.activeElement; return getComputedStyle({mark}).{style}"
+        assert browser.run(look) == seen
     assert reached == [
         "Dark mode",
         "Three classes",
@@ -233,23 +209,21 @@ def test_tab_reaches_every_control_in_order(browser, url):
 
 
 def test_arrow_keys_move_scores_and_target(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     start = shown(browser)
-    browser.run("document.querySelector('#scores .handle').focus()")
-    press(browser, Keys.ARROW_UP)
+    browser.focus("#scores .handle")
+    browser.press("ARROW_UP")
     up = check_numbers(browser, alpha=1, c=0.5)
     step = up["theta"][0] - start["theta"][0]
     assert 0.05 < step < 0.2
-    press(browser, Keys.ARROW_DOWN, shift=True)
+    browser.press("ARROW_DOWN", shift=True)
     down = check_numbers(browser, alpha=1, c=0.5)
     assert down["theta"][0] - up["theta"][0] == pytest.approx(-5 * step, abs=0.01)
     label = browser.find("#scores .handle").get_attribute("aria-valuetext")
     assert label == "(" + ", ".join(f"{v:.2f}".replace("-", "−") for v in down["theta"]) + ")"
 
-    browser.run("document.querySelector('#targets .handle').focus()")
-    press(browser, Keys.ARROW_RIGHT)
+    browser.focus("#targets .handle")
+    browser.press("ARROW_RIGHT")
     right = check_numbers(browser, alpha=1, c=0.5)
     assert right["theta"] == down["theta"]
     assert right["y"][2] > down["y"][2]
@@ -257,25 +231,21 @@ def test_arrow_keys_move_scores_and_target(browser, url):
 
 
 def test_the_slider_of_the_tightness(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     before = shown(browser)
-    browser.run("document.querySelector('#tightness').focus()")
-    press(browser, Keys.ARROW_RIGHT)
+    browser.focus("#tightness")
+    browser.press("ARROW_RIGHT")
     after = check_numbers(browser, alpha=1, c=0.55)
     assert after["c"] < before["c"]
     assert (after["0"], after["1"], after["link"]) == (before["0"], before["1"], before["link"])
     assert browser.find("#tightness-value").text == "0.55"
-    press(browser, Keys.HOME)
+    browser.press("HOME")
     assert check_numbers(browser, alpha=1, c=0)["c"] == before["0"]
-    press(browser, Keys.END)
+    browser.press("END")
     assert check_numbers(browser, alpha=1, c=4)["c"] < before["1"]
 
 
 def test_the_choice_of_the_regularizer(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     lines = browser.find("#scores .level").get_attribute("d")
     browser.find("input[name=alpha][value='2']").click()
@@ -284,8 +254,8 @@ def test_the_choice_of_the_regularizer(browser, url):
     assert browser.find("#scores .level").get_attribute("d") != lines
     browser.find("input[name=alpha][value='1.5']").click()
     check_numbers(browser, alpha=1.5, c=0.5)
-    browser.run("document.querySelector('#alpha').focus()")
-    press(browser, *[Keys.ARROW_RIGHT] * 8)
+    browser.focus("#alpha")
+    browser.press(*["ARROW_RIGHT"] * 8)
     check_numbers(browser, alpha=1.9, c=0.5)
     assert browser.find_all("input[name=alpha]:checked") == []
     browser.find("[type=reset]").click()
@@ -293,14 +263,12 @@ def test_the_choice_of_the_regularizer(browser, url):
 
 
 def test_the_address_holds_the_state(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     drag(browser, "#scores .handle .knob", 37, 21)
     drag(browser, "#targets .handle .knob", 23, -31)
     browser.find("input[name=alpha][value='1.5']").click()
-    browser.run("document.querySelector('#tightness').focus()")
-    press(browser, Keys.ARROW_RIGHT)
+    browser.focus("#tightness")
+    browser.press("ARROW_RIGHT")
     browser.find(".theme-toggle").click()
     before, address = shown(browser), address_once_saved(browser)
     assert "alpha=1.5&c=0.55" in address
@@ -388,8 +356,6 @@ def check_margin(browser, margin, c):
 
 
 def test_margins(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     browser.find("[data-view=margin]").click()
     check_margin(browser, -0.5, 0.5)
@@ -398,8 +364,8 @@ def test_margins(browser, url):
     margin = float(browser.find("#curves .handle").get_attribute("aria-valuenow"))
     assert margin > 1
     check_margin(browser, margin, 0.5)
-    browser.run("document.querySelector('#derivatives .handle').focus()")
-    press(browser, Keys.ARROW_LEFT)
+    browser.focus("#derivatives .handle")
+    browser.press("ARROW_LEFT")
     check_margin(browser, round(margin - 0.1, 2), 0.5)
 
 

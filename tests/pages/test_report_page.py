@@ -45,12 +45,6 @@ def hover(browser, selector, end=0):
     ActionChains(browser.driver, duration=0).move_to_element_with_offset(mark, aside, 0).perform()
 
 
-def press(browser, *keys):
-    from selenium.webdriver import ActionChains
-
-    ActionChains(browser.driver, duration=0).send_keys(*keys).perform()
-
-
 def visible_marks(browser, loss):
     return browser.run(
         """return [...document.querySelectorAll("[data-loss] [data-tip]")].filter((mark) =>
@@ -88,28 +82,24 @@ def test_values_at_the_tap_of_a_finger(browser, url):
 
 
 def test_values_by_the_keyboard(browser, url):
-    from selenium.webdriver import Keys
-
     browser.open(url)
-    browser.run("document.querySelectorAll('figure > svg')[1].focus()")
-    press(browser, Keys.ARROW_RIGHT)
+    browser.focus("figure > svg", 1)
+    browser.press("ARROW_RIGHT")
     first = TIP.fullmatch(browser.find(".tip").text).groups()
-    press(browser, Keys.ARROW_RIGHT)
+    browser.press("ARROW_RIGHT")
     second = TIP.fullmatch(browser.find(".tip").text).groups()
     assert first[0] == second[0] == "logistic"
     assert float(first[1]) > float(second[1])
-    press(browser, Keys.ARROW_LEFT)
+    browser.press("ARROW_LEFT")
     assert browser.find(".tip").text.startswith(f"logistic, α = {first[1]}")
     described = browser.find_all("figure > svg")[1].get_attribute("aria-description")
     assert described == browser.find(".tip").text
-    press(browser, Keys.ESCAPE)
+    browser.press("ESCAPE")
     assert not browser.find(".tip").is_displayed()
 
 
 @pytest.mark.parametrize("way", ["mouse", "keyboard"])
 def test_a_loss_can_be_hidden(browser, url, way):
-    from selenium.webdriver import Keys
-
     browser.open(url)
     legend = browser.find("svg g.legend[data-loss=logistic]")
     whole = visible_marks(browser, "logistic"), visible_marks(browser, "fitzpatrick_logistic")
@@ -119,7 +109,7 @@ def test_a_loss_can_be_hidden(browser, url, way):
             legend.click()
         else:
             browser.run("arguments[0].focus()", legend)
-            press(browser, Keys.ENTER)
+            browser.press("ENTER")
 
     toggle()
     assert legend.get_attribute("aria-pressed") == "false"

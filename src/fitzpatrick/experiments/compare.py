@@ -13,7 +13,6 @@ from ..datasets._table import counted
 from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
-from ..preprocessing import label_proportions
 from . import protocol as paper
 from .learners import in_words
 from .records import final_models
@@ -21,12 +20,12 @@ from .report import (
     BOOSTED,
     Section,
     comparison_heading,
-    comparison_table,
     edge_of_grid,
     fit_lines,
     interval_text,
     number,
     render,
+    results_table,
     to_csv,
     wrapped,
     write_results,
@@ -63,10 +62,8 @@ def experiment_of(
 ) -> tuple[paper.Experiment, tuple[str, ...]]:
     """The file's labelled rows; a quarter is held out for testing unless a test file is given.
 
-    Missing numbers are replaced by the medians of the rows that are learned from.
-
-    Returns:
-        The experiment, and notes on what was left out.
+    Missing numbers are replaced by the medians of the rows that are learned from. The notes are on
+    what was left out.
     """
     table = table.labelled(file)
     notes = list(table.notes)
@@ -86,15 +83,10 @@ def experiment_of(
     if constant:
         are = "is" if constant == 1 else "are"
         notes.append(f"{constant} of {train.X.shape[1]} features {are} constant and left out")
-    experiment = paper.Experiment(
-        name=_stem(file),
-        X=train.X,
-        Y=label_proportions(train.Y),
-        X_test=test.X,
-        Y_test=label_proportions(test.Y),
-        checksums=checksums,
-        file=file,
-    )
+    name = Path(file.name)
+    while name.suffix.lower() in COMPRESSED_SUFFIXES:
+        name = name.with_suffix("")
+    experiment = paper.Experiment.of(name.stem, train, test, checksums, file)
     paper.check(experiment, options.protocol, options.seeds)
     return experiment, tuple(notes)
 
@@ -105,29 +97,13 @@ def _check_size(samples: int, file: Path) -> None:
         raise DataError(problem, file)
 
 
-def _stem(file: Path) -> str:
-    """A file's name without its ending, and without that of its compression before."""
-    name = Path(file.name)
-    while name.suffix.lower() in COMPRESSED_SUFFIXES:
-        name = name.with_suffix("")
-    return name.stem
-
-
 @dataclass(frozen=True)
 class Recommendation:
-    """What to fit, why in a few sentences, and the evidence point by point.
+    """What to fit, why in a few sentences, and the evidence point by point."""
 
-    Attributes:
-        loss: the one with the lowest test error, and its model.
-        setting: penalty or rounds for it.
-        tied: losses that are not clearly worse.
-        answer: a few sentences.
-        points: the evidence.
-    """
-
-    loss: paper.LossChoice
-    setting: float
-    tied: tuple[paper.LossChoice, ...]
+    loss: paper.LossChoice  # and its model
+    setting: float  # penalty or rounds for it
+    tied: tuple[paper.LossChoice, ...]  # losses that are not clearly worse
     answer: str
     points: list[str]
 
@@ -185,11 +161,11 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     stopped = [end for one in linear for end in one.ends]
     if stopped:
         paths = sum(one.errors.size for one in linear)
-        span = f"{min(stopped):g}" if min(stopped) == max(stopped) else ""
-        span = span or f"{max(stopped):g} to {min(stopped):g}"
+        which = f"all {paths} paths" if paths > 1 else "the path"
+        which = which if len(stopped) == paths else f"{len(stopped)} of {paths} paths"
+        span = " to ".join(dict.fromkeys(f"{end:g}" for end in (max(stopped), min(stopped))))
         points.append(
-            f"{_share(len(stopped), paths)} stopped early, at α = {span}, where the dev error had "
-            "clearly risen; "
+            f"{which} stopped early, at α = {span}, where the dev error had clearly risen; "
             "--whole-grid goes on to the weakest penalty"
         )
     if best.zeros > MIN_ZEROS:
@@ -222,13 +198,6 @@ def _either(losses: Sequence[paper.LossChoice]) -> str:
     return f"{', '.join(first)}{',' * (len(first) == 1)} or {last}"
 
 
-def _share(stopped: int, paths: int) -> str:
-    """How many of the paths."""
-    if stopped < paths:
-        return f"{stopped} of {paths} paths"
-    return f"all {paths} paths" if paths > 1 else "the path"
-
-
 def compare(
     experiment: paper.Experiment,
     kind: str,
@@ -237,16 +206,7 @@ def compare(
     fit_command: Callable[[Recommendation], str],
     say: Callable[[str], None],
 ) -> None:
-    """Run, print the table and the recommendation, and write both and the report.
-
-    Args:
-        experiment: the data.
-        kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
-        notes: on the file.
-        options: what is run.
-        fit_command: the command line that fits what is recommended.
-        say: gets the results.
-    """
+    """Run, print the table and the recommendation, and write both and the report."""
     protocol, has_classes = options.protocol, kind == "labels"
     has_boosted = any(one.model == "boosted" for one in options.losses)
     head = comparison_heading(
@@ -259,7 +219,7 @@ def compare(
     )
     advice = recommend(evaluation)
     best = (advice.loss, *advice.tied)
-    blocks = [comparison_table(experiment.name, evaluation, best, has_classes=has_classes)]
+    blocks = [results_table(experiment.name, evaluation, None, best, has_classes=has_classes)]
     if not all(summary.loss.has_classes for summary in evaluation.summaries):
         sigmoid = "sigmoid losses predict each label by itself; here their predictions are divided "
         notes = (*notes, f"{sigmoid}by their sum, to be compared with proportions")

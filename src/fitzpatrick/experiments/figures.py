@@ -14,7 +14,7 @@ import numpy as np
 from .. import divergences
 from .._array import Array
 from ..datasets._files import atomic_path
-from ..losses import FenchelYoungLoss, FitzpatrickLoss, Loss, get_loss
+from ..losses import FenchelYoungLoss, FitzpatrickLoss, Loss, ends, get_loss
 from ..regularizers import Regularizer
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ FAMILY: dict[float, dict[str, Any]] = {
 
 # a palette for categories that the color-blind can tell apart: Okabe and Ito's
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "figure.constrained_layout.use": True,
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -55,34 +55,40 @@ STYLE: dict[str, Any] = {
 _PAIRS = ("logistic", "sparsemax")
 
 
+_OFFSET: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
+_GAP = {"arrowstyle": "<->", "color": "black", "shrinkA": 3, "shrinkB": 3}
+_DOT = {"color": "white", "markeredgecolor": "black", "clip_on": False, "zorder": 5}
+
+
 def _new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple["Figure", Array]:
-    """A figure that needs no display and no global state."""
+    """A figure in the look of the gallery that needs no display and no global state."""
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=size)
+        return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _scores() -> tuple[Array, Array, Array]:
-    """s, scores θ = (s, 0) and the label of y = e_1."""
+    """s, scores θ = (s, 0) and the targets e_1."""
     s = np.linspace(-6.0, 6.0, 601)
-    return s, np.stack([s, np.zeros_like(s)], axis=-1), np.zeros(s.size, dtype=np.int64)
+    return s, np.stack([s, 0 * s], axis=-1), np.stack([s**0, 0 * s], axis=-1)
 
 
 def lower_bound_figure() -> "Figure":
     """Figure 1: both pairs and the lower bound, for y = e_1 and θ = (s, 0)."""
     figure, axes = _new_figure(1, len(_PAIRS), (9.0, 3.6))
     s, theta, y = _scores()
-    e_1 = np.stack([np.ones_like(s), np.zeros_like(s)], axis=-1)
     for ax, name in zip(axes[0], _PAIRS, strict=True):
-        loss = get_loss(name)
-        ax.plot(s, loss.value(y, theta), label=name, **FENCHEL_YOUNG)
-        fitzpatrick = FitzpatrickLoss(loss.regularizer)
-        ax.plot(s, fitzpatrick.value(y, theta), label=f"Fitzpatrick {name}", **FITZPATRICK)
-        bound = divergences.lower_bound(loss.regularizer, e_1, theta)
-        ax.plot(s, bound, label="lower bound", **BOUND)
+        omega = get_loss(name).regularizer
+        for label, value, style in (
+            (name, FenchelYoungLoss(omega).value(y, theta), FENCHEL_YOUNG),
+            (f"Fitzpatrick {name}", FitzpatrickLoss(omega).value(y, theta), FITZPATRICK),
+            ("lower bound", divergences.lower_bound(omega, y, theta), BOUND),
+        ):
+            ax.plot(s, value, label=label, **style)
         ax.set(xlabel="s", ylabel="L(e₁, (s, 0))", ylim=(-0.1, 4.1), title=f"{name} pair")
-        ax.grid(**FAINT, alpha=0.4)
         ax.legend(frameon=False)
     return figure
 
@@ -101,8 +107,6 @@ def tightness_figure() -> "Figure":
         above.set(title=f"{name} family", ylabel="$L_c(e_1, (s, 0))$", ylim=(-0.1, 4.1))
         below.set(xlabel="s", ylabel="gap $L_0 - L_c$")
         above.legend(frameon=False, title="tightness")
-        for ax in (above, below):
-            ax.grid(**FAINT, alpha=0.4)
     return figure
 
 
@@ -120,41 +124,33 @@ def geometry_figure() -> "Figure":
     points = np.stack([p, 1.0 - p], axis=-1)
     omega_y = divergences.TargetDependent(omega, np.broadcast_to(y, points.shape))
     at_y = divergences.TargetDependent(omega, y)
-    curves: tuple[tuple[str, str, Regularizer, Regularizer, dict[str, object]], ...] = (
-        ("Fenchel-Young loss", "Ω", omega, omega, FENCHEL_YOUNG),
-        (
-            "Fitzpatrick loss",
-            r"$\Omega_y = \Omega + D_\Omega(y, \cdot)$",
-            omega_y,
-            at_y,
-            FITZPATRICK,
-        ),
+    label = r"$\Omega_y = \Omega + D_\Omega(y, \cdot)$"
+    curves: tuple[tuple[str, str, str, Regularizer, Regularizer, dict[str, object]], ...] = (
+        ("Fenchel-Young loss", "Ω", "ŷ(θ)", omega, omega, FENCHEL_YOUNG),
+        ("Fitzpatrick loss", label, "y*(y, θ)", omega_y, at_y, FITZPATRICK),
     )
-    for ax, (title, label, curve, single, style) in zip(axes[0], curves, strict=True):
+    for ax, (title, label, name, curve, single, style) in zip(axes[0], curves, strict=True):
         if curve is not omega:
             ax.plot(p, omega.value(points), label="Ω", **{**FENCHEL_YOUNG, "linewidth": 1.0})
         ax.plot(p, curve.value(points), label=label, **style)
-        tangent = points @ theta - float(single.conjugate(theta))
-        ax.plot(p, tangent, label="tangent of slope θ", **BOUND)
+        offset = float(single.conjugate(theta))
+        ax.plot(p, points @ theta - offset, label="tangent of slope θ", **BOUND)
         touch = single.link(theta)
-        ax.plot(touch[0], single.value(touch), "o", color="white", markeredgecolor="black")
-        name = "ŷ(θ)" if curve is omega else "y*(y, θ)"
-        ax.annotate(name, (touch[0], float(single.value(touch))), (4, -16), **_OFFSET)
-        top, bottom = float(single.value(y)), float(y @ theta - single.conjugate(theta))
-        ax.annotate("", (y[0], top), (y[0], bottom), arrowprops=_GAP)
-        ax.annotate(
-            f"L = {top - bottom:.3f}", (y[0], (top + bottom) / 2), (-8, -4), ha="right", **_OFFSET
+        touch_at, top, bottom = (
+            float(single.value(touch)),
+            float(single.value(y)),
+            y @ theta - offset,
         )
+        ax.plot(touch[0], touch_at, "o", **_DOT)
         ax.plot([y[0], y[0]], [top, bottom], "s", color="black", markersize=4)
+        ax.annotate("", (y[0], top), (y[0], bottom), arrowprops=_GAP)
+        middle = (y[0], (top + bottom) / 2)
+        ax.annotate(f"L = {top - bottom:.3f}", middle, (-8, -4), ha="right", **_OFFSET)
+        ax.annotate(name, (touch[0], touch_at), (4, -16), **_OFFSET)
         ax.annotate("y", (y[0], top), (-4, 8), **_OFFSET)
         ax.set(title=title, xlabel="first class of y′ = (p, 1 − p)", ylim=(-1.75, 0.65))
-        ax.grid(**FAINT, alpha=0.4)
         ax.legend(frameon=False, loc="upper center", fontsize="small")
     return figure
-
-
-_OFFSET: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
-_GAP = {"arrowstyle": "<->", "color": "black", "shrinkA": 3, "shrinkB": 3}
 
 
 def level_set_figure() -> "Figure":
@@ -163,20 +159,18 @@ def level_set_figure() -> "Figure":
     figure.suptitle("Level sets of L(y, θ) in y on the simplex of three classes, θ fixed")
     scores = {"logistic": np.asarray([1.6, 0.6, -0.8]), "sparsemax": np.asarray([1.0, 0.5, -0.6])}
     y = simplex_grid(120)
-    for row, name in zip(axes, _PAIRS, strict=True):
-        omega = get_loss(name).regularizer
-        theta = scores[name]
-        for ax, loss in zip(row, (FenchelYoungLoss(omega), FitzpatrickLoss(omega)), strict=True):
-            title = name if isinstance(loss, FenchelYoungLoss) else f"Fitzpatrick {name}"
+    for row, (name, theta) in zip(axes, scores.items(), strict=True):
+        written = f"θ = ({', '.join(f'{t:g}' for t in theta)})"
+        for ax, loss_name in zip(row, ends(name), strict=True):
+            loss = get_loss(loss_name)
             draw_levels(ax, y, loss, theta)
             link = loss.link(theta)
             place = to_plane(link)
-            ax.plot(*place, "o", color="white", markeredgecolor="black", clip_on=False, zorder=5)
+            ax.plot(*place, "o", **_DOT)
             shift = (8, -4) if link.all() else (-10, -17)  # beside it, or below the edge it is on
             ax.annotate("ŷ(θ)", place, shift, **_OFFSET)
-            ax.set_title(
-                f"{title},  θ = ({', '.join(f'{t:g}' for t in theta)})", fontsize=11, pad=16
-            )
+            title = loss_name.replace("fitzpatrick_", "Fitzpatrick ")
+            ax.set_title(f"{title},  {written}", fontsize=11, pad=16)
     return figure
 
 

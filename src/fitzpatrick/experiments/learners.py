@@ -20,6 +20,7 @@ from .protocol import LossChoice, Protocol, halfway
 
 MODELS = ("linear", "boosted")
 MIN_CELLS_FOR_THREADS = 1_000_000  # those that grow trees of a smaller table mostly wait
+MAX_KEPT = 10_000_000  # coefficients of models that others may start at
 MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
 # LightGBM leaves rare values out before it grows trees, and raises if no feature is left
 _ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
@@ -47,54 +48,65 @@ def fit_models(
     *,
     tol: float,
     n_threads: int | None = None,
-    start: Fitted | None = None,
+    known: list[Fitted] | None = None,
     keep: Keep = lambda _: None,
 ) -> Fitted:
     """Fit one model after the other, and return the last.
 
-    A linear model starts at the coefficients of the last one, a boosted one adds to its trees.
-
-    Args:
-        choice: loss and kind of model.
-        X: features.
-        Y: targets in the domain of the loss.
-        settings: asked for the next one after ``keep`` has seen the model before.
-        protocol: how to fit linear models.
-        tol: relative gradient norm at which the fit of a linear model ends.
-        n_threads: of each fit; None leaves it to the libraries, but trees of small tables to one.
-        start: a model to start from.
-        keep: called with each model.
+    A boosted model adds to the trees of the last known one. A linear model starts at the
+    coefficients of the next stronger penalty: from those of a weaker one it takes several times as
+    many iterations. The new models are added to the known ones, of which the oldest are forgotten
+    once they take much memory. The next setting is asked for after ``keep`` has seen the model
+    before. Without ``n_threads`` their number is left to the libraries, but trees of small tables
+    grow on one thread.
     """
+    models = [] if known is None else known
     if choice.model == "boosted":
-        return _boost(choice, X, Y, settings, n_threads, start, keep)
-    fit_intercept, standardize = protocol.intercept, protocol.scaling == "standardize"
-    last: list[Fitted] = []
+        return _boost(choice, X, Y, settings, n_threads, models, keep)
+    scaled: dict[str, Any] = {
+        "fit_intercept": protocol.intercept,
+        "standardize": protocol.scaling == "standardize",
+    }
+    waiting = iter(settings)
+    upcoming = next(waiting, None)
 
     def see(model: FittedModel) -> None:
         estimator = ProportionRegressor.from_model(
-            model,
-            choice.name,
-            tightness=choice.tightness,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
+            model, choice.name, tightness=choice.tightness, **scaled
         )
-        last[:] = [Fitted(model.alpha, estimator, model.status.converged)]
-        keep(last[0])
+        models.append(Fitted(model.alpha, estimator, model.status.converged))
+        del models[: -max(1, MAX_KEPT // model.coef.size)]
+        keep(models[-1])
 
-    fit_path(
-        X,
-        Y,
-        choice.loss,
-        iter(settings),
-        fit_intercept=fit_intercept,
-        standardize=standardize,
-        tol=tol,
-        max_iter=protocol.max_iter,
-        n_threads=n_threads,
-        start=(start.estimator.coef_, start.estimator.intercept_) if start else None,
-        callback=see,
-    )
-    return last[0]
+    def next_stronger(alpha: float) -> Fitted | None:
+        stronger = [one for one in models if one.setting > alpha]
+        return min(stronger, key=lambda one: one.setting, default=None)
+
+    def falling() -> Iterator[float]:
+        """The next settings, as long as they are best started at the one before."""
+        nonlocal upcoming
+        while upcoming is not None:
+            yield upcoming
+            upcoming = next(waiting, None)
+            if upcoming is not None and next_stronger(upcoming) is not models[-1]:
+                return
+
+    while upcoming is not None:
+        origin = next_stronger(upcoming)
+        start = origin.estimator if origin else None
+        fit_path(
+            X,
+            Y,
+            choice.loss,
+            falling(),
+            **scaled,
+            tol=tol,
+            max_iter=protocol.max_iter,
+            n_threads=n_threads,
+            start=(start.coef_, start.intercept_) if start else None,
+            callback=see,
+        )
+    return models[-1]
 
 
 def _boost(
@@ -103,7 +115,7 @@ def _boost(
     Y: np.ndarray,
     settings: Iterable[float],
     n_threads: int | None,
-    start: Fitted | None,
+    known: list[Fitted],
     keep: Keep,
 ) -> Fitted:
     from ..boosting import BoostedProportionRegressor
@@ -116,12 +128,13 @@ def _boost(
         n_jobs=n_threads or (1 if X.shape[0] * X.shape[1] < MIN_CELLS_FOR_THREADS else None),
         library_params=_ANY_SPLIT,
     )
-    last = start or Fitted(0, estimator)
+    last = known[-1] if known else Fitted(0, estimator)
     for rounds in settings:
         more = int(rounds - last.setting)
         # a fit adds to a copy, which has a list of trees of its own
         estimator = copy(last.estimator).set_params(n_estimators=more)
         last = Fitted(rounds, estimator.fit(X, Y))
+        known[:] = [last]
         keep(last)
     return last
 
@@ -158,10 +171,7 @@ def search(
 ) -> Iterator[float]:
     """The settings to fit, one after the other.
 
-    Args:
-        choice: what is fitted.
-        protocol: the grids, and how they are searched.
-        errors: held-out error of each setting so far, to be added before the next is asked for.
+    The held-out error of each setting is to be added to ``errors`` before the next is asked for.
     """
     for setting in grid_of(choice, protocol):
         yield setting

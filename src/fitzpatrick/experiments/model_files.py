@@ -24,7 +24,7 @@ from scipy import sparse
 
 from .. import __version__
 from ..datasets import Columns, DataError, frame_features, read_inputs
-from ..datasets._files import write_atomically
+from ..datasets._files import atomic_path
 from ..datasets._table import MAX_FEATURES, Matrix, counted
 from ..linear_model import FittedModel, ProportionRegressor, Status
 from ..losses import loss_names
@@ -62,8 +62,8 @@ class SavedModel:
         columns: the recipe that makes the features of a file.
         target_names: one per column of Y.
         kind: of the targets, as in :class:`fitzpatrick.datasets.Table`.
-        cv_score: mean score of the estimator's alpha or rounds over the folds of the
-            cross-validation that chose it; None if it was given.
+        cv_score: mean score over the folds of the cross-validation that chose alpha or the rounds;
+            None if they were given.
     """
 
     estimator: Any  # ProportionRegressor or BoostedProportionRegressor
@@ -141,19 +141,14 @@ def save(model: SavedModel, path: Path) -> None:
         }
     else:
         arrays = {"trees": _packed_trees(estimator)}
-    try:
-        _check_fields(fields)
-        columns = Columns.from_json(fields["columns"])
-        shapes = {name: array.shape for name, array in arrays.items()}
-        _check_shapes(model.model, len(model.target_names), columns.n_features, shapes)
-        if model.model == "linear":
-            _check_finite(arrays)
-        text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
-        if len(text.encode()) > MAX_TEXT_BYTES:
-            raise ValueError(f"its names take more than {MAX_TEXT_BYTES >> 20} MiB")
-    except ValueError as error:
-        raise DataError(f"the model cannot be saved ({error})", path) from None
-    write_atomically(path, pack(arrays, {_METADATA: _checksum(text, arrays) + text}))
+    text = json.dumps(fields, ensure_ascii=False, default=str)
+    with atomic_path(path) as written:
+        written.write_bytes(pack(arrays, {_METADATA: _checksum(text, arrays) + text}))
+        try:
+            if written.is_file():  # not a device
+                _read(written)
+        except ValueError as error:
+            raise DataError(f"the model cannot be saved ({error})", path) from None
 
 
 def _packed_trees(estimator: Any) -> np.ndarray:
@@ -192,63 +187,68 @@ def load(path: Path) -> SavedModel:
         DataError: for any other file, with the reason.
     """
     try:
-        mode, size = path.stat().st_mode, path.stat().st_size
+        mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise DataError("a folder; expected a model file", path)
         if not stat.S_ISREG(mode):
             raise DataError("not a regular file; expected a model file", path)
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
+        model = _read(path)
+    except DataError:
+        raise
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path) from None
-    try:
-        if size < 8 or length > size - 8:
-            raise ValueError("not a safetensors file, or cut short")
-        if length > 2 * MAX_TEXT_BYTES:  # JSON within JSON escapes each quotation mark
-            raise ValueError(f"its header takes {length} bytes")
-        return _read(path)
-    except DataError:
-        raise
+        raise DataError(f"cannot be read: {error.strerror or error}", path) from None
     except Exception as error:  # of any type that safetensors or a recipe raises
         reason = " ".join(str(error).split())[:_MAX_REASON] or type(error).__name__
         raise DataError(f"not a model that fitzpatrick saved ({reason})", path) from None
+    if model is None:
+        raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
+    return model
 
 
-def _read(path: Path) -> SavedModel:
-    """Everything small is checked before the arrays are read."""
+def _read(path: Path) -> SavedModel | None:
+    """The model, or None if trees cannot be read here.
+
+    Everything small is checked before the arrays are read.
+    """
+    with path.open("rb") as start:
+        length, size = int.from_bytes(start.read(8), "little"), path.stat().st_size
+    if size < 8 or length > size - 8:
+        raise ValueError("not a safetensors file, or cut short")
+    if length > 2 * MAX_TEXT_BYTES:  # JSON within JSON escapes each quotation mark
+        raise ValueError(f"its header takes {length} bytes")
     with safe_open(path, "numpy") as file:
         metadata = file.metadata() or {}
         if metadata.keys() != {_METADATA}:
             raise ValueError(f"its metadata are {_short(sorted(metadata))}, expected {_METADATA}")
         checksum, text = metadata[_METADATA][:_DIGEST], metadata[_METADATA][_DIGEST:]
+        if len(text.encode()) > MAX_TEXT_BYTES:
+            raise ValueError(f"its names take more than {MAX_TEXT_BYTES >> 20} MiB")
         fields = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         _check_fields(fields)
         if fields["model"] == "boosted" and not can_boost():
-            raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
+            return None
         expected = _ARRAYS[fields["model"]]
         if sorted(file.keys()) != sorted(expected):
             names = _short(sorted(file.keys()))
             raise ValueError(f"it holds {names}, expected {', '.join(expected)}")
-        columns = Columns.from_json(fields["columns"])
-        slices = {name: file.get_slice(name) for name in expected}
-        for name, one in slices.items():
-            if one.get_dtype() != expected[name]:
-                raise ValueError(f"{name} is of type {one.get_dtype()}, expected {expected[name]}")
-        shapes = {name: tuple(one.get_shape()) for name, one in slices.items()}
-        size = len(fields["target_names"]), columns.n_features
-        _check_shapes(fields["model"], *size, shapes)
+        columns, targets = Columns.from_json(fields["columns"]), tuple(fields["target_names"])
+        for name, kind in expected.items():
+            one = file.get_slice(name)
+            if one.get_dtype() != kind:
+                raise ValueError(f"{name} is of type {one.get_dtype()}, expected {kind}")
+            _check_shape(name, tuple(one.get_shape()), len(targets), columns.n_features)
         # the tensors of safetensors are views of the file
         arrays = {name: np.array(file.get_tensor(name)) for name in expected}
     if checksum != _checksum(text, arrays):
         raise ValueError("not the content that its checksum is of")
-    if fields["model"] == "linear":
-        _check_finite(arrays)
-        estimator = _linear_model(fields, **arrays)
+    if fields["model"] == "boosted":
+        estimator = _unpacked_trees(arrays["trees"], len(targets), columns.n_features)
     else:
-        estimator = _unpacked_trees(arrays["trees"], *size)
-    targets = tuple(fields["target_names"])
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("not all of its coefficients are finite")
+        estimator = _linear_model(fields, **arrays)
     return SavedModel(estimator, columns, targets, fields["kind"], fields["cv_score"])
 
 
@@ -269,21 +269,13 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) is float and math.isfinite(value)
-
-
-def _is_not_negative(value: Any) -> bool:
-    return _is_number(value) and value >= 0
+def _is_number(value: Any, least: float = -math.inf) -> bool:
+    return type(value) is float and math.isfinite(value) and value >= least
 
 
 def _are_names(value: Any) -> bool:
-    return (
-        type(value) is list
-        and len(value) > 0
-        and all(type(name) is str for name in value)
-        and len(set(value)) == len(value)
-    )
+    is_list = type(value) is list and all(type(name) is str for name in value)
+    return is_list and 0 < len(value) == len(set(value))
 
 
 def _is_one_of(names: Any) -> Callable[[Any], bool]:
@@ -309,13 +301,13 @@ _FIELDS: dict[str, dict[str, Field]] = {
         "loss": ("the name of a loss", _is_one_of(loss_names())),
         "tightness": (
             "null or a number of at least 0",
-            lambda value: value is None or _is_not_negative(value),
+            lambda value: value is None or _is_number(value, 0),
         ),
         "alpha": ("a positive number", lambda value: _is_number(value) and value > 0),
         "fit_intercept": _TRUTH,
         "standardize": _TRUTH,
         "objective": ("a number", _is_number),
-        "gradient_norm": ("a number of at least 0", _is_not_negative),
+        "gradient_norm": ("a number of at least 0", lambda value: _is_number(value, 0)),
         "n_iter": ("a whole number of at least 0", lambda value: type(value) is int and value >= 0),
         "status": (" or ".join(Status.__members__), _is_one_of(Status.__members__)),
     },
@@ -354,26 +346,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _check_shapes(
-    model: str, n_targets: int, width: int, shapes: dict[str, tuple[int, ...]]
-) -> None:
-    """The shapes must be those that names and recipe ask for, within the bounds of a fit."""
+def _check_shape(name: str, shape: tuple[int, ...], n_targets: int, width: int) -> None:
+    """Raise unless it is what names and recipe ask for, within the bounds of a fit."""
     targets, features = counted(n_targets, "target"), counted(width, "feature")
+    expected = {"coef": (n_targets, width), "intercept": (n_targets,), "trees": shape[:1]}[name]
+    if shape != expected:
+        raise ValueError(f"{name} has the shape {shape} for {targets} and {features}")
     if width > MAX_FEATURES:
         raise ValueError(f"{features} are more than {MAX_FEATURES}")
-    if model == "boosted":
-        if len(shapes["trees"]) != 1:
-            raise ValueError(f"trees {shapes['trees']}, expected bytes")
-        return
-    coef, intercept = shapes["coef"], shapes["intercept"]
-    if coef != (n_targets, width):
-        raise ValueError(f"coefficients {coef} for {targets} and {features}")
-    if intercept != (n_targets,):
-        raise ValueError(f"intercepts {intercept} for {targets}")
-    if n_targets * width > MAX_COEFFICIENTS:
-        raise ValueError(f"coefficients {coef} are more than {MAX_COEFFICIENTS}")
-
-
-def _check_finite(arrays: dict[str, np.ndarray]) -> None:
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise ValueError("not all of its coefficients are finite")
+    if name == "coef" and n_targets * width > MAX_COEFFICIENTS:
+        raise ValueError(f"coefficients {shape} are more than {MAX_COEFFICIENTS}")

@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
+from ..datasets.columns import Column, Number
 from ..linear_model import DEFAULT_ALPHAS, ProportionRegressor
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
@@ -34,36 +35,17 @@ _NUMBER = re.compile(r"[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?\s*%?")
 
 @dataclass(frozen=True, eq=False)
 class FileFit:
-    """A model, and how it was fitted.
+    """A model, and how it was fitted."""
 
-    Attributes:
-        model: to be saved.
-        setting: its alpha or its rounds.
-        samples: how many it was fitted to.
-        notes: what was left out, and the like.
-        baseline: cross-validated squared error of the mean target, beside the model's ``cv_score``;
-            None if the setting was given.
-    """
-
-    model: SavedModel
-    setting: float
-    samples: int
-    notes: tuple[str, ...]
-    baseline: float | None = None
-
-
-def has_classes(loss: str) -> bool:
-    """True if its predictions are proportions of classes, not numbers of their own."""
-    return get_loss(loss).regularizer.domain.has_labels
+    model: SavedModel  # to be saved
+    setting: float  # its alpha or its rounds
+    samples: int  # how many it was fitted to
+    notes: tuple[str, ...]  # what was left out, and the like
+    baseline: float | None = None  # cross-validated squared error of the mean target
 
 
 def read_for_fit(read: Callable[..., Table], loss: str) -> Table:
-    """The table that a loss is fitted to: labels, or numbers as they are.
-
-    Args:
-        read: the reader, which takes ``plain``.
-        loss: its name.
-    """
+    """The table that a loss is fitted to, by a reader: labels, or numbers as they are."""
     domain = get_loss(loss).regularizer.domain
     if domain.has_labels:
         return read()
@@ -94,47 +76,33 @@ def fit(
     """Fit to all samples; without a setting, cross-validation on five shuffled folds chooses it.
 
     The search for alpha goes on between the given ones, around the best. Samples without a label
-    are left out if the loss needs one. Features that are constant are left out of linear models:
-    their coefficients are zero.
-
-    Args:
-        table: the data.
-        file: where they are from.
-        loss: its name.
-        setting: strength of the penalty of a linear model, rounds of a boosted one, or None.
-        model: ``"linear"`` or ``"boosted"``.
-        alphas: what cross-validation chooses from, falling.
-        whole_grid: True to fit all of them, even where weaker ones have become clearly worse.
-        tightness: replaces that of a Fitzpatrick loss.
-        intercept: True if a linear model learns one.
-        standardize: True if a linear model sees standardized features.
-        labelled_only: True to leave out samples without a label for every loss.
+    are left out if the loss needs one, or if ``labelled_only``. Features that are constant are left
+    out of linear models: their coefficients are zero. The penalties, the intercept and the scaling
+    are of linear models alone.
     """
     choice = LossChoice.of(loss, tightness, model)
-    if choice.has_classes:
+    if choice.has_classes or labelled_only:
         table = table.labelled(file)
+    if choice.has_classes:
         Y = label_proportions(table.Y)
     else:
-        table = table.labelled(file) if labelled_only else table
         Y = np.asarray(table.Y, dtype=np.float64)
         _check_targets(Y, table, choice, file)
     notes = list(table.notes)
     if table.kind == "indicators" and table.without_label:
         notes.append(f"{table.without_label} and are kept: each of their targets is 0")
     X, width = table.X, table.X.shape[1]
-    if model == "linear" and width * Y.shape[1] > MAX_COEFFICIENTS:
-        raise DataError(
-            f"{width} features × {Y.shape[1]} targets are more than {MAX_COEFFICIENTS} "
-            "coefficients",
-            file,
-        )
+    is_linear, n_coefficients = model == "linear", width * Y.shape[1]
+    if is_linear and n_coefficients > MAX_COEFFICIENTS:
+        product = f"{width} features × {Y.shape[1]} targets"
+        raise DataError(f"{product} are more than {MAX_COEFFICIENTS} coefficients", file)
     scaling = "standardize" if standardize else "none"
     protocol = Protocol(intercept, scaling, tuple(alphas), whole_grid=whole_grid, refine=True)
-    constant = constant_columns(X, zero_only=model == "linear" and not protocol.centered)
+    constant = constant_columns(X, zero_only=is_linear and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
         raise DataError("every feature is constant", file)
-    if model == "linear" and constant.size:
+    if is_linear and constant.size:
         X = X[:, kept]
         notes.append(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
@@ -142,7 +110,7 @@ def fit(
         )
     cv_error = baseline = None
     try:
-        if model == "linear":
+        if is_linear:
             with np.errstate(over="ignore", invalid="ignore"):
                 check_features(X)
         if setting is None:
@@ -151,13 +119,13 @@ def fit(
             cv_error = errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
-            if model == "linear":
+            if is_linear:
                 estimator = _fit_linear(X, Y, choice, setting, protocol, bar)
             else:
                 estimator = fit_models(choice, X, Y, [setting], protocol, tol=TOL).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
-    if model == "linear":
+    if is_linear:
         coef = np.zeros((Y.shape[1], width))
         coef[:, kept] = estimator.coef_
         estimator.coef_, estimator.n_features_in_ = coef, width
@@ -166,13 +134,9 @@ def fit(
                 f"stopped after {estimator.n_iter_} iterations at gradient norm "
                 f"{estimator.gradient_norm_:.3g}: {estimator.status_.value}"
             )
-    saved = SavedModel(
-        estimator,
-        table.columns or Columns.plain(table.feature_names),
-        table.target_names,
-        table.kind,
-        None if cv_error is None else -cv_error,
-    )
+    columns = table.columns or Columns.plain(table.feature_names)
+    cv_score = None if cv_error is None else -cv_error
+    saved = SavedModel(estimator, columns, table.target_names, table.kind, cv_score)
     return FileFit(saved, setting, len(Y), tuple(notes), baseline)
 
 
@@ -212,23 +176,21 @@ def _cross_validate(
         if rows.X.shape[1] == 0:
             n = rows.X.shape[0]
             raise ValueError(f"every feature is constant on the {n} samples of a fold")
-    models: list[Fitted | None] = [None] * len(folds)
+    models: list[list[Fitted]] = [[] for _ in folds]
     errors: dict[float, float] = {}
     unconverged = 0
     tol = TOL if protocol.whole_grid else SEARCH_TOL
-    with progress(
-        f"{title}: choosing {'α' if choice.model == 'linear' else 'rounds'}", None
-    ) as bar:
+    setting_name = "α" if choice.model == "linear" else "rounds"
+    with progress(f"{title}: choosing {setting_name}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
-            for i, rows in enumerate(folds):
+            for rows, known in zip(folds, models, strict=True):
                 model = fit_models(
-                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, start=models[i]
+                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, known=known
                 )
                 scores = model.estimator.predict_scores(rows.X_dev)
                 found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
                 unconverged += not model.converged
-                models[i] = model
                 bar.update()
             errors[setting] = float(np.mean(found))
     means = [
@@ -267,13 +229,24 @@ def _check_targets(Y: np.ndarray, table: Table, choice: LossChoice, file: Path) 
     if inside.all():
         return
     row = int((~inside).argmax())
+    names = table.target_names
     what = re.sub(
-        r"\bentry (\d+)",
-        lambda match: f"target {table.target_names[int(match[1])]!r}",
-        domain.violation(Y[row]),
+        r"\bentry (\d+)", lambda at: f"target {names[int(at[1])]!r}", domain.violation(Y[row])
     )
     line = int(table.lines[row]) if table.lines.size else None
     raise DataError(f"{what}, the range of the loss {choice.name!r}", file, line)
+
+
+def with_decimal(columns: Columns, mark: str) -> Columns:
+    """The recipe for a file whose numbers have that decimal mark."""
+
+    def change(column: Column) -> Column:
+        if not isinstance(column, Number):
+            return column
+        thousands = "" if column.thousands == mark else column.thousands
+        return replace(column, decimal=mark, thousands=thousands)
+
+    return replace(columns, items=tuple(map(change, columns.items)))
 
 
 def predictions_csv(
@@ -281,12 +254,8 @@ def predictions_csv(
 ) -> str:
     """A header with the targets' names and one line per sample, in the order of X.
 
-    Models of class labels have a last column, the class of the largest proportion.
-
-    Args:
-        model: what predicts.
-        X: the features.
-        kept: columns to put first, by name.
+    The columns in ``kept`` come first. Models of class labels have a last column, the class of the
+    largest proportion.
     """
     kept = kept or {}
     predictions = model.predict_features(X)

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..datasets import DataError, Dataset
+from ..datasets import DataError, Dataset, Split, Table
 from ..datasets._table import Matrix
 from ..linear_model import DEFAULT_ALPHAS
 from ..linear_model._checks import check_features
@@ -54,35 +54,19 @@ ROUNDS = (1, 2, 4, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100, 126, 160, 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings of a run; two runs share their records exactly if these are equal.
-
-    Args:
-        intercept: True if an unpenalized intercept is learned.
-        scaling: ``"standardize"`` (mean 0 and deviation 1 on the rows that are fitted) or
-            ``"none"`` (features as they are given).
-        alphas: the grid, from strong to weak; each fit starts where the one before ended.
-        dtype: precision of the products, ``"float64"`` or ``"float32"``.
-        refit: True if the model to test is fitted to train and dev together, with the α that was
-            chosen on dev.
-        tol: relative gradient norm at which a fit ends.
-        max_iter: the most iterations of a fit.
-        whole_grid: True if every α is fitted, as in the paper.
-        refine: True if the search for α goes on between those of the grid.
-        rounds: of boosted trees to choose from, rising.
-        device: where PyTorch keeps the large arrays, such as ``"cuda"``; None computes with NumPy.
-    """
+    """Settings of a run; two runs share their records exactly if these are equal."""
 
     intercept: bool = False
-    scaling: str = "standardize"
-    alphas: tuple[float, ...] = DEFAULT_ALPHAS[::-1]
-    dtype: str = "float64"
-    refit: bool = False
-    tol: float = 1e-8
+    scaling: str = "standardize"  # to mean 0 and deviation 1 on the rows that are fitted, or "none"
+    alphas: tuple[float, ...] = DEFAULT_ALPHAS[::-1]  # falling: each fit starts at the one before
+    dtype: str = "float64"  # of the products, or "float32"
+    refit: bool = False  # the model to test is fitted to train and dev together
+    tol: float = 1e-8  # relative gradient norm at which a fit ends
     max_iter: int = 1000
-    whole_grid: bool = True
-    refine: bool = False
-    rounds: tuple[int, ...] = ROUNDS
-    device: str | None = None
+    whole_grid: bool = True  # every α is fitted, as in the paper
+    refine: bool = False  # the search for α goes on between those of the grid
+    rounds: tuple[int, ...] = ROUNDS  # of boosted trees to choose from, rising
+    device: str | None = None  # where PyTorch keeps the large arrays; None computes with NumPy
 
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:
@@ -122,33 +106,24 @@ class Protocol:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Labelled training and test rows with targets as proportions.
-
-    Attributes:
-        name: what to call it.
-        X: training features.
-        Y: training targets, rows on the simplex.
-        X_test: test features.
-        Y_test: test targets.
-        checksums: of the files it came from, for reports.
-        file: what errors name; by default the name.
-    """
+    """Labelled training and test rows with targets as proportions."""
 
     name: str
     X: Matrix
     Y: np.ndarray
     X_test: Matrix
     Y_test: np.ndarray
-    checksums: dict[str, str]
-    file: Path | None = None
+    checksums: dict[str, str]  # of the files it came from, for reports
+    file: Path | None = None  # what errors name; by default the name
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that is fitted or tested."""
         digest = hashlib.sha256()
-        for array in (self.X, self.Y, self.X_test, self.Y_test):
-            digest.update(f"{type(array).__name__} {array.shape} {array.dtype};".encode())
-            for part in _parts(array):
+        arrays: list[Any] = [self.X, self.Y, self.X_test, self.Y_test]
+        for one in arrays:
+            digest.update(f"{type(one).__name__} {one.shape} {one.dtype};".encode())
+            for part in (one.indptr, one.indices, one.data) if sparse.issparse(one) else (one,):
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
@@ -158,22 +133,16 @@ class Experiment:
         return {**self.checksums, "fitted and tested": self.fingerprint}
 
     @classmethod
+    def of(cls, name: str, train: Split | Table, test: Split | Table, *about: Any) -> "Experiment":
+        """The labelled rows of two tables, with their checksums and perhaps the file."""
+        Y, Y_test = label_proportions(train.Y), label_proportions(test.Y)
+        return cls(name, train.X, Y, test.X, Y_test, *about)
+
+    @classmethod
     def of_dataset(cls, data: Dataset) -> "Experiment":
         """The official split of a data set."""
         train, test = data.train.labelled(), data.test.labelled()
-        return cls(
-            name=data.info.name,
-            X=train.X,
-            Y=label_proportions(train.Y),
-            X_test=test.X,
-            Y_test=label_proportions(test.Y),
-            checksums=data.checksums,
-        )
-
-
-def _parts(array: Any) -> tuple[np.ndarray, ...]:
-    """The arrays that a dense or a CSR array consists of."""
-    return (array.indptr, array.indices, array.data) if sparse.issparse(array) else (array,)
+        return cls.of(data.info.name, train, test, data.checksums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +169,9 @@ class Rows:
             X = X[:, kept].astype(protocol.dtype, copy=False)
             return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
+        Y, Y_dev, Y_test = experiment.Y[fitted], experiment.Y[dev], experiment.Y_test
         return cls(
-            prepare(X),
-            experiment.Y[fitted],
-            prepare(experiment.X[dev]),
-            experiment.Y[dev],
-            prepare(experiment.X_test),
-            experiment.Y_test,
+            prepare(X), Y, prepare(experiment.X[dev]), Y_dev, prepare(experiment.X_test), Y_test
         )
 
 
@@ -223,11 +188,7 @@ def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
-    """Raise what would stop a fit, before the first of them.
-
-    Raises:
-        DataError: for too few samples, features that are too large, or all constant on a split.
-    """
+    """Raise what would stop a fit, before the first of them, as a DataError."""
     file = experiment.file or Path(experiment.name)
     n, n_test = experiment.X.shape[0], experiment.X_test.shape[0]
     if n < 2 or n_test < 1:
@@ -312,16 +273,9 @@ class LossChoice:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """The class probabilities that belong to scores; its proportions if it has none."""
-        is_proper = self.has_classes and self.loss.regularizer.has_probabilities
-        return (
-            np.asarray(self.loss.probabilities(scores)) if is_proper else self.proportions(scores)
-        )
-
-    @property
-    def slug(self) -> str:
-        """Its part of a path's name."""
-        tightness = "" if self.tightness is None else f"-tightness{self.tightness!r}"
-        return f"{'boosted-' * (self.model == 'boosted')}{self.name}{tightness}"
+        if self.has_classes and self.loss.regularizer.has_probabilities:
+            return np.asarray(self.loss.probabilities(scores))
+        return self.proportions(scores)
 
     def __str__(self) -> str:
         tightness = "" if self.tightness is None else f" (tightness {self.tightness:g})"
@@ -362,8 +316,10 @@ class FitPath:
     @property
     def name(self) -> str:
         """Its name among the records."""
-        rows = "whole" if self.seed is None else f"seed{self.seed}"
-        return "-".join([self.loss.slug, rows, *map(repr, self.settings)])
+        loss, rows = self.loss, "whole" if self.seed is None else f"seed{self.seed}"
+        parts = ["boosted"] * (loss.model == "boosted") + [loss.name]
+        parts += [] if loss.tightness is None else [f"tightness{loss.tightness!r}"]
+        return "-".join([*parts, rows, *map(repr, self.settings)])
 
 
 def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitPath]:

@@ -9,6 +9,7 @@ length of its path.
 import hashlib
 import json
 import math
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -24,39 +25,23 @@ from .protocol import Experiment, FitPath, Protocol
 FILE_NAME = "records.sqlite"
 _WAIT_SECONDS = 60  # for another run that writes to the file
 # what is wrong with the place of a file, not with its content
-_OUTSIDE = tuple(
-    f"SQLITE_{name}"
-    for name in ("FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "AUTH", "BUSY", "LOCKED", "NOMEM")
-)
+_OUTSIDE = re.compile("SQLITE_(FULL|IOERR|CANTOPEN|READONLY|PERM|AUTH|BUSY|LOCKED|NOMEM)")
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One finished fit.
+    """One finished fit."""
 
-    Attributes:
-        setting: penalty α of a linear model, rounds of a boosted one.
-        dev_error: mean squared error on dev, summed over classes; NaN without dev rows.
-        test_errors: squared error of each test sample, float32.
-        accuracy: share of test samples whose largest prediction is at their largest target.
-        log_loss: mean of -Σ y log p over the test samples; infinite where p is 0 and y is not.
-        zeros: share of exact zeros among the test predictions.
-        n_iter: iterations of the solver, or rounds.
-        converged: True if it reached the tolerance.
-        seconds: wall-clock time of the fit.
-        device: what computed it.
-    """
-
-    setting: float
-    dev_error: float
-    test_errors: np.ndarray
-    accuracy: float
-    log_loss: float
-    zeros: float
-    n_iter: int
+    setting: float  # penalty α of a linear model, rounds of a boosted one
+    dev_error: float  # mean squared error on dev, summed over classes; NaN without dev rows
+    test_errors: np.ndarray  # squared error of each test sample, float32
+    accuracy: float  # share of test samples whose largest prediction is at their largest target
+    log_loss: float  # mean of -Σ y log p over the test samples; infinite where p is 0 and y is not
+    zeros: float  # share of exact zeros among the test predictions
+    n_iter: int  # iterations of the solver, or rounds
     converged: bool
     seconds: float
-    device: str
+    device: str  # what computed it
 
     @property
     def test_error(self) -> float:
@@ -117,17 +102,13 @@ class Store:
     @classmethod
     def of(cls, folder: Path, experiment: Experiment, protocol: Protocol) -> "Store":
         """The run for these settings on these data, in the file of the folder."""
-        store = cls(folder / FILE_NAME, protocol.key(experiment.fingerprint))
-        settings = {
-            "name": experiment.name,
-            "checksums": experiment.checksums,
-            "data": experiment.fingerprint,
-            **protocol.key_fields(),
-        }
+        data = experiment.fingerprint
+        store = cls(folder / FILE_NAME, protocol.key(data))
+        about = {"name": experiment.name, "checksums": experiment.checksums, "data": data}
         folder.mkdir(parents=True, exist_ok=True)
         with _opened(store.file) as connection:
             connection.executescript(_SCHEMA)
-            row = store.run, json.dumps(settings)
+            row = store.run, json.dumps(about | protocol.key_fields())
             connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", row)
         return store
 
@@ -169,8 +150,7 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(file, timeout=_WAIT_SECONDS)) as connection, connection:
             yield connection
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a damaged message
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(_OUTSIDE):
+        if _OUTSIDE.match(getattr(error, "sqlite_errorname", "")):
             raise DataError(f"the records cannot be kept here: {error}", file) from None
         raise _damaged(file) from None
 

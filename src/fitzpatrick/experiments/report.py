@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from html import escape
 from importlib.metadata import version
@@ -84,7 +84,7 @@ def edge_of_grid(alpha: float, *, is_weakest: bool) -> str:
 
 
 # widths of the columns of a table as text; the last one is as wide as it needs
-_WIDTHS = {"error": 7, "ours": 7, "±": 6, "paper": 7, "accuracy": 10, "log loss": 10}
+_WIDTHS = {"±": 6, "paper": 7, "accuracy": 10, "log loss": 10}
 
 
 def _cells(row: LossSummary, evaluation: Evaluation, paper: dict[str, float]) -> dict[str, str]:
@@ -110,27 +110,29 @@ def _cells(row: LossSummary, evaluation: Evaluation, paper: dict[str, float]) ->
     return cells
 
 
-def text_table(
+def results_table(
     title: str,
     evaluation: Evaluation,
-    best: Collection[LossChoice],
-    columns: Sequence[str],
     paper: dict[str, float] | None = None,
+    best: Collection[LossChoice] | None = None,
+    *,
+    has_classes: bool = False,
 ) -> str:
     """A line per loss and one for the baseline, the best marked; 80 columns.
 
-    Args:
-        title: of the first column.
-        evaluation: what to show.
-        best: the losses to mark.
-        columns: what to show of each.
-        paper: published errors, by loss.
+    Without ``best``, losses are compared within their families, beside the paper's numbers;
+    accuracy and log loss are shown where each sample has one class.
     """
+    if best is None:
+        best = evaluation.better
+        columns = ["error", "±", *(["paper"] if paper else []), DIFFERENCE]
+    else:
+        columns = ["error", "±", *(["accuracy", "log loss"] if has_classes else []), "chosen"]
     rows = evaluation.rows
     width = max(22, *(len(str(row.loss)) for row in rows))
 
     def line(first: str, cells: dict[str, str], mark: str) -> str:
-        text = f"{first:<{width + 2}}{cells[columns[0]]:>7}{mark}"
+        text = f"{first:<{width + 2}}{cells['error']:>7}{mark}"
         text += "".join(f"{cells[name]:>{_WIDTHS[name]}}" for name in columns[1:-1])
         return f"{text}  {cells.get(columns[-1], '')}".rstrip()
 
@@ -145,20 +147,6 @@ def text_table(
     return "\n".join(lines)
 
 
-def results_table(title: str, evaluation: Evaluation, paper: dict[str, float] | None) -> str:
-    """A line per loss, the paper's number beside ours, differences in each family."""
-    columns = ("error", "±", *(["paper"] if paper else []), DIFFERENCE)
-    return text_table(title, evaluation, evaluation.better, columns, paper)
-
-
-def comparison_table(
-    title: str, evaluation: Evaluation, best: Collection[LossChoice], *, has_classes: bool
-) -> str:
-    """A line per loss with its setting; accuracy and log loss where each sample has one class."""
-    scores = ("accuracy", "log loss") if has_classes else ()
-    return text_table(title, evaluation, best, ("error", "±", *scores, "chosen"))
-
-
 def interval_text(found: Difference) -> str:
     """Mean and interval of a difference."""
     mean, low, high = signed_alike(found.mean, found.low, found.high)
@@ -166,56 +154,46 @@ def interval_text(found: Difference) -> str:
 
 
 def heading(protocol: Protocol, seeds: int) -> str:
-    """What the columns mean, and what was run; the table is the same on every device."""
-    return "\n".join(
-        [
-            *error_lines(seeds),
-            f"{DIFFERENCE}: difference to the Fenchel-Young loss of the same link.",
-            f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0",
-            f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
-            *([COARSE] if is_coarse(protocol) else []),
-            *settings_lines(protocol),
-        ]
-    )
-
-
-def is_coarse(protocol: Protocol) -> bool:
-    """True if neighboring penalties are too far apart to say which loss of a pair is better."""
+    """What the columns of a reproduction mean, and what was run; the same on every device."""
     steps = [a > MAX_STEP * b for a, b in pairwise(protocol.alphas)]
-    return any(steps) and not protocol.refine
+    marks = [
+        f"{DIFFERENCE}: difference to the Fenchel-Young loss of the same link.",
+        f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0",
+        f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
+        *([COARSE] if any(steps) and not protocol.refine else []),
+    ]
+    return _heading(protocol, seeds, marks)
 
 
 def comparison_heading(
     protocol: Protocol, seeds: int, *, has_classes: bool, has_boosted: bool = False
 ) -> str:
-    """What the columns of :func:`comparison_table` mean, and what was run."""
-    lines = error_lines(seeds)
-    lines += ["* the lowest error, and every loss that is not clearly worse."]
+    """What the columns of a comparison mean, and what was run."""
+    marks = ["* the lowest error, and every loss that is not clearly worse."]
     if has_classes:
-        lines += ["Accuracy: of the class with the largest probability. Log loss: n/a where a"]
-        lines += ["class that occurs was given the probability 0."]
-    lines += settings_lines(protocol)
-    return "\n".join([*lines, *(wrapped(f"Boosted trees: {BOOSTED}.") if has_boosted else [])])
+        marks += ["Accuracy: of the class with the largest probability. Log loss: n/a where a"]
+        marks += ["class that occurs was given the probability 0."]
+    boosted = wrapped(f"Boosted trees: {BOOSTED}.") if has_boosted else []
+    return "\n".join([_heading(protocol, seeds, marks), *boosted])
 
 
-def error_lines(seeds: int) -> list[str]:
-    """What the error is."""
+def _heading(protocol: Protocol, seeds: int, marks: Sequence[str]) -> str:
+    """The error, the marks, and the settings that matter most or are not the default."""
     splits = f"the mean over {seeds} dev splits, ± their standard deviation"
-    return [
-        "Test error: squared error summed over classes, averaged over test samples;",
-        f"{splits if seeds > 1 else 'one dev split'}.",
-    ]
-
-
-def settings_lines(protocol: Protocol) -> list[str]:
-    """The settings that matter most, and those that are not the default."""
     default = describe(Protocol())
     settings = [
         f"{name}: {value}"
         for name, value in describe(replace(protocol, device=None)).items()
         if name in ("intercept", "features", "final model") or value != default[name]
     ]
-    return wrapped(f"Settings: {'; '.join(settings)}.")
+    return "\n".join(
+        [
+            "Test error: squared error summed over classes, averaged over test samples;",
+            f"{splits if seeds > 1 else 'one dev split'}.",
+            *marks,
+            *wrapped(f"Settings: {'; '.join(settings)}."),
+        ]
+    )
 
 
 def resampled(seeds: int) -> str:
@@ -252,43 +230,24 @@ def dataset_details() -> str:
 
 @dataclass(frozen=True)
 class FitLine:
-    """One fit, without the errors of single samples.
-
-    Attributes:
-        dataset: its name.
-        features: ``"standardize"`` or ``"none"``, as in :class:`.protocol.Protocol`.
-        intercept: True if there was one.
-        loss: its name.
-        seed: of the dev split; None for a fit to train and dev together.
-        alpha: strength of the penalty of a linear model.
-        dev_error: error on dev, NaN where there is none.
-        test_error: error on the test samples.
-        zeros: share of exact zeros among the test predictions.
-        n_iter: iterations of the solver.
-        converged: True if it reached its tolerance.
-        seconds: time it took.
-        device: what computed it.
-        tightness: of the loss, where it is not that of its name.
-        model: ``"linear"`` or ``"boosted"``.
-        rounds: of a boosted model, which has no alpha.
-    """
+    """One fit, without the errors of single samples: a line of the CSV file."""
 
     dataset: str
-    features: str
+    features: str  # "standardize" or "none"
     intercept: bool
     loss: str
-    seed: int | None
-    alpha: float
-    dev_error: float
+    seed: int | None  # of the dev split; None for a fit to train and dev together
+    alpha: float  # of a linear model
+    dev_error: float  # NaN where there is none
     test_error: float
     zeros: float
     n_iter: int
     converged: bool
     seconds: float
     device: str
-    tightness: float | None = None
+    tightness: float | None = None  # where it is not that of the loss's name
     model: str = "linear"
-    rounds: int | None = None
+    rounds: int | None = None  # of a boosted model
 
 
 def fit_lines(
@@ -338,28 +297,16 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One data set of a report.
-
-    Attributes:
-        title: its heading.
-        evaluation: its losses, and how they compare.
-        paper: the paper's errors, if there are any.
-        settings: what it was run with, in words.
-        checksums: of the data.
-        notes: sentences to put under the heading.
-        best: losses to mark, the one with the lowest error and those that are not clearly worse;
-            None marks the better ones of each family.
-        has_classes: True if accuracy and log loss are shown.
-    """
+    """One data set of a report."""
 
     title: str
     evaluation: Evaluation
-    paper: dict[str, float] | None
+    paper: dict[str, float] | None  # the paper's errors, if there are any
     settings: dict[str, object]
     checksums: dict[str, str]
-    notes: tuple[str, ...] = ()
-    best: tuple[LossChoice, ...] | None = None
-    has_classes: bool = False
+    notes: tuple[str, ...] = ()  # sentences to put under the heading
+    best: tuple[LossChoice, ...] | None = None  # to mark; None marks the better of each family
+    has_classes: bool = False  # accuracy and log loss are shown
 
 
 def render(
@@ -371,28 +318,26 @@ def render(
     points: Sequence[str] = (),
     commands: Sequence[str] = (),
 ) -> str:
-    """The page.
-
-    Args:
-        title: its heading.
-        lead: the result in a sentence or two.
-        sections: one per data set.
-        failures: data sets that could not be run, with the reason.
-        points: a list below the lead.
-        commands: the line that made it, and those to go on with.
-    """
+    """The page: a lead with a list of points, commands to go on with, and what was not run."""
     body = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
     if points:
         body.append(f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points)}</ul>")
     body += [f"<pre>{escape(command)}</pre>" for command in commands if command]
-    body += [_section(section) for section in sections]
+    for section in sections:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in section.notes)
+        body += [f"<h2>{escape(section.title)}</h2>{notes}", _results(section), _plots(section)]
+        body.append(f"<h3>Settings</h3>{_pairs_table(section.settings)}")
+        body.append(f"<h3>SHA-256 of the data</h3>{_pairs_table(section.checksums)}")
     if failures:
-        rows = "".join(
-            f'<tr><td>{escape(name)}</td><td class="text">{escape(reason)}</td></tr>'
-            for name, reason in failures.items()
-        )
-        body.append(f'<h2>Not run</h2><div class="scroll"><table>{rows}</table></div>')
-    body.append(_versions())
+        body.append(f"<h2>Not run</h2>{_pairs_table(failures)}")
+    packages = ("numpy", "scipy", "scikit-learn", *(["lightgbm"] if can_boost() else []))
+    versions = {
+        "fitzpatrick": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    body.append(f"<h2>Versions</h2>{_pairs_table(versions)}")
     return render_document(
         title,
         "".join(body),
@@ -404,9 +349,7 @@ def render(
 def write_results(results: dict[Path, str], say: Callable[[str], None]) -> None:
     """Write text, table and page, and say so, and whether the page that was there had other data.
 
-    Args:
-        results: content by file; the page comes last.
-        say: gets a line for each.
+    The page comes last.
     """
     file, page = list(results.items())[-1]
     before = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
@@ -418,15 +361,6 @@ def write_results(results: dict[Path, str], say: Callable[[str], None]) -> None:
     for path, content in results.items():
         write_atomically(path, content)
         say(f"wrote {path}")
-
-
-def _section(section: Section) -> str:
-    notes = "".join(f"<p>{escape(note)}</p>" for note in section.notes)
-    return (
-        f"<h2>{escape(section.title)}</h2>{notes}{_results(section)}{_plots(section)}"
-        f"<h3>Settings</h3>{_pairs_table(section.settings)}"
-        f"<h3>SHA-256 of the data</h3>{_pairs_table(section.checksums)}"
-    )
 
 
 def _results(section: Section) -> str:
@@ -443,10 +377,8 @@ def _results(section: Section) -> str:
         rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in shown)}</tr>")
     names = {"error": "test error", "±": "± splits"}
     header = "".join(f"<th>{names.get(name, name)}</th>" for name in ("loss", *columns))
-    resampling = (
-        f"paired bootstrap over {resampled(evaluation.summaries[0].errors.size)}, "
-        f"{RESAMPLES} resamples"
-    )
+    over = resampled(evaluation.summaries[0].errors.size)
+    resampling = f"paired bootstrap over {over}, {RESAMPLES} resamples"
     bold = (
         "better than the Fenchel-Young loss with the same link, or that loss itself; the "
         f"{LEVEL:.0%} interval of the difference excludes 0 ({resampling})."
@@ -462,58 +394,36 @@ def _results(section: Section) -> str:
 
 def _plots(section: Section) -> str:
     summaries, paper = section.evaluation.summaries, section.paper or {}
+    families = list(dict.fromkeys(one.loss.family for one in summaries))
+    title = f"{LEVEL:.0%} interval of the mean test error{'; diamond: paper' * bool(paper)}"
     names = [str(one.loss) for one in summaries]
     rows = [
-        svg.Interval(name, one.error, *one.interval, paper.get(name))
+        svg.Row(name, one.error, *one.interval, paper.get(name))
         for name, one in zip(names, summaries, strict=True)
     ]
-    families = list(dict.fromkeys(one.loss.family for one in summaries))
-    reference = "; diamond: paper" if paper else ""
-    title = f"{LEVEL:.0%} interval of the mean test error{reference}"
     plots = [svg.interval_plot(title, rows, "test error")]
     for model, (title, axis) in _CURVES.items():
         group = [one for one in summaries if one.loss.model == model]
         if not group:
             continue
         ticks = sorted(set(group[0].grid).intersection(*(one.grid for one in group)))
-        curves = [
-            svg.Series(
-                str(one.loss),
-                one.grid,
-                one.dev_curve,
-                families.index(one.loss.family),
-                one.loss.loss.tightness > 0,
-            )
-            for one in group
-        ]
+        curves = []
+        for one in group:
+            hue, is_dashed = families.index(one.loss.family), one.loss.loss.tightness > 0
+            curves.append(svg.Series(str(one.loss), one.grid, one.dev_curve, hue, is_dashed))
         plots.append(svg.line_plot(title, ticks, curves, (axis, "dev error")))
-    for title, axis, unit, values in (
-        (
-            "Zeros among predictions",
-            "% of the predicted proportions",
-            " %",
-            [100 * one.zeros for one in summaries],
-        ),
-        ("Training time of a path", "seconds", " s", [one.seconds for one in summaries]),
-    ):
-        plots.append(svg.bar_plot(title, list(zip(names, values, strict=True)), axis, unit))
+    zeros = {str(one.loss): 100 * one.zeros for one in summaries}
+    seconds = {str(one.loss): one.seconds for one in summaries}
+    plots += [
+        svg.bar_plot("Zeros among predictions", zeros, "% of the predicted proportions", " %"),
+        svg.bar_plot("Training time of a path", seconds, "seconds", " s"),
+    ]
     return f'<div class="plots">{"".join(plots)}</div>'
 
 
-def _pairs_table(values: dict[str, object] | dict[str, str]) -> str:
+def _pairs_table(values: Mapping[str, object]) -> str:
     rows = "".join(
         f'<tr><td>{escape(str(name))}</td><td class="text">{escape(str(value))}</td></tr>'
         for name, value in values.items()
     )
     return f'<div class="scroll"><table>{rows}</table></div>'
-
-
-def _versions() -> str:
-    packages = ("numpy", "scipy", "scikit-learn", *(["lightgbm"] if can_boost() else []))
-    versions = {
-        "fitzpatrick": __version__,
-        "Python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
-    return f"<h2>Versions</h2>{_pairs_table(versions)}"

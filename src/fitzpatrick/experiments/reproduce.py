@@ -1,8 +1,9 @@
 """The paper's Table 1 beside our own numbers, data set by data set."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
 from . import protocol as paper
@@ -30,15 +31,7 @@ def reproduce(
 ) -> int:
     """Run the data sets, print the table, write ``table.txt``, ``fits.csv`` and ``report.html``.
 
-    Args:
-        names: of the data sets.
-        options: what is run.
-        say: gets the results.
-        warn: gets a line for each data set that could not be run.
-        split: seed for data sets that come as one file.
-
-    Returns:
-        The number of data sets that could be run; the others are named with the reason.
+    Returns how many data sets could be run; ``warn`` gets a line with the reason for each other.
     """
     sections: list[Section] = []
     blocks = [heading(options.protocol, options.seeds)]
@@ -48,7 +41,7 @@ def reproduce(
     for name in names:
         info = DATASETS[name]
         try:
-            with warnings.catch_warnings(record=True) as caught, _Downloads(name) as report:
+            with warnings.catch_warnings(record=True) as caught, _downloads(name) as report:
                 warnings.simplefilter("always", DatasetMismatchWarning)
                 data = load_dataset(name, split=split, progress=report)
             experiment = paper.Experiment.of_dataset(data)
@@ -88,24 +81,22 @@ def reproduce(
     return len(sections)
 
 
-class _Downloads:
+@contextmanager
+def _downloads(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """The bytes of downloads on a bar, which appears with the first of them."""
+    bars: list[Any] = []
 
-    def __init__(self, title: str) -> None:
-        self.title = f"{title}: downloading"
-        self.bar: Any = None
+    def report(done: int, total: int | None) -> None:
+        if not bars:
+            bars.append(progress(f"{title}: downloading", None, "B"))
+        bars[0].total = total
+        bars[0].update(done - bars[0].n)
 
-    def __call__(self, done: int, total: int | None) -> None:
-        self.bar = self.bar or progress(self.title, None, "B")
-        self.bar.total = total
-        self.bar.update(done - self.bar.n)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    try:
+        yield report
+    finally:
+        for bar in bars:
+            bar.close()
 
 
 def _distance(sections: list[Section]) -> str:

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
@@ -32,43 +32,33 @@ _WATCH_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What ``reproduce`` and ``compare`` run, and where the results go.
-
-    Attributes:
-        losses: which.
-        protocol: how each is fitted.
-        seeds: number of dev splits.
-        n_jobs: paths that are fitted at a time.
-        output: folder of the records and results.
-        command: the line that was typed, for the report.
-    """
+    """What ``reproduce`` and ``compare`` run, and where the results go."""
 
     losses: tuple[LossChoice, ...]
     protocol: Protocol = field(default_factory=Protocol)
-    seeds: int = 5
-    n_jobs: int = 1
+    seeds: int = 5  # number of dev splits
+    n_jobs: int = 1  # paths that are fitted at a time
     output: Path = Path("out")
-    command: str = ""
+    command: str = ""  # the line that was typed, for the report
 
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
     """The records of every path of an experiment, from the simplest model to the most complex."""
     protocol, seeds, losses = options.protocol, options.seeds, options.losses
     store = Store.of(options.output, experiment, protocol)
-    title = experiment.name + (
-        ": choosing settings" if protocol.refit and not protocol.refits_grid else ""
-    )
+    refits_chosen = protocol.refit and not protocol.refits_grid
+
+    def fit(wanted: list[FitPath], stage: str) -> dict[FitPath, list[Record]]:
+        return run(experiment, protocol, store, wanted, options.n_jobs, experiment.name + stage)
+
     wanted = paths(losses, seeds, refit=protocol.refits_grid)
-    records = run(experiment, protocol, store, wanted, options.n_jobs, title)
-    if protocol.refit and not protocol.refits_grid:
+    records = fit(wanted, ": choosing settings" if refits_chosen else "")
+    if refits_chosen:
         chosen: dict[LossChoice, set[float]] = {}
         for path, grid in records.items():
             chosen.setdefault(path.loss, set()).add(choose(grid).setting)
-        wanted = [
-            FitPath(loss, None, in_order(loss, settings)) for loss, settings in chosen.items()
-        ]
-        title = f"{experiment.name}: fitting train and dev as chosen"
-        records |= run(experiment, protocol, store, wanted, options.n_jobs, title)
+        wanted = [FitPath(loss, None, in_order(loss, found)) for loss, found in chosen.items()]
+        records |= fit(wanted, ": fitting train and dev as chosen")
     return records
 
 
@@ -81,14 +71,6 @@ def run(
     title: str = "",
 ) -> dict[FitPath, list[Record]]:
     """The records of some paths, each fitted in a process on one thread and then stored.
-
-    Args:
-        experiment: the data.
-        protocol: how they are fitted.
-        store: where the records are and go.
-        wanted: what to fit.
-        n_jobs: how many paths to fit at a time.
-        title: of the progress.
 
     Raises:
         BrokenExecutor: if a worker process was killed.
@@ -220,19 +202,11 @@ def fit_and_score(
         errors[model.setting] = records[model.setting].dev_error
         begin = time.perf_counter()
 
-    searches = path.seed is not None and not path.settings
-    fit_models(
-        path.loss,
-        X,
-        path.loss.targets(rows.Y),
-        search(path.loss, protocol, errors)
-        if searches
-        else path.settings or grid_of(path.loss, protocol),
-        protocol,
-        tol=protocol.tol_of(path),
-        n_threads=1,
-        keep=keep,
-    )
+    settings: Iterable[float] = path.settings or grid_of(path.loss, protocol)
+    if path.seed is not None and not path.settings:
+        settings = search(path.loss, protocol, errors)
+    Y, tol = path.loss.targets(rows.Y), protocol.tol_of(path)
+    fit_models(path.loss, X, Y, settings, protocol, tol=tol, n_threads=1, keep=keep)
     return path, [records[setting] for setting in in_order(path.loss, records)]
 
 

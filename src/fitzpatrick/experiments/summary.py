@@ -26,39 +26,23 @@ BASELINE = LossChoice("baseline")
 
 @dataclass(frozen=True, eq=False)
 class LossSummary:
-    """One loss on one experiment, or the baseline.
-
-    Attributes:
-        loss: which.
-        settings: penalties or rounds chosen on dev, one per seed.
-        errors: test error of the chosen model, one per seed.
-        n_test: number of test samples.
-        resampled_errors: the mean test error in each bootstrap resample.
-        accuracy: of the largest proportion, averaged over the seeds.
-        log_loss: averaged over the seeds; infinite where a class that occurs was ruled out.
-        dev_curve: dev error averaged over the seeds at each setting of the grid, interpolated in
-            its logarithm where a seed lacks it; NaN from where the first path has ended.
-        grid: the settings, and the one of the least mean dev error if it lies between them.
-        ends: where the path of each seed has ended, if it was before the grid did.
-        zeros: share of exact zeros in the chosen models' predictions.
-        seconds: time of one path, averaged over the seeds.
-        unconverged: fits that did not reach the tolerance, over all seeds, tested ones included.
-        fits: number of fits.
-    """
+    """One loss on one experiment, or the baseline; means are over the seeds."""
 
     loss: LossChoice
-    settings: tuple[float, ...]
-    errors: np.ndarray
+    settings: tuple[float, ...]  # penalties or rounds chosen on dev, one per seed
+    errors: np.ndarray  # test error of the chosen model, one per seed
     n_test: int
-    resampled_errors: np.ndarray
+    resampled_errors: np.ndarray  # the mean test error in each bootstrap resample
     accuracy: float = math.nan
-    log_loss: float = math.nan
+    log_loss: float = math.nan  # infinite where a class that occurs was ruled out
+    # mean dev error at each setting of the grid, interpolated in its logarithm where a seed lacks
+    # it; NaN from where the first path has ended
     dev_curve: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    grid: tuple[float, ...] = ()
-    ends: tuple[float, ...] = ()
-    zeros: float = 0.0
-    seconds: float = 0.0
-    unconverged: int = 0
+    grid: tuple[float, ...] = ()  # with the setting of the least mean dev error, if it is another
+    ends: tuple[float, ...] = ()  # where paths have ended before the grid did
+    zeros: float = 0.0  # share of exact zeros in the chosen models' predictions
+    seconds: float = 0.0  # mean time of a path
+    unconverged: int = 0  # fits that did not reach the tolerance, tested ones included
     fits: int = 0
 
     @property
@@ -79,20 +63,12 @@ class LossSummary:
 
 @dataclass(frozen=True)
 class Difference:
-    """Error of one loss minus that of another on the same test samples.
-
-    Attributes:
-        first: the loss whose error comes first.
-        second: the loss whose error is subtracted.
-        mean: difference of the mean errors.
-        low: lower end of the bootstrap interval.
-        high: upper end.
-    """
+    """Error of one loss minus that of another on the same test samples."""
 
     first: LossChoice
     second: LossChoice
     mean: float
-    low: float
+    low: float  # ends of the bootstrap interval
     high: float
 
     @property
@@ -142,10 +118,7 @@ def evaluate(
 ) -> Evaluation:
     """One summary per loss, in the order of the paths; all share one bootstrap.
 
-    Args:
-        records: the fits.
-        protocol: the grids, of which a path may have fitted the first settings only.
-        baseline: test targets, and the row that is predicted for all of them.
+    The baseline is of test targets, and of the row that is predicted for all of them.
     """
     by_loss: dict[LossChoice, list[PathRecords]] = {}
     for path, one in records.items():
@@ -161,18 +134,11 @@ def evaluate(
     ]
     if baseline is None:
         return Evaluation(summaries)
-    predictions = np.broadcast_to(row, Y.shape)
+    predictions, means = np.broadcast_to(row, Y.shape), [one.mean() for one in errors[-1]]
+    scores = accuracy(Y, predictions), log_loss(Y, predictions)
+    row_errors = np.asarray(means)
     return Evaluation(
-        summaries,
-        LossSummary(
-            BASELINE,
-            (),
-            np.asarray([one.mean() for one in errors[-1]]),
-            Y.shape[0],
-            resampled[-1],
-            accuracy(Y, predictions),
-            log_loss(Y, predictions),
-        ),
+        summaries, LossSummary(BASELINE, (), row_errors, len(Y), resampled[-1], *scores)
     )
 
 
@@ -184,18 +150,22 @@ def _summary(
     tried = in_order(loss, (fit.setting for grid in grids for fit in grid))
     best = tried[int(np.nanargmin(_mean_curve(loss, grids, tried)))]
     shown = in_order(loss, (*grid, best))
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(record, name) for record in chosen]))
+
     return LossSummary(
         loss=loss,
         settings=tuple(record.setting for record in chosen),
         errors=np.asarray([record.test_error for record in chosen]),
         n_test=chosen[0].test_errors.size,
         resampled_errors=resampled,
-        accuracy=float(np.mean([record.accuracy for record in chosen])),
-        log_loss=float(np.mean([record.log_loss for record in chosen])),
+        accuracy=mean("accuracy"),
+        log_loss=mean("log_loss"),
         dev_curve=_mean_curve(loss, grids, shown),
         grid=shown,
         ends=tuple(fits[-1].setting for fits in grids if fits[-1].setting != grid[-1]),
-        zeros=float(np.mean([record.zeros for record in chosen])),
+        zeros=mean("zeros"),
         seconds=float(np.mean([sum(fit.seconds for fit in grid) for grid in grids])),
         unconverged=sum(not fit.converged for fit in fitted),
         fits=len(fitted),

@@ -10,7 +10,6 @@ loss names it (``data-loss``), and what a reader clicks to hide it is a ``legend
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 
 import numpy as np
@@ -29,10 +28,11 @@ _CORNERS = {
     "bar": ((-1.5, -6), (1.5, -6), (1.5, 6), (-1.5, 6)),
 }
 MARKERS = ("circle", *_CORNERS)
+Scale = Callable[[float], float]  # from values to places on the page
 
 
 @dataclass(frozen=True)
-class Interval:
+class Row:
     """A value with its interval and, where there is one, a reference beside it."""
 
     label: str
@@ -53,14 +53,12 @@ class Series:
     dashed: bool
 
 
-def interval_plot(title: str, rows: Sequence[Interval], axis: str) -> str:
+def interval_plot(title: str, rows: Sequence[Row], axis: str) -> str:
     """One dot with whiskers per row; above it a hollow diamond for the reference."""
     references = [row.reference for row in rows if row.reference is not None]
-    low = min([row.low for row in rows] + references)
-    high = max([row.high for row in rows] + references)
-    pad = 0.06 * ((high - low) or 1.0)
+    ends = _axis_range([row.low for row in rows] + [row.high for row in rows] + references)
 
-    def draw(row: Interval, y: float, to_x: Callable[[float], float]) -> str:
+    def draw(row: Row, y: float, to_x: Scale) -> str:
         tip = f"{row.label}: {row.value:.4g}, from {row.low:.4g} to {row.high:.4g}"
         whisker = _line("ink", to_x(row.low), y, to_x(row.high), y)
         drawn = whisker + _marker("circle", to_x(row.value), y, "fill", tip)
@@ -69,33 +67,30 @@ def interval_plot(title: str, rows: Sequence[Interval], axis: str) -> str:
             drawn += _marker("diamond", to_x(row.reference), y - 8, "hollow", tip)
         return drawn
 
-    marks = [(row.label, partial(draw, row)) for row in rows]
-    return _row_plot(title, marks, axis, (low - pad, high + pad))
+    return _row_plot(title, rows, axis, ends, draw)
 
 
-def bar_plot(title: str, rows: Sequence[tuple[str, float]], axis: str, unit: str = "") -> str:
-    """One bar per row from zero, with its value written beside it."""
+def bar_plot(title: str, values: dict[str, float], axis: str, unit: str = "") -> str:
+    """One bar per label from zero, with its value written beside it."""
 
-    def draw(row: tuple[str, float], y: float, to_x: Callable[[float], float]) -> str:
-        label, value = row
-        return (
-            f'<rect class="bar" x="{to_x(0.0):.1f}" y="{y - 9}" height="14" '
-            f'width="{to_x(value) - to_x(0.0):.1f}"{_tip(f"{label}: {value:.4g}{unit}")}/>'
-            + _text("", to_x(value) + 5, y + 3, f"{value:.3g}{unit}")
-        )
+    def draw(row: Row, y: float, to_x: Scale) -> str:
+        x, end, tip = to_x(0.0), to_x(row.value), f"{row.label}: {row.value:.4g}{unit}"
+        bar = f'<rect class="bar" x="{x:.1f}" y="{y - 9}" height="14" width="{end - x:.1f}"'
+        return f"{bar}{_tip(tip)}/>" + _text("", end + 5, y + 3, f"{row.value:.3g}{unit}")
 
-    marks = [(row[0], partial(draw, row)) for row in rows]
-    return _row_plot(title, marks, axis, (0.0, max(1e-9, *(value for _, value in rows)) * 1.25))
+    rows = [Row(label, value, 0.0, value) for label, value in values.items()]
+    return _row_plot(title, rows, axis, (0.0, 1.25 * (max(values.values()) or 1.0)), draw)
 
 
 def _row_plot(
     title: str,
-    rows: Sequence[tuple[str, Callable[[float, Callable[[float], float]], str]]],
+    rows: Sequence[Row],
     axis: str,
-    span: tuple[float, float],
+    ends: tuple[float, float],
+    draw: Callable[[Row, float, Scale], str],
 ) -> str:
     """Rows of a label and what is drawn below it, at a height and by a horizontal scale."""
-    low, high = span
+    low, high = ends
     height = _TOP + _ROW * len(rows) + _BOTTOM
     bottom = height - _BOTTOM
 
@@ -108,10 +103,10 @@ def _row_plot(
         if _MARGIN + 8 < x < WIDTH - _MARGIN - 8 or tick == 0.0:
             parts.append(_line("grid", x, _TOP, x, bottom))
             parts.append(_text("middle", x, bottom + 17, f"{tick:.4g}"))
-    for i, (label, draw) in enumerate(rows):
+    for i, row in enumerate(rows):
         y = _TOP + _ROW * i + 32
-        parts.append(_of_loss(label, _text("", _MARGIN, y - 16, label), "legend"))
-        parts.append(_of_loss(label, draw(y, to_x)))
+        parts.append(_of_loss(row.label, _text("", _MARGIN, y - 16, row.label), "legend"))
+        parts.append(_of_loss(row.label, draw(row, y, to_x)))
     return _figure(title, height, parts)
 
 
@@ -128,8 +123,7 @@ def line_plot(
     least = [float(np.nanmin(line.values)) for line in series]
     highest = max(float(np.nanmax(line.values)) for line in series)
     low, high = min(least), min(highest, max(MAX_RATIO * min(least), 1.1 * max(least)))
-    span = (high - low) or 1.0
-    low, high = low - 0.06 * span, high + 0.06 * span
+    low, high = _axis_range([low, high])
 
     def to_x(value: float) -> float:
         return 6 + (value - float(logs[0])) / (float(np.ptp(logs)) or 1.0) * (width - 12)
@@ -155,9 +149,7 @@ def line_plot(
         stroke = f"line {hue}{' dashed' * line.dashed}"
         present = np.isfinite(line.values)  # a path may end before the axis does
         x, values = np.asarray(line.x, dtype=float)[present], line.values[present]
-        places = [
-            (to_x(float(np.log10(a))), to_y(float(b))) for a, b in zip(x, values, strict=True)
-        ]
+        places = list(zip(map(to_x, np.log10(x)), map(to_y, values), strict=True))
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         drawn = f'<polyline class="{stroke}" points="{points}"/>'
         for (a, b), setting, value in zip(places, x, values, strict=True):
@@ -174,6 +166,13 @@ def line_plot(
     parts.append(f'<svg x="{left}" y="{top}" width="{width}" height="{_PLOT}">{lines}</svg>')
     title += f": {axes[1]} over {axes[0]}, minima circled"
     return _figure(title + (", cut off above" if highest > high else ""), height, [*parts, legend])
+
+
+def _axis_range(values: Sequence[float]) -> tuple[float, float]:
+    """A little wider than the values, and at least a hundredth of them."""
+    low, high = min(values), max(values)
+    width = max(high - low, 0.01 * max(abs(low), abs(high))) or 1.0
+    return low - 0.06 * width, max(high, low + width) + 0.06 * width
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -62,25 +62,10 @@ const negentropy = {
   },
 };
 
-/** p = ((s + c y)/(1 + c))₊; L_c = Σ (1 + c)/2 (y − p)² + y (−(s + c y))₊. */
-const squaredNorm = {
-  power: 1,
-  start(y, theta, c) {
-    return Math.max(...theta.map((score, i) => score + c * y[i])) - (1 + c);
-  },
-  entry(s, y, c) {
-    const p = Math.max((s + c * y) / (1 + c), 0);
-    return { p, slope: p > 0 ? 1 / (1 + c) : 0 };
-  },
-  term(s, y, c) {
-    const distance = y - this.entry(s, y, c).p;
-    return ((1 + c) / 2) * distance * distance + y * Math.max(-(s + c * y), 0);
-  },
-};
-
 /**
  * With β = α − 1, p is the root of (1/β + c) p^β − c y p^(β−1) = s. In q = p^β the equation is
- * a q − c y q^(−e) = s, with a = 1/β + c and e = (1 − β)/β; for α = 1.5 it is quadratic.
+ * a q − c y q^(−e) = s, with a = 1/β + c and e = (1 − β)/β; for α = 1.5 it is quadratic, and for
+ * α = 2, half the squared norm, p = ((s + c y)/(1 + c))₊.
  */
 function tsallis(alpha) {
   const beta = alpha - 1;
@@ -88,7 +73,7 @@ function tsallis(alpha) {
 
   function root(s, y, c) {
     const a = 1 / beta + c;
-    if (c * y === 0) return Math.max(s / a, 0);
+    if (alpha === 2 || c * y === 0) return Math.max((s + (alpha === 2 ? c * y : 0)) / a, 0);
     if (alpha === 1.5) {
       const length = Math.hypot(s, 2 * Math.sqrt(a * c * y));
       return s > 0 ? (s + length) / (2 * a) : (2 * c * y) / (length - s);
@@ -132,14 +117,15 @@ function tsallis(alpha) {
       const q = root(s, y, c);
       const p = q ** (1 / beta);
       const d = divergence(q, p, y);
-      if (p === 0) return d + y * Math.max(-s, 0);
+      if (p === 0 && alpha < 2) return d + y * Math.max(-s, 0);
+      if (alpha === 2) return (1 + c) * d + y * Math.max(-(s + c * y), 0);
       const quadratic = (q * (p - y) * (p - y)) / p;
       return d + c * Math.max(quadratic - d, 0);
     },
   };
 }
 
-const REGULARIZERS = new Map([[1, negentropy], [2, squaredNorm]]);
+const REGULARIZERS = new Map([[1, negentropy]]);
 
 function regularizer(alpha) {
   if (!REGULARIZERS.has(alpha)) REGULARIZERS.set(alpha, tsallis(alpha));
