@@ -241,9 +241,9 @@ REFUSALS = {
     ),
     "missing class": (
         "x,y\n1,u\n2,v\n3,\n4,?\n", 4,
-        "target column 'y': no value in 2 rows, the first here; --missing drop leaves such rows "
-        "out, and those with other gaps (in Python, missing='drop-targets' leaves out such rows "
-        "alone)", {"options": ReadOptions(missing="drop")},
+        "target column 'y': no value in 2 rows, the first here; --missing drop-targets leaves "
+        "such rows out, --missing drop all rows with gaps",
+        {"options": ReadOptions(missing="drop")},
     ),
     "a name with a comma": (
         cells(["2024-01-31", "2024-02-01"], '"x, then",y'), 2,

@@ -194,8 +194,7 @@ def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = Fa
     problem = f"{'target ' * is_target}column {name!r}: no value{count}"
     advice = "--missing drop leaves such rows out, --missing impute replaces the values"
     if is_target:
-        advice = "--missing drop leaves such rows out, and those with other gaps (in Python, "
-        advice += "missing='drop-targets' leaves out such rows alone)"
+        advice = "--missing drop-targets leaves such rows out, --missing drop all rows with gaps"
     raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
 
 
