@@ -6,11 +6,12 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
-The root is between lse(t) and lse(t) + c (see ``engines/negentropy.py``). From the middle, Halley's
-method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
-one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
-that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
-the root is lse(t).
+Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
+:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c`. From the middle, Halley's method on log g triples the digits of λ in each
+pass, and each pass moves every ω to the new λ by one step of fourth order. With v = 1/(1 + ω),
+derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v). For c = 0 the root is lse(t). Rows are
+treated in groups, with their entries side by side in buffers that stay in the first-level cache.
 """
 
 import math
