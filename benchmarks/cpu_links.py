@@ -8,27 +8,26 @@ CPU time, which other work on the machine disturbs least.
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import entmax
 import numpy as np
 import torch
-from _machine import describe
+from _machine import RESULTS, write_record
 from _timing import Contender, Timing, race
 from scipy.special import softmax
 from sklearn._loss.loss import HalfBinomialLoss, HalfPoissonLoss, HalfSquaredError
 from threadpoolctl import threadpool_limits
+from torch_cpu import link_step
 
 import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import table
 from fitzpatrick.torch import functional
 
-RESULTS = Path(__file__).parent / "results" / "cpu_links.json"
 # What is allowed without Numba, over what is allowed with it.
 PLAIN = 3.0
 # Shapes of PyTorch links, and how many calls make a run that a clock can measure.
@@ -145,6 +144,10 @@ def _link(loss: Any, theta: Any, engine: str) -> Callable[[], object]:
     return run
 
 
+def _fixed(link: Any, *parameter: Any) -> Callable[..., Any]:
+    return lambda scores, dim: link(scores, *parameter, dim)
+
+
 def tensors(repeats: int) -> Iterator[Line]:
     """Links of float32 tensors, forward and backward."""
     for shape, calls in TENSORS:
@@ -152,38 +155,22 @@ def tensors(repeats: int) -> Iterator[Line]:
         scores = torch.randn(shape, generator=generator)
         upstream = torch.randn(shape, generator=generator)
         orders = 1.2 + 0.7 * torch.rand((*shape[:-1], 1), generator=generator)
-        pairs: dict[str, tuple[Any, Any]] = {
-            name: (getattr(entmax, name), getattr(functional, name))
-            for name in ("sparsemax", "entmax15")
+        pairs: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+            "sparsemax": (entmax.sparsemax, functional.sparsemax, ()),
+            "entmax15": (entmax.entmax15, functional.entmax15, ()),
+            "entmax of a tensor": (entmax.entmax_bisect, functional.entmax, (orders,)),
+            "normmax of a tensor": (entmax.normmax_bisect, functional.normmax, (orders,)),
+            "budget": (entmax.budget_bisect, functional.budget, (2.0,)),
         }
-        for name, parameter in (("entmax", orders), ("normmax", orders), ("budget", 2.0)):
-            pairs[f"{name} of a tensor" if parameter is orders else name] = (
-                _fixed(getattr(entmax, f"{name}_bisect"), parameter),
-                _fixed(getattr(functional, name), parameter),
-            )
-        for name, (peer, ours) in pairs.items():
+        for name, (peer, ours, parameter) in pairs.items():
             contenders = [
-                Contender(title, _step(link, scores, upstream, calls))
-                for title, link in (("entmax", peer), ("ours", ours))
+                Contender(title, partial(link_step, _fixed(f, *parameter), scores, upstream, calls))
+                for title, f in (("entmax", peer), ("ours", ours))
             ]
             timings = race(contenders, repeats, cpu_time=True)
             ratio = timings["ours"].median / timings["entmax"].median
             size = " x ".join(map(str, shape))
             yield Line(f"{name} tensor, {size} / entmax", "", ratio, 1.0, timings["ours"])
-
-
-def _fixed(link: Any, parameter: Any) -> Callable[..., Any]:
-    return lambda scores, dim: link(scores, parameter, dim)
-
-
-def _step(link: Any, scores: Any, upstream: Any, calls: int) -> Callable[[], object]:
-    def run() -> object:
-        for _ in range(calls):
-            fresh = scores.detach().requires_grad_()
-            link(fresh, dim=-1).backward(upstream)
-        return fresh.grad
-
-    return run
 
 
 def main() -> None:
@@ -202,8 +189,7 @@ def main() -> None:
     missed = [line.what for line in lines if line.limit is not None and line.ratio > line.limit]
     print(f"missed: {missed}")
     if not arguments.quick:
-        record = {"machine": describe(), "lines": [line.record() for line in lines]}
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+        write_record(RESULTS / "cpu_links.json", lines=[line.record() for line in lines])
 
 
 if __name__ == "__main__":

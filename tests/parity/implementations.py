@@ -345,7 +345,8 @@ IMPLEMENTATIONS = [
     Core("core", bad_labels=None),
     Public("NumPy", forms=CSR, is_wide=True, bad_labels=ValueError),
     Public("arrays of PyTorch", "torch", rows=96, tightnesses=SOME, bad_labels=ValueError),
-    Public("arrays of JAX", "jax", rows=48, tightnesses=FEW, edges=TWO, bad_labels=ValueError),
+    Public("arrays of JAX", "jax", rows=48, tightnesses=FEW, edges=("logistic",),
+           bad_labels=ValueError),
     Compiled("Numba", "numba", CSR, _with_kernel("numba"), is_wide=True, bad_labels=ValueError),
     Torch("PyTorch", "torch", rows=96, is_wide=True, tightnesses=SOME),
     ManyRows("NumPy, many rows", "numba", CSR, _with_kernel("numba"), rows=48, tightnesses=FEW,
@@ -365,7 +366,7 @@ IMPLEMENTATIONS = [
                tightnesses=SOME, rows=12, engine="triton", has_link=False, edges=()),
     TorchModule("PyTorch modules", "torch", names=REGISTRY, rows=96, tightnesses=SOME),
     TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.0, 0.5)},
-               rows=48, has_product=False, has_link=False, edges=TWO),
+               rows=48, has_product=False, has_link=False, edges=("logistic",)),
     Jax("JAX", "jax", names=REGISTRY, tightnesses={"float64": (0.0, 3.0), "float32": (0.5,)},
         rows=96, edges=(*TWO, "sparsemax")),
 ]  # fmt: skip
