@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import sparse
 
-from tests.helpers import seeded
+from tests.helpers import assert_close, seeded
 
 pytest.importorskip("numba")
 
@@ -17,7 +18,7 @@ from numba import njit
 
 import fitzpatrick as fp
 from fitzpatrick.engines import RowBlocks, table
-from fitzpatrick.engines.compiled import _jit, _math
+from fitzpatrick.engines.compiled import _jit, _math, links
 from fitzpatrick.engines.compiled._entries import EntryKernel, entries
 from fitzpatrick.engines.compiled._kernel import CompiledKernel
 from fitzpatrick.engines.compiled._labels import LabelKernel, logistic_labels
@@ -157,3 +158,34 @@ def test_elementary_functions_have_the_digits_of_the_core() -> None:
     special = np.asarray([-np.inf, -800.0, np.nan])
     apply_math(special, exponential[:3], logarithm[:3], log1p[:3], omega[:3])
     np.testing.assert_array_equal(exponential[:3], [0.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("name", ["any order", "sparsemax", "entmax15"])
+def test_jacobians_of_links_from_the_predictions(name: str) -> None:
+    """Small and large β |log p|, across the end of its series; a row of zeros is masked."""
+    p = np.asarray([*seeded(3).dirichlet(np.full(12, 0.4), 40), np.zeros(12)])
+    p[p < 1e-12] = 0
+    v = seeded(4).normal(size=p.shape)
+    alpha = np.resize([1.0, 1 + 1e-9, 1.01, 1.1, 1.5, 2.0], len(p))
+    found, by_alpha = np.empty_like(p), np.zeros(len(p))
+    if name == "any order":
+        links.multiply_by_jacobians(p, v, alpha, found, by_alpha, 1)
+    else:
+        alpha[:] = {"sparsemax": 2.0, "entmax15": 1.5}[name]
+        formula = kernel_of(name, np.zeros(3, int), 4, engine="numba").link_formula
+        links.multiply_by_jacobian(formula, p, v, found, 1)
+    with mp.workdps(40):
+        exact = np.frompyfunc(mp.mpf, 1, 1)
+        x, y = exact(p), exact(v)
+        log_x = np.frompyfunc(lambda x: mp.log(x) if x else x, 1, 1)(x)
+        t = (1 - exact(alpha[:, None])) * log_x
+        d = x * np.frompyfunc(mp.exp, 1, 1)(t)
+        remainder = np.frompyfunc(lambda t: (mp.expm1(t) - t) / t**2 if t else mp.mpf(0.5), 1, 1)
+        total = d.sum(axis=1, keepdims=True)
+        y = y - (d * y).sum(axis=1, keepdims=True) / np.where(total == 0, 1, total)
+        slopes = (-x * log_x**2 * remainder(t) * y).sum(axis=1).astype(float)
+        product = (d * y).astype(float)
+    # sums of twelve terms, of which each is off by a few eps of its size
+    assert_close(found, product, rtol=1e-13, atol=1e-13)
+    if name == "any order":
+        assert_close(by_alpha, slopes, rtol=1e-13, atol=1e-13)
