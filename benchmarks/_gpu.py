@@ -1,5 +1,6 @@
 """What the GPU benchmarks share: timing against the memory's limit, and the machine they ran on."""
 
+import argparse
 import csv
 import importlib
 import importlib.metadata
@@ -127,6 +128,22 @@ def write_rows(path: Path | None, rows: Iterable[dict[str, Any]]) -> list[dict[s
             file.flush()
             collected.append(row)
     return collected
+
+
+def run_and_print(
+    run: Callable[[], Iterable[dict[str, Any]]], doc: str | None, keys: list[str], contender: str
+) -> None:
+    """The command of a benchmark: measure, keep the rows if asked to, and print a table."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--csv", type=Path, help="where to write all numbers")
+    arguments = parser.parse_args()
+    require_gpu()
+    rows = write_rows(arguments.csv, run())
+    for row in rows:
+        if "rows" in row:
+            row["scores"] = f"{row['rows']} × {row['classes']} {row['dtype']}"
+        row["contender"] = contender.format_map(row)
+    print_table(rows, keys, "contender")
 
 
 def print_table(
