@@ -166,7 +166,7 @@ def test_jacobians_of_links_from_the_predictions(name: str) -> None:
     p = np.asarray([*seeded(3).dirichlet(np.full(12, 0.4), 40), np.zeros(12)])
     p[p < 1e-12] = 0
     v = seeded(4).normal(size=p.shape)
-    alpha = np.resize([1.0, 1 + 1e-9, 1.01, 1.1, 1.5, 2.0], len(p))
+    alpha = np.resize([1.0, 1 + 1e-9, 1 + 1e-5, 1.01, 1.1, 1.5, 2.0], len(p))
     found, by_alpha = np.empty_like(p), np.zeros(len(p))
     if name == "any order":
         links.multiply_by_jacobians(p, v, alpha, found, by_alpha, 1)
