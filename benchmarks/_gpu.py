@@ -1,5 +1,6 @@
 """What the GPU benchmarks share: timing against the memory's limit, and the machine they ran on."""
 
+import argparse
 import csv
 import importlib
 import importlib.metadata
@@ -87,8 +88,13 @@ def copy_rate() -> float:
     return 2 * source.numel() / median
 
 
-def measure(step: Callable[[], Any], budget_ms: int = 100) -> dict[str, float]:
-    """Median time behind other work, and the peak of the memory that the step takes."""
+def measure(
+    step: Callable[[], Any], budget_ms: int = 100, *, with_idle: bool = False
+) -> dict[str, float]:
+    """Median time behind other work, and the peak of the memory that the step takes.
+
+    ``with_idle`` times the step from an idle GPU as well.
+    """
     import torch
 
     step()
@@ -97,27 +103,47 @@ def measure(step: Callable[[], Any], budget_ms: int = 100) -> dict[str, float]:
     before = torch.cuda.memory_allocated()
     step()
     peak = torch.cuda.max_memory_allocated() - before
-    once, _, _ = timed_behind_work(step, 3)
-    runs = min(max(int(budget_ms / once), 5), 50)
-    median, low, high = timed_behind_work(step, runs)
-    return {
-        "median_ms": round(median, 4),
-        "q20_ms": round(low, 4),
-        "q80_ms": round(high, 4),
-        "peak_extra_mib": round(peak / 2**20, 1),
-    }
+    idle = timed(step, budget_ms) if with_idle else ()
+    once = idle[0] if idle else timed_behind_work(step, 3)[0]
+    fewest, most = (10, 100) if with_idle else (5, 50)
+    runs = min(max(int(budget_ms / once), fewest), most)
+    names = ("median_ms", "q20_ms", "q80_ms", "idle_ms", "idle_q20_ms", "idle_q80_ms")
+    times = zip(names, (*timed_behind_work(step, runs), *idle), strict=False)
+    rounded = {name: round(time, 4) for name, time in times}
+    return {**rounded, "peak_extra_mib": round(peak / 2**20, 1)}
 
 
 def write_rows(path: Path | None, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Collect rows, and write them to a CSV file if a path is given."""
-    collected = list(rows)
-    if path is not None and collected:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(collected[0]))
-            writer.writeheader()
-            writer.writerows(collected)
+    """Collect rows, and write each of them to a CSV file as it comes, if a path is given."""
+    if path is None:
+        return list(rows)
+    collected: list[dict[str, Any]] = []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        for row in rows:
+            writer = csv.DictWriter(file, list(row))
+            if not collected:
+                writer.writeheader()
+            writer.writerow(row)
+            file.flush()
+            collected.append(row)
     return collected
+
+
+def run_and_print(
+    run: Callable[[], Iterable[dict[str, Any]]], doc: str | None, keys: list[str], contender: str
+) -> None:
+    """The command of a benchmark: measure, keep the rows if asked to, and print a table."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--csv", type=Path, help="where to write all numbers")
+    arguments = parser.parse_args()
+    require_gpu()
+    rows = write_rows(arguments.csv, run())
+    for row in rows:
+        if "rows" in row:
+            row["scores"] = f"{row['rows']} × {row['classes']} {row['dtype']}"
+        row["contender"] = contender.format_map(row)
+    print_table(rows, keys, "contender")
 
 
 def print_table(

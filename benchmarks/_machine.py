@@ -1,10 +1,13 @@
-"""What a benchmark ran on."""
+"""What a benchmark ran on, and the file that keeps its figures."""
 
 import importlib.metadata
+import json
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
+RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "entmax", "jax", "optax", "dask")
 
 
@@ -26,3 +29,9 @@ def describe() -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
     }
+
+
+def write_record(path: Path, **figures: Any) -> None:
+    """Keep figures in a JSON file, with the machine."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"machine": describe(), **figures}, indent=2) + "\n")

@@ -1,13 +1,12 @@
 """Other ways to compute the same: libraries, a sort-based projection, and the paper's bisection."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-import entmax
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import torch
 from scipy.special import lambertw
 from sklearn._loss import HalfMultinomialLoss
@@ -24,7 +23,8 @@ def scikit_learn(theta: FloatArray, labels: FloatArray, n_threads: int) -> Run:
     return lambda: loss.loss_gradient(y_true=y, raw_prediction=theta, n_threads=n_threads, **out)
 
 
-def _torch(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> Run:
+def of_torch(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> Run:
+    """Forward and backward of a loss of tensors."""
     scores = torch.from_numpy(theta).requires_grad_()
     target = torch.from_numpy(labels)
 
@@ -38,38 +38,16 @@ def _torch(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> R
 
 def torch_cross_entropy(theta: FloatArray, labels: FloatArray) -> Run:
     """Forward and backward."""
-    return _torch(
-        theta,
-        labels,
-        lambda s, t: torch.nn.functional.cross_entropy(s, t, reduction="none"),
-    )
+    loss = functools.partial(torch.nn.functional.cross_entropy, reduction="none")
+    return of_torch(theta, labels, loss)
 
 
-def entmax_sparsemax(theta: FloatArray, labels: FloatArray) -> Run:
-    """Forward and backward of entmax.sparsemax_loss."""
-    return _torch(theta, labels, entmax.sparsemax_loss)
-
-
-def entmax_entmax15(theta: FloatArray, labels: FloatArray) -> Run:
-    """Forward and backward of entmax.entmax15_loss."""
-    return _torch(theta, labels, entmax.entmax15_loss)
-
-
-def _optax(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> Run:
+def of_optax(theta: FloatArray, labels: FloatArray, loss: Callable[..., Any]) -> Run:
+    """Jitted value and gradient of a loss of JAX arrays."""
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # JAX's own
     scores, target = jnp.asarray(theta), jnp.asarray(labels)
     both = jax.jit(jax.value_and_grad(lambda s: loss(s, target).sum()))
     return lambda: jax.tree.map(np.asarray, both(scores))  # waits for the result
-
-
-def optax_cross_entropy(theta: FloatArray, labels: FloatArray) -> Run:
-    """Jitted value and gradient."""
-    return _optax(theta, labels, optax.softmax_cross_entropy_with_integer_labels)
-
-
-def optax_sparsemax(theta: FloatArray, labels: FloatArray) -> Run:
-    """Jitted value and gradient of optax's multiclass sparsemax loss."""
-    return _optax(theta, labels, optax.multiclass_sparsemax_loss)
 
 
 def sorted_projection(x: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -24,6 +24,60 @@ class Timing:
             return self.median, self.median
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return low, high
+
+
+@dataclass(frozen=True)
+class Line:
+    """A contender against another: what is printed, and what goes into the JSON file."""
+
+    name: str
+    against: str
+    timing: Timing
+    reference: Timing
+    limit: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Median over median."""
+        return self.timing.median / self.reference.median
+
+    @property
+    def is_missed(self) -> bool:
+        """True if there is a promise, and it was not kept."""
+        return self.limit is not None and self.ratio > self.limit
+
+    def __str__(self) -> str:
+        low, high = self.timing.quartiles
+        limit = "" if self.limit is None else f"<= {self.limit:g}"
+        verdict = "" if self.limit is None else "MISSED" if self.is_missed else "kept"
+        return (
+            f"{self.name:55} {self.against:40} {self.ratio:7.3f} {limit:>9} {verdict:6}   "
+            f"{1e3 * self.timing.median:.2f} ({1e3 * low:.2f} - {1e3 * high:.2f}) ms"
+        )
+
+    def record(self) -> dict[str, object]:
+        """What goes into the JSON file."""
+        return {
+            "name": self.name,
+            "against": self.against,
+            "ratio": round(self.ratio, 4),
+            "limit": self.limit,
+            "median_ms": round(1e3 * self.timing.median, 4),
+            "quartiles_ms": [round(1e3 * time, 4) for time in self.timing.quartiles],
+        }
+
+
+def print_lines(lines: Iterable[Line]) -> list[Line]:
+    """Print each line as it comes, and which promises were missed."""
+    print(f"{'contender':55} {'against':40} {'ratio':>7} {'promise':>9}   median (quartiles)")
+    found = []
+    for line in lines:
+        print(line, flush=True)
+        found.append(line)
+    promised = [line for line in found if line.limit is not None]
+    missed = [line.name for line in promised if line.is_missed]
+    print(f"\n{len(promised) - len(missed)} of {len(promised)} promises kept; missed: {missed}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,8 @@ def main() -> None:
 
 
 def _few(experiment: Experiment) -> Experiment:
-    return Experiment(
-        "few",
-        experiment.X[:40],
-        experiment.Y[:40],
-        experiment.X_test[:9],
-        experiment.Y_test[:9],
-        {},
-    )
+    given = experiment.X[:40], experiment.Y[:40], experiment.X_test[:9], experiment.Y_test[:9]
+    return Experiment("few", *given, {})
 
 
 if __name__ == "__main__":

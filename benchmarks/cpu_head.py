@@ -8,62 +8,36 @@ Run: python benchmarks/cpu_head.py
 import argparse
 import functools
 import gc
-import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+import gpu_head
 import torch
-from _machine import describe
+from _machine import write_record
 from _timing import Contender, race
+from gpu_head import Loss, ours, step, torch_peers
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from fitzpatrick.torch import functional
-
-PEER = "linear + cross_entropy"
+PEER = "eager"
 OURS = ["fitzpatrick_logistic", "logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
 SHAPE = (2048, 256, 8192)
 REPEATS = 9
 # memory that is freed goes back to the system at once, so that the peak is that of the step
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
-Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-def peer(x: Tensor, weight: Tensor, target: Tensor) -> Tensor:
-    """What PyTorch has in every version."""
-    return torch.nn.functional.cross_entropy(torch.nn.functional.linear(x, weight), target)
-
 
 def contenders() -> dict[str, Loss]:
-    """All losses of a layer, by name."""
-    losses: dict[str, Loss] = {PEER: peer}
-    if hasattr(torch.nn, "LinearCrossEntropyOptions"):
-        chunked = torch.nn.LinearCrossEntropyOptions()
-        fused = torch.nn.functional.linear_cross_entropy
-        losses["torch linear_cross_entropy"] = functools.partial(fused, options=chunked)
-    for name in OURS:
-        losses[f"linear_{name}"] = getattr(functional, f"linear_{name}_loss")
-    return losses
+    """All losses of a layer, by name, PyTorch's first."""
+    return torch_peers() | ours(OURS)
 
 
 def inputs(shape: tuple[int, int, int]) -> tuple[Tensor, Tensor, Tensor]:
     """Features, weight and labels."""
-    rows, features, classes = shape
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(rows, features, generator=generator)
-    weight = torch.randn(classes, features, generator=generator) / features**0.5
-    return x, weight, torch.randint(classes, (rows,), generator=generator)
-
-
-def step(loss: Loss, x: Tensor, weight: Tensor, target: Tensor) -> None:
-    """One forward and backward pass."""
-    leaves = x.detach().requires_grad_(), weight.detach().requires_grad_()
-    loss(*leaves, target).backward()  # type: ignore[no-untyped-call]  # PyTorch's own
+    return gpu_head.inputs(shape, "cpu", torch.float32)
 
 
 def resident(field: str) -> int:
@@ -127,8 +101,7 @@ def main() -> None:
         }
         lines.append(line)
     if arguments.json is not None:
-        record = {"shape": shape, "machine": describe(), "losses": lines}
-        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+        write_record(arguments.json, shape=shape, losses=lines)
 
 
 if __name__ == "__main__":

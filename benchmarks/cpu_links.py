@@ -8,61 +8,30 @@ CPU time, which other work on the machine disturbs least.
 """
 
 import argparse
-import json
+import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import entmax
 import numpy as np
 import torch
-from _machine import describe
-from _timing import Contender, Timing, race
+from _machine import RESULTS, write_record
+from _timing import Contender, Line, print_lines, race
 from scipy.special import softmax
 from sklearn._loss.loss import HalfBinomialLoss, HalfPoissonLoss, HalfSquaredError
 from threadpoolctl import threadpool_limits
+from torch_cpu import link_step
 
 import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.engines import table
 from fitzpatrick.torch import functional
 
-RESULTS = Path(__file__).parent / "results" / "cpu_links.json"
 # What is allowed without Numba, over what is allowed with it.
 PLAIN = 3.0
 # Shapes of PyTorch links, and how many calls make a run that a clock can measure.
 TENSORS = (((64, 10), 200), ((8, 8, 64, 64), 2), ((512, 4096), 1))
-
-
-@dataclass(frozen=True)
-class Line:
-    """A contender against its peer."""
-
-    what: str
-    engine: str
-    ratio: float
-    limit: float | None
-    timing: Timing
-
-    def __str__(self) -> str:
-        limit = "" if self.limit is None else f"<= {self.limit:g}"
-        verdict = "" if self.limit is None else "kept" if self.ratio <= self.limit else "MISSED"
-        low, high = self.timing.quartiles
-        return (
-            f"{self.what:44} {self.engine:6} {self.ratio:7.2f} {limit:>8} {verdict:6}   "
-            f"{1e3 * self.timing.median:.2f} ({1e3 * low:.2f} - {1e3 * high:.2f}) ms"
-        )
-
-    def record(self) -> dict[str, object]:
-        """What goes into the JSON file."""
-        return {
-            "what": self.what,
-            "engine": self.engine,
-            "ratio": round(self.ratio, 3),
-            "limit": self.limit,
-            "median_ms": round(1e3 * self.timing.median, 4),
-        }
 
 
 def scikit_learn(loss: Any, y: Any, theta: Any) -> Callable[[], object]:
@@ -103,9 +72,8 @@ def entries(n: int, k: int, repeats: int) -> Iterator[Line]:
                 )
         timings = race(contenders, repeats, cpu_time=True)
         for key, allowed in keys:
-            timing = timings[str(key)]
-            ratio = timing.median / timings["peer"].median
-            yield Line(f"{key[0]} / {type(peer).__name__}", key[1], ratio, allowed, timing)
+            peer_name = type(peer).__name__
+            yield Line(", ".join(key), peer_name, timings[str(key)], timings["peer"], allowed)
 
 
 def links(n: int, k: int, repeats: int) -> Iterator[Line]:
@@ -126,9 +94,8 @@ def links(n: int, k: int, repeats: int) -> Iterator[Line]:
             name, engine = contender.name.split()
             is_sparse = name in ("sparsemax", "entmax15")
             limit = (1.5 if engine == "numba" else 1.5 * PLAIN) if is_sparse else None
-            timing = timings[contender.name]
-            ratio = timing.median / timings["softmax"].median
-            yield Line(f"{name} link, scale {scale:g} / softmax", engine, ratio, limit, timing)
+            title = f"{name} link, scale {scale:g}, {engine}"
+            yield Line(title, "softmax", timings[contender.name], timings["softmax"], limit)
 
 
 def _link(loss: Any, theta: Any, engine: str) -> Callable[[], object]:
@@ -145,6 +112,10 @@ def _link(loss: Any, theta: Any, engine: str) -> Callable[[], object]:
     return run
 
 
+def _fixed(link: Any, *parameter: Any) -> Callable[..., Any]:
+    return lambda scores, dim: link(scores, *parameter, dim)
+
+
 def tensors(repeats: int) -> Iterator[Line]:
     """Links of float32 tensors, forward and backward."""
     for shape, calls in TENSORS:
@@ -152,38 +123,31 @@ def tensors(repeats: int) -> Iterator[Line]:
         scores = torch.randn(shape, generator=generator)
         upstream = torch.randn(shape, generator=generator)
         orders = 1.2 + 0.7 * torch.rand((*shape[:-1], 1), generator=generator)
-        pairs: dict[str, tuple[Any, Any]] = {
-            name: (getattr(entmax, name), getattr(functional, name))
-            for name in ("sparsemax", "entmax15")
+        pairs: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+            "sparsemax": (entmax.sparsemax, functional.sparsemax, ()),
+            "entmax15": (entmax.entmax15, functional.entmax15, ()),
+            "entmax of a tensor": (entmax.entmax_bisect, functional.entmax, (orders,)),
+            "normmax of a tensor": (entmax.normmax_bisect, functional.normmax, (orders,)),
+            "budget": (entmax.budget_bisect, functional.budget, (2.0,)),
         }
-        for name, parameter in (("entmax", orders), ("normmax", orders), ("budget", 2.0)):
-            pairs[f"{name} of a tensor" if parameter is orders else name] = (
-                _fixed(getattr(entmax, f"{name}_bisect"), parameter),
-                _fixed(getattr(functional, name), parameter),
-            )
-        for name, (peer, ours) in pairs.items():
+        for name, (peer, ours, parameter) in pairs.items():
             contenders = [
-                Contender(title, _step(link, scores, upstream, calls))
-                for title, link in (("entmax", peer), ("ours", ours))
+                Contender(title, partial(link_step, _fixed(f, *parameter), scores, upstream, calls))
+                for title, f in (("entmax", peer), ("ours", ours))
             ]
             timings = race(contenders, repeats, cpu_time=True)
-            ratio = timings["ours"].median / timings["entmax"].median
             size = " x ".join(map(str, shape))
-            yield Line(f"{name} tensor, {size} / entmax", "", ratio, 1.0, timings["ours"])
+            yield Line(f"{name} tensor, {size}", "entmax", timings["ours"], timings["entmax"], 1.0)
 
 
-def _fixed(link: Any, parameter: Any) -> Callable[..., Any]:
-    return lambda scores, dim: link(scores, parameter, dim)
-
-
-def _step(link: Any, scores: Any, upstream: Any, calls: int) -> Callable[[], object]:
-    def run() -> object:
-        for _ in range(calls):
-            fresh = scores.detach().requires_grad_()
-            link(fresh, dim=-1).backward(upstream)
-        return fresh.grad
-
-    return run
+def record(line: Line) -> dict[str, object]:
+    """What the figure of the performance page reads."""
+    title, _, engine = line.name.rpartition(", ")
+    if engine not in ("numba", "numpy"):
+        title, engine = line.name, ""
+    figures = line.record()
+    kept = {key: figures[key] for key in ("ratio", "limit", "median_ms")}
+    return {"what": f"{title} / {line.against}", "engine": engine, **kept}
 
 
 def main() -> None:
@@ -192,18 +156,11 @@ def main() -> None:
     arguments = parser.parse_args()
     n, repeats = (1024, 5) if arguments.quick else (8192, 15)
     torch.set_num_threads(1)
-    lines = []
-    print(f"{'contender / peer':44} engine   ratio    limit          median (quartiles)")
     with threadpool_limits(1):
-        for part in (entries(n, 256, repeats), links(n, 256, repeats), tensors(repeats)):
-            for line in part:
-                print(line, flush=True)
-                lines.append(line)
-    missed = [line.what for line in lines if line.limit is not None and line.ratio > line.limit]
-    print(f"missed: {missed}")
+        parts = entries(n, 256, repeats), links(n, 256, repeats), tensors(repeats)
+        lines = print_lines(itertools.chain(*parts))
     if not arguments.quick:
-        record = {"machine": describe(), "lines": [line.record() for line in lines]}
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+        write_record(RESULTS / "cpu_links.json", lines=[record(line) for line in lines])
 
 
 if __name__ == "__main__":

@@ -7,64 +7,37 @@ by themselves at these sizes, but where a line says NumPy. ``python benchmarks/c
 """
 
 import argparse
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import _peers as peers
+import entmax
 import numpy as np
+import optax
 import torch
-from _machine import describe
-from _timing import Contender, Timing, race
+from _machine import RESULTS, write_record
+from _timing import Contender, Line, Timing, print_lines, race
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import fitzpatrick as fp
 from fitzpatrick import engines
 
-RESULTS = Path(__file__).parent / "results" / "cpu_losses.json"
 # The paper's recipe runs on this many rows; its time is scaled to all of them.
 PAPER_ROWS = 128
-BASE = "logistic, labels"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a contender, against another."""
-
-    name: str
-    against: str
-    timing: Timing
-    reference: Timing
-    limit: str = ""
-
-    @property
-    def ratio(self) -> float:
-        """Median over median."""
-        return self.timing.median / self.reference.median
-
-    @property
-    def verdict(self) -> str:
-        """Whether the promise was kept; empty where there is none."""
-        if not self.limit:
-            return ""
-        relation, bound = self.limit.split()
-        kept = self.ratio <= float(bound) if relation == "<=" else self.ratio < float(bound)
-        return "kept" if kept else "MISSED"
-
-    def record(self) -> dict[str, object]:
-        """What goes into the JSON file."""
-        low, high = self.timing.quartiles
-        return {
-            "name": self.name,
-            "against": self.against,
-            "ratio": round(self.ratio, 4),
-            "median_ms": round(1e3 * self.timing.median, 3),
-            "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)],
-            "promise": self.limit,
-            "verdict": self.verdict,
-        }
+BASE, MULTINOMIAL, SORTING = "logistic, labels", "scikit-learn multinomial", "sort-based sparsemax"
+# what a line is called: the loss and the form of its targets
+LABELS = [
+    f"{loss}, labels"
+    for name in ("logistic", "sparsemax", "entmax15")
+    for loss in (name, f"Fitzpatrick {name}")
+]
+DENSE = ["Fitzpatrick logistic, dense", "Fitzpatrick entmax15, dense"]
+TITLES = [
+    *LABELS, *DENSE, "logistic, CSR", "logistic, dense", "sparsemax, dense", "entmax15, dense",
+    "Fitzpatrick logistic, CSR", "Fitzpatrick sparsemax, CSR", "Fitzpatrick sparsemax, dense",
+    "Fitzpatrick entmax15, CSR",
+]  # fmt: skip
 
 
 class Problem:
@@ -84,198 +57,125 @@ class Problem:
         self.out = np.empty(n), np.empty((n, k))
 
     def ours(
-        self, name: str, y: Any, n_threads: int = 1, engine: Literal["numba", "numpy"] = "numba"
+        self, title: str, n_threads: int = 1, engine: Literal["numba", "numpy"] = "numba"
     ) -> peers.Run:
         """One of our losses, bound to targets, into buffers."""
-        loss, k = fp.get_loss(name), self.theta.shape[1]
+        name, form = title.split(", ")
+        loss, k = fp.get_loss(name.lower().replace(" ", "_")), self.theta.shape[1]
+        y = getattr(self, form.lower())
         bound = engines.bind(
             loss.regularizer, loss.tightness, y, k, n_threads=n_threads, engine=engine
         )
         return lambda: bound.value_and_gradient(self.theta, self.out)
 
+    def contenders(self, *titles: str) -> list[Contender]:
+        """Our losses on one thread."""
+        return [Contender(title, self.ours(title)) for title in titles]
 
-def compare(timings: dict[str, Timing], lines: list[tuple[str, str, str]], label: str) -> list[Row]:
+
+def compare(
+    timings: dict[str, Timing], lines: Sequence[tuple[str, str, float | None]], label: str
+) -> list[Line]:
     return [
-        Row(f"{name} [{label}]", against, timings[name], timings[against], limit)
+        Line(f"{name} [{label}]", against, timings[name], timings[against], limit)
         for name, against, limit in lines
     ]
 
 
-def main_size(n: int, k: int, repeats: int) -> list[Row]:
+def main_size(n: int, k: int, repeats: int) -> list[Line]:
     """What the performance page promises, at one size."""
     problem = Problem(n, k, 16)
     theta, labels = problem.theta, problem.labels
     part = slice(0, PAPER_ROWS)
+    bisection = peers.paper_bisection(theta[part], problem.dense[part])
     contenders = [
-        Contender(BASE, problem.ours("logistic", labels)),
-        Contender("Fitzpatrick logistic, labels", problem.ours("fitzpatrick_logistic", labels)),
-        Contender("Fitzpatrick logistic, CSR", problem.ours("fitzpatrick_logistic", problem.csr)),
-        Contender(
-            "Fitzpatrick logistic, dense", problem.ours("fitzpatrick_logistic", problem.dense)
-        ),
-        Contender("sparsemax, labels", problem.ours("sparsemax", labels)),
-        Contender("Fitzpatrick sparsemax, labels", problem.ours("fitzpatrick_sparsemax", labels)),
-        Contender("entmax15, labels", problem.ours("entmax15", labels)),
-        Contender("Fitzpatrick entmax15, labels", problem.ours("fitzpatrick_entmax15", labels)),
-        Contender(
-            "Fitzpatrick entmax15, dense", problem.ours("fitzpatrick_entmax15", problem.dense)
-        ),
-        Contender("scikit-learn multinomial", peers.scikit_learn(theta, labels, 1)),
+        *problem.contenders(*LABELS, "Fitzpatrick logistic, CSR", *DENSE),
+        Contender(MULTINOMIAL, peers.scikit_learn(theta, labels, 1)),
         Contender("torch cross_entropy", peers.torch_cross_entropy(theta, labels)),
-        Contender("optax cross_entropy", peers.optax_cross_entropy(theta, labels)),
-        Contender("sort-based sparsemax", peers.sorting_sparsemax(theta, labels), repeats=3),
-        Contender("entmax sparsemax_loss", peers.entmax_sparsemax(theta, labels), repeats=2),
-        Contender("entmax entmax15_loss", peers.entmax_entmax15(theta, labels), repeats=2),
         Contender(
-            "paper's bisection, dense",
-            peers.paper_bisection(theta[part], problem.dense[part]),
-            scale=n / PAPER_ROWS,
-            repeats=2,
+            "optax cross_entropy",
+            peers.of_optax(theta, labels, optax.softmax_cross_entropy_with_integer_labels),
         ),
+        Contender(SORTING, peers.sorting_sparsemax(theta, labels), repeats=3),
+        Contender(
+            "entmax sparsemax_loss", peers.of_torch(theta, labels, entmax.sparsemax_loss), repeats=2
+        ),
+        Contender(
+            "entmax entmax15_loss", peers.of_torch(theta, labels, entmax.entmax15_loss), repeats=2
+        ),
+        Contender("paper's bisection, dense", bisection, scale=n / PAPER_ROWS, repeats=2),
     ]
-    timings = race(contenders, repeats)
-    multinomial = "scikit-learn multinomial"
     lines = [
-        (BASE, multinomial, "<= 0.7"),
-        ("Fitzpatrick logistic, labels", BASE, "<= 1.2"),
-        ("Fitzpatrick logistic, labels", multinomial, ""),
-        ("Fitzpatrick logistic, CSR", BASE, "<= 1.6"),
-        ("Fitzpatrick logistic, CSR", multinomial, "< 1"),
-        ("Fitzpatrick logistic, dense", BASE, "<= 8"),
-        ("Fitzpatrick logistic, dense", "paper's bisection, dense", "<= 0.01"),
-        ("torch cross_entropy", BASE, ""),
-        ("optax cross_entropy", BASE, ""),
-        ("entmax sparsemax_loss", "sparsemax, labels", ""),
-        ("entmax15, labels", BASE, ""),
-        ("Fitzpatrick entmax15, labels", BASE, ""),
-        ("Fitzpatrick entmax15, dense", BASE, ""),
-        ("entmax entmax15_loss", "entmax15, labels", ""),
+        (BASE, MULTINOMIAL, 0.7),
+        ("Fitzpatrick logistic, labels", BASE, 1.2),
+        ("Fitzpatrick logistic, labels", MULTINOMIAL, None),
+        ("Fitzpatrick logistic, CSR", BASE, 1.6),
+        ("Fitzpatrick logistic, CSR", MULTINOMIAL, 1),
+        ("Fitzpatrick logistic, dense", BASE, 8),
+        ("Fitzpatrick logistic, dense", "paper's bisection, dense", 0.01),
+        ("torch cross_entropy", BASE, None),
+        ("optax cross_entropy", BASE, None),
+        ("entmax sparsemax_loss", "sparsemax, labels", None),
+        ("entmax15, labels", BASE, None),
+        ("Fitzpatrick entmax15, labels", BASE, None),
+        ("Fitzpatrick entmax15, dense", BASE, None),
+        ("entmax entmax15_loss", "entmax15, labels", None),
     ]
-    return compare(timings, lines, f"{n} x {k}")
+    return compare(race(contenders, repeats), lines, f"{n} x {k}")
 
 
-def sparsemax_scales(n: int, k: int, repeats: int) -> list[Row]:
+def sparsemax_scales(n: int, k: int, repeats: int) -> list[Line]:
     """Sparsemax on scores of four kinds."""
     rows = []
+    names = ["sparsemax, labels", "Fitzpatrick sparsemax, labels"]
+    lines = [(name, BASE, 1.5) for name in names]
+    lines += [(name, SORTING, 0.33) for name in names]
     for scale in (0.1, 1.0, 10.0, 0.0):
         problem = Problem(n, k, 16, scale)
+        sorting = peers.sorting_sparsemax(problem.theta, problem.labels)
+        contenders = [*problem.contenders(BASE, *names), Contender(SORTING, sorting, repeats=3)]
         kind = f"scale {scale:g}" if scale else "all equal"
-        names = ["sparsemax, labels", "Fitzpatrick sparsemax, labels"]
-        contenders = [
-            Contender(BASE, problem.ours("logistic", problem.labels)),
-            Contender(names[0], problem.ours("sparsemax", problem.labels)),
-            Contender(names[1], problem.ours("fitzpatrick_sparsemax", problem.labels)),
-            Contender(
-                "sort-based sparsemax",
-                peers.sorting_sparsemax(problem.theta, problem.labels),
-                repeats=3,
-            ),
-        ]
-        timings = race(contenders, repeats)
-        lines = [(name, BASE, "<= 1.5") for name in names]
-        lines += [(name, "sort-based sparsemax", "<= 0.33") for name in names]
-        rows += compare(timings, lines, kind)
+        rows += compare(race(contenders, repeats), lines, kind)
     return rows
 
 
-def other_sizes(sizes: list[tuple[int, int, int]], repeats: int) -> list[Row]:
+def other_sizes(sizes: list[tuple[int, int, int]], repeats: int) -> list[Line]:
     """Losses at other sizes."""
     rows = []
     for n, k, labels_per_row in sizes:
         problem = Problem(n, k, labels_per_row)
+        given = problem.theta, problem.labels
         contenders = [
-            Contender(BASE, problem.ours("logistic", problem.labels)),
-            Contender(
-                "Fitzpatrick logistic, labels", problem.ours("fitzpatrick_logistic", problem.labels)
-            ),
-            Contender(
-                "Fitzpatrick logistic, CSR", problem.ours("fitzpatrick_logistic", problem.csr)
-            ),
-            Contender(
-                "Fitzpatrick sparsemax, labels",
-                problem.ours("fitzpatrick_sparsemax", problem.labels),
-            ),
-            Contender(
-                "scikit-learn multinomial", peers.scikit_learn(problem.theta, problem.labels, 1)
-            ),
-            Contender(
-                "torch cross_entropy", peers.torch_cross_entropy(problem.theta, problem.labels)
-            ),
+            *problem.contenders(BASE, "Fitzpatrick logistic, labels", "Fitzpatrick logistic, CSR"),
+            *problem.contenders("Fitzpatrick sparsemax, labels"),
+            Contender("torch cross_entropy", peers.torch_cross_entropy(*given)),
         ]
-        timings = race(contenders, repeats)
-        lines = [
-            (contender.name, "scikit-learn multinomial", "")
-            for contender in contenders
-            if contender.name != "scikit-learn multinomial"
-        ]
-        rows += compare(timings, lines, f"{n} x {k}")
+        lines = [(contender.name, MULTINOMIAL, None) for contender in contenders]
+        contenders.append(Contender(MULTINOMIAL, peers.scikit_learn(*given, 1)))
+        rows += compare(race(contenders, repeats), lines, f"{n} x {k}")
     return rows
 
 
-def losses_of(problem: Problem) -> list[tuple[str, str, Any]]:
-    """What a line is called, the loss and its targets."""
-    return [
-        (BASE, "logistic", problem.labels),
-        ("logistic, CSR", "logistic", problem.csr),
-        ("logistic, dense", "logistic", problem.dense),
-        ("Fitzpatrick logistic, labels", "fitzpatrick_logistic", problem.labels),
-        ("Fitzpatrick logistic, CSR", "fitzpatrick_logistic", problem.csr),
-        ("Fitzpatrick logistic, dense", "fitzpatrick_logistic", problem.dense),
-        ("sparsemax, labels", "sparsemax", problem.labels),
-        ("sparsemax, dense", "sparsemax", problem.dense),
-        ("Fitzpatrick sparsemax, labels", "fitzpatrick_sparsemax", problem.labels),
-        ("Fitzpatrick sparsemax, CSR", "fitzpatrick_sparsemax", problem.csr),
-        ("Fitzpatrick sparsemax, dense", "fitzpatrick_sparsemax", problem.dense),
-        ("entmax15, labels", "entmax15", problem.labels),
-        ("entmax15, dense", "entmax15", problem.dense),
-        ("Fitzpatrick entmax15, labels", "fitzpatrick_entmax15", problem.labels),
-        ("Fitzpatrick entmax15, CSR", "fitzpatrick_entmax15", problem.csr),
-        ("Fitzpatrick entmax15, dense", "fitzpatrick_entmax15", problem.dense),
-    ]
-
-
-def threads(n: int, k: int, repeats: int) -> list[Row]:
+def threads(n: int, k: int, repeats: int) -> list[Line]:
     """Two threads against one."""
     problem = Problem(n, k, 16)
     rows = []
-    for title, name, y in losses_of(problem):
+    for title in TITLES:
         one, two = f"{title}, 1 thread", f"{title}, 2 threads"
-        timings = race(
-            [Contender(one, problem.ours(name, y, 1)), Contender(two, problem.ours(name, y, 2))],
-            repeats,
-        )
-        rows += compare(timings, [(two, one, "<= 0.625")], f"{n} x {k}")
+        contenders = [Contender(one, problem.ours(title)), Contender(two, problem.ours(title, 2))]
+        rows += compare(race(contenders, repeats), [(two, one, 0.625)], f"{n} x {k}")
     return rows
 
 
-def without_numba(n: int, k: int, repeats: int) -> list[Row]:
+def without_numba(n: int, k: int, repeats: int) -> list[Line]:
     """The rows in NumPy against the compiled ones."""
     problem = Problem(n, k, 16 if k > 16 else 2)
     rows = []
-    for title, name, y in losses_of(problem):
-        plain, compiled = f"{title}, NumPy", title
-        timings = race(
-            [
-                Contender(plain, problem.ours(name, y, engine="numpy")),
-                Contender(compiled, problem.ours(name, y)),
-            ],
-            repeats,
-        )
-        rows += compare(timings, [(plain, compiled, "")], f"{n} x {k}")
+    for title in TITLES:
+        plain = Contender(f"{title}, NumPy", problem.ours(title, engine="numpy"))
+        timings = race([plain, *problem.contenders(title)], repeats)
+        rows += compare(timings, [(plain.name, title, None)], f"{n} x {k}")
     return rows
-
-
-def print_table(rows: list[Row]) -> None:
-    print(
-        f"{'contender':55} {'against':40} {'ratio':>7} {'promise':>9} {'':6}   "
-        "median (quartiles) ms"
-    )
-    for row in rows:
-        low, high = row.timing.quartiles
-        print(
-            f"{row.name:55} {row.against:40} {row.ratio:7.3f} {row.limit:>9} {row.verdict:6}   "
-            f"{1e3 * row.timing.median:.1f} ({1e3 * low:.1f} - {1e3 * high:.1f})"
-        )
 
 
 def main() -> None:
@@ -294,17 +194,12 @@ def main() -> None:
         rows += threads(n, k, repeats)
         rows += without_numba(n, k, repeats)
         rows += without_numba(65536 // divisor, 10, repeats)
-    print_table(rows)
-    promised = [row for row in rows if row.limit]
-    missed = [row.name for row in promised if row.verdict == "MISSED"]
-    print(f"\n{len(promised) - len(missed)} of {len(promised)} promises kept; missed: {missed}")
+    print_lines(rows)
     if arguments.quick:
         print("the promises are about the whole size, and mean little for a part of the rows")
     print(f"\nfloat64, one thread unless said; {PAPER_ROWS} rows of the bisection, scaled to all")
     if not arguments.quick:
-        RESULTS.parent.mkdir(exist_ok=True)
-        record = {"machine": describe(), "rows": [row.record() for row in rows]}
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+        write_record(RESULTS / "cpu_losses.json", rows=[row.record() for row in rows])
 
 
 if __name__ == "__main__":

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from _cluster import Rows, cluster, load, write_table
-from _machine import describe
+from _machine import RESULTS, write_record
 
 from fitzpatrick.dask import FitzpatrickClassifier
-
-RESULTS = Path(__file__).parent / "results" / "dask_memory.json"
 
 
 def peak_bytes() -> int:
@@ -57,7 +55,6 @@ def main() -> None:
             survived = client.run(os.getpid) == pids
     limit = options.limit_mb * 2**20
     record = {
-        "machine": describe(),
         "load": [before, load()],
         "rows": n_chunks * chunk,
         "features": d,
@@ -84,7 +81,7 @@ def main() -> None:
             "tol": f"{options.tol:g}",
         },
     )
-    RESULTS.write_text(json.dumps(record, indent=1) + "\n")
+    write_record(RESULTS / "dask_memory.json", **record)
     print(json.dumps(record, indent=1))
 
 

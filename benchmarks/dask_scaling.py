@@ -24,13 +24,12 @@ from unittest import mock
 import dask.array as da
 import numpy as np
 from _cluster import Rows, cluster, load, write_table
-from _machine import describe
+from _machine import RESULTS, write_record
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier
 from fitzpatrick.dask._rounds import Rounds
 
-RESULTS = Path(__file__).parent / "results" / "dask_scaling.json"
 OPTIONS: dict[str, Any] = {"alpha": 10.0, "tol": 1e-4}
 
 
@@ -223,7 +222,6 @@ def main() -> None:
         )
         predicted = [statistics.median(plain) / share + waiting for share in (1, gain)]
         record = {
-            "machine": describe(),
             "load_before": before,
             "shape": {"rows": options.rows, "features": d, "classes": k, "chunks": options.chunks},
             "iterations": n_iter,
@@ -246,7 +244,7 @@ def main() -> None:
             record["kills"] = kills(data, options.kills, options.seed)
         record["load_after"] = load()
     publish(record)
-    RESULTS.write_text(json.dumps(record, indent=1) + "\n")
+    write_record(RESULTS / "dask_scaling.json", **record)
     print(json.dumps(record, indent=1))
 
 

@@ -9,13 +9,11 @@ one read and one write.
     python benchmarks/gpu_entries.py --csv benchmarks/results/gpu_entries.csv
 """
 
-import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from _gpu import copy_rate, machine, measure, print_table, require_gpu, write_rows
+from _gpu import copy_rate, machine, measure, run_and_print
 
 SHAPE = (65536, 1024)
 OURS = ["squared", "sparse_sigmoid", "sigmoid", "poisson"]
@@ -96,16 +94,5 @@ def _double(target: Any) -> Any:
     return target.double() if target.is_floating_point() else target
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--csv", type=Path, help="where to write all numbers")
-    arguments = parser.parse_args()
-    require_gpu()
-    rows = write_rows(arguments.csv, run())
-    for row in rows:
-        row["contender"] = f"{row['library']}, {row['target']}"
-    print_table(rows, ["loss"], "contender")
-
-
 if __name__ == "__main__":
-    main()
+    run_and_print(run, __doc__, ["loss"], "{library}, {target}")

@@ -60,15 +60,21 @@ def _liger(module: Any, x: Tensor, weight: Tensor, target: Tensor) -> Tensor:
     return loss
 
 
-def peers(with_compile: bool) -> dict[str, Loss]:
-    """What other libraries have, as far as they are installed."""
+def torch_peers() -> dict[str, Loss]:
+    """What PyTorch has: a layer and a loss, and from 2.13 on both in one."""
     found: dict[str, Loss] = {"eager": unfused}
-    if with_compile:
-        found["compiled"] = torch.compile(unfused, dynamic=False)
     if hasattr(torch.nn, "LinearCrossEntropyOptions"):
         chunked = torch.nn.LinearCrossEntropyOptions()
         fused = torch.nn.functional.linear_cross_entropy
         found["torch"] = functools.partial(fused, options=chunked)
+    return found
+
+
+def peers(with_compile: bool) -> dict[str, Loss]:
+    """What other libraries have, as far as they are installed."""
+    found = torch_peers()
+    if with_compile:
+        found["compiled"] = torch.compile(unfused, dynamic=False)
     liger = peer("liger_kernel.transformers.fused_linear_cross_entropy")
     if liger is not None:
         found["liger"] = functools.partial(_liger, liger)

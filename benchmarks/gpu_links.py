@@ -11,12 +11,10 @@ Contenders that are not installed are left out by name: entmax, Liger (``liger_k
 AdaSplash (``adasplash``).
 """
 
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from _gpu import copy_rate, machine, measure, peer, print_table, require_gpu, version, write_rows
+from _gpu import copy_rate, machine, measure, peer, run_and_print, version
 
 SHAPES = [
     (524288, 1024, "bfloat16"),
@@ -112,17 +110,5 @@ def run() -> Iterator[dict[str, Any]]:
             yield row
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--csv", type=Path, help="where to write all numbers")
-    arguments = parser.parse_args()
-    require_gpu()
-    rows = write_rows(arguments.csv, run())
-    for row in rows:
-        row["scores"] = f"{row['rows']} × {row['classes']} {row['dtype']}"
-        row["contender"] = f"{row['library']} {row['link']}"
-    print_table(rows, ["scores"], "contender")
-
-
 if __name__ == "__main__":
-    main()
+    run_and_print(run, __doc__, ["scores"], "{library} {link}")

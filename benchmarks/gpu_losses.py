@@ -21,17 +21,15 @@ overwrites the scores with their gradient; it has a copy of its own.
 """
 
 import argparse
-import csv
 import functools
-import importlib
 import itertools
-import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from _gpu import copy_rate, machine, require_gpu, timed, timed_behind_work, version
+import pandas as pd
+from _gpu import copy_rate, machine, measure, peer, require_gpu, version, write_rows
 
 SHAPES = [
     (16384, 32768, "bfloat16"),
@@ -51,33 +49,6 @@ OURS = [
     "fitzpatrick_sparsemax",
     "entmax15",
     "fitzpatrick_entmax15",
-]
-COLUMNS = [
-    "gpu",
-    "python",
-    "torch",
-    "triton",
-    "liger",
-    "entmax",
-    "copy_tb_s",
-    "seed",
-    "suite",
-    "loss",
-    "library",
-    "target",
-    "rows",
-    "classes",
-    "dtype",
-    "median_ms",
-    "q20_ms",
-    "q80_ms",
-    "floor_ms",
-    "times_floor",
-    "idle_ms",
-    "idle_q20_ms",
-    "idle_q80_ms",
-    "peak_extra_mib",
-    "gradient_mib",
 ]
 
 
@@ -116,17 +87,9 @@ def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
     yield "fitzpatrick_logistic", "fitzpatrick, smoothing 0.1", _smoothed(loss)
     yield "cross_entropy", "torch, smoothing 0.1", _smoothed(cross_entropy)
     yield "cross_entropy", "torch.compile", torch.compile(cross_entropy)
-    try:
-        liger = importlib.import_module("liger_kernel.transformers")
-    except ImportError as error:
-        print(f"Liger is left out: {error}", file=sys.stderr)
-    else:
+    if (liger := peer("liger_kernel.transformers")) is not None:
         yield "cross_entropy", "Liger", liger.LigerCrossEntropyLoss()
-    try:
-        import entmax
-    except ImportError as error:
-        print(f"entmax is left out: {error}", file=sys.stderr)
-    else:
+    if (entmax := peer("entmax")) is not None:
         yield "sparsemax", "entmax", lambda x, y: entmax.sparsemax_loss(x, y).mean()
         yield "entmax15", "entmax", lambda x, y: entmax.entmax15_loss(x, y).mean()
 
@@ -137,38 +100,6 @@ def _smoothed(loss: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_reduction(loss: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: loss(x, y, reduction="none").mean()
-
-
-def measure(
-    function: Callable[..., Any], scores: Any, target: Any, budget_ms: int
-) -> dict[str, float]:
-    """Median time of one forward and backward pass, and the memory it takes beside its inputs."""
-    import torch
-
-    def step() -> None:
-        scores.grad = None
-        function(scores, target).backward()
-
-    step()
-    scores.grad = None
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    step()
-    peak = torch.cuda.max_memory_allocated() - before
-    idle, idle_low, idle_high = timed(step, budget_ms)
-    runs = min(max(int(budget_ms / idle), 10), 100)
-    median, low, high = timed_behind_work(step, runs)
-    scores.grad = None
-    return {
-        "median_ms": round(median, 4),
-        "q20_ms": round(low, 4),
-        "q80_ms": round(high, 4),
-        "idle_ms": round(idle, 4),
-        "idle_q20_ms": round(idle_low, 4),
-        "idle_q80_ms": round(idle_high, 4),
-        "peak_extra_mib": round(peak / 2**20, 1),
-    }
 
 
 def _scores(suite: str, shape: tuple[int, ...], generator: Any) -> Any:
@@ -182,10 +113,40 @@ def _scores(suite: str, shape: tuple[int, ...], generator: Any) -> Any:
     return scores
 
 
-def run(path: Path, seeds: int) -> None:
+def cases() -> Iterator[tuple[str, int, int, str]]:
+    """(suite, rows, classes, dtype)."""
+    for shape in SHAPES:
+        yield "shapes", *shape
+    for k in SWEEP:
+        yield "sweep", SWEEP_ENTRIES // k, k, "bfloat16"
+    yield "images", IMAGES[0] * IMAGES[2] * IMAGES[3], IMAGES[1], "float32"
+    for shape in (SHAPES[0], SHAPES[3]):
+        yield "ties", *shape
+
+
+def contenders(suite: str, k: int, scores: Any, generator: Any) -> Iterator[tuple[Any, ...]]:
+    """(name of the targets, targets, loss, library, function)."""
     import torch
 
-    require_gpu()
+    shape = scores.shape[:1] + scores.shape[2:]
+    labels = torch.randint(0, k, shape, device="cuda", generator=generator)
+    functions = [*ours(), *others(suite)] if suite != "ties" else [*ours()]
+    if suite in ("shapes", "ties"):
+        functions += ours_at_other_tightness()
+    for contender in functions:
+        yield "labels", labels, *contender
+    if suite == "shapes":
+        noise = torch.randn(scores.shape, device="cuda", generator=generator)
+        proportions = torch.softmax(noise, -1).to(scores.dtype)
+        del noise
+        for contender in (*ours(), *ours_at_other_tightness()):
+            yield "proportions", proportions, *contender
+
+
+def run(seeds: int) -> Iterator[dict[str, Any]]:
+    """Time everything."""
+    import torch
+
     rate = copy_rate()
     fixed = {
         **machine(),
@@ -194,73 +155,51 @@ def run(path: Path, seeds: int) -> None:
         "copy_tb_s": round(rate / 1e9, 3),
     }
     print(fixed)
-    cases = [("shapes", *shape) for shape in SHAPES]
-    cases += [("sweep", SWEEP_ENTRIES // k, k, "bfloat16") for k in SWEEP]
-    pixels = IMAGES[0] * IMAGES[2] * IMAGES[3]
-    cases.append(("images", pixels, IMAGES[1], "float32"))
-    cases += [("ties", *SHAPES[0]), ("ties", *SHAPES[3])]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        for seed, (suite, n, k, dtype) in itertools.product(range(seeds), cases):
-            generator = torch.Generator("cuda").manual_seed(seed)
-            fixed["seed"] = seed
-            kind = getattr(torch, dtype)
-            shape: tuple[int, ...] = IMAGES if suite == "images" else (n, k)
-            scores = _scores(suite, shape, generator).to(kind)
-            scores.requires_grad_()
-            shape = shape[:1] + shape[2:]
-            labels = torch.randint(0, k, shape, device="cuda", generator=generator)
-            gradient = scores.numel() * scores.element_size()
-            contenders = [*ours(), *others(suite)] if suite != "ties" else [*ours()]
-            if suite in ("shapes", "ties"):
-                contenders += ours_at_other_tightness()
-            rows = [("labels", labels, *contender) for contender in contenders]
-            if suite == "shapes":
-                noise = torch.randn(n, k, device="cuda", generator=generator)
-                proportions = torch.softmax(noise, -1).to(kind)
-                del noise
-                contenders = [*ours(), *ours_at_other_tightness()]
-                rows += [("proportions", proportions, *contender) for contender in contenders]
-            for target_name, target, loss, library, function in rows:
-                floor = gradient * (2 if target_name == "labels" else 3) / rate
-                given = scores
-                if library == "Liger":
-                    given = scores.detach().clone().requires_grad_()
-                try:
-                    result = measure(function, given, target, 60 if suite == "sweep" else 120)
-                except torch.OutOfMemoryError:
-                    print(f"{library} {loss} {n} × {k} {dtype}: out of memory", file=sys.stderr)
-                    scores.grad = None
-                    torch.cuda.empty_cache()
-                    continue
-                row = {
-                    **fixed,
-                    "suite": suite,
-                    "loss": loss,
-                    "library": library,
-                    "target": target_name,
-                    "rows": n,
-                    "classes": k,
-                    "dtype": dtype,
-                    **result,
-                    "floor_ms": round(floor, 4),
-                    "times_floor": round(result["median_ms"] / floor, 2),
-                    "gradient_mib": round(gradient / 2**20, 1),
-                }
-                writer.writerow(row)
-                file.flush()
-                print(
-                    f"{n:6d} × {k:6d} {dtype:8s} {target_name:11s} {library:27s} {loss:21s}"
-                    f"{row['median_ms']:9.3f} ms {row['times_floor']:7.2f} × floor "
-                    f"{row['idle_ms']:9.3f} ms idle "
-                    f"{row['peak_extra_mib']:8.0f} MiB"
-                )
-            if suite == "shapes":
-                del proportions
-            del scores, given, labels, rows, target
-            torch.cuda.empty_cache()
+    for seed, (suite, n, k, dtype) in itertools.product(range(seeds), cases()):
+        generator = torch.Generator("cuda").manual_seed(seed)
+        shape: tuple[int, ...] = IMAGES if suite == "images" else (n, k)
+        scores = _scores(suite, shape, generator).to(getattr(torch, dtype)).requires_grad_()
+        gradient = scores.numel() * scores.element_size()
+        for target_name, target, loss, library, function in contenders(suite, k, scores, generator):
+            floor = gradient * (2 if target_name == "labels" else 3) / rate
+            given = scores.detach().clone().requires_grad_() if library == "Liger" else scores
+
+            def step(function: Any = function, x: Any = given, target: Any = target) -> None:
+                function(x, target).backward()
+                x.grad = None  # the peak counts the gradient
+
+            try:
+                result = measure(step, 60 if suite == "sweep" else 120, with_idle=True)
+            except torch.OutOfMemoryError:
+                print(f"{library} {loss} {n} × {k} {dtype}: out of memory", file=sys.stderr)
+                continue
+            finally:
+                scores.grad = None
+                torch.cuda.empty_cache()
+            row = {
+                **fixed,
+                "seed": seed,
+                "suite": suite,
+                "loss": loss,
+                "library": library,
+                "target": target_name,
+                "rows": n,
+                "classes": k,
+                "dtype": dtype,
+                **result,
+                "floor_ms": round(floor, 4),
+                "times_floor": round(result["median_ms"] / floor, 2),
+                "gradient_mib": round(gradient / 2**20, 1),
+            }
+            print(
+                f"{n:6d} × {k:6d} {dtype:8s} {target_name:11s} {library:27s} {loss:21s}"
+                f"{row['median_ms']:9.3f} ms {row['times_floor']:7.2f} × floor "
+                f"{row['idle_ms']:9.3f} ms idle {row['peak_extra_mib']:8.0f} MiB",
+                flush=True,
+            )
+            yield row
+        del scores, given, target
+        torch.cuda.empty_cache()
 
 
 BARS = {  # (library, loss): colour and hatch; a loss has its colour in both panels
@@ -285,36 +224,21 @@ def plot(path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    with path.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["target"] == "labels"]
-    rows = [row for row in rows if row["seed"] == "0"]
+    frame = pd.read_csv(path)
+    frame = frame[(frame["target"] == "labels") & (frame["seed"] == 0)]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6.2), width_ratios=[3, 2])
     for i, (contender, (colour, hatch)) in enumerate(BARS.items()):
-        own = [row for row in rows if (row["library"], row["loss"]) == contender]
-        heights = {
-            (int(row["rows"]), int(row["classes"]), row["dtype"]): float(row["times_floor"])
-            for row in own
-            if row["suite"] == "shapes"
-        }
+        own = frame[(frame["library"] == contender[0]) & (frame["loss"] == contender[1])]
+        shapes = own[own["suite"] == "shapes"].set_index(["rows", "classes", "dtype"])
+        heights = shapes["times_floor"].to_dict()
         places = [j + 0.08 * i for j, shape in enumerate(SHAPES) if shape in heights]
         values = [heights[shape] for shape in SHAPES if shape in heights]
-        left.bar(
-            places,
-            values,
-            width=0.075,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white" if hatch else colour,
-            linewidth=0,
-            label=": ".join(contender),
-        )
-        line = [
-            (int(row["classes"]), float(row["times_floor"]))
-            for row in own
-            if row["suite"] == "sweep"
-        ]
-        if line:
-            right.plot(*zip(*line, strict=True), marker="o", color=colour)
+        edge = "white" if hatch else colour
+        style = {"color": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0}
+        left.bar(places, values, width=0.075, label=": ".join(contender), **style)
+        line = own[own["suite"] == "sweep"]
+        if len(line):
+            right.plot(line["classes"], line["times_floor"], marker="o", color=colour)
     left.set_xticks([j + 0.04 * (len(BARS) - 1) for j in range(len(SHAPES))])
     left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
     right.set_xscale("log")
@@ -325,7 +249,7 @@ def plot(path: Path) -> None:
         axes.set_ylabel("time / memory floor")
         axes.set_yticks(ticks, labels=[str(tick) for tick in ticks])
         axes.minorticks_off()
-    machine = rows[0]
+    machine = frame.iloc[0]
     figure.suptitle(
         f"Forward and backward, class indices: {machine['gpu']}, torch {machine['torch']}, "
         f"Triton {machine['triton']}"
@@ -361,25 +285,20 @@ TABLES |= {
 
 def table(path: Path) -> None:
     """Print the tables of the performance page, and the same from an idle GPU."""
-    with path.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["suite"] == "shapes"]
+    frame = pd.read_csv(path)
+    keys = ["target", "library", "loss", "rows", "classes", "dtype"]
+    found = frame[frame["suite"] == "shapes"].groupby(keys)[["median_ms", "idle_ms", "floor_ms"]]
+    medians = found.median()
     for title, columns in TABLES.items():
-        target = title.split(",")[0]
         for column in ("median_ms", "idle_ms"):
             print(f"\n{title}, {column}\n\n| scores | {' | '.join(columns)} |")
             print("|---" * (len(columns) + 1) + "|")
-            for n, k, dtype in SHAPES:
-                cells = []
-                for library, loss in columns.values():
-                    found = [
-                        row
-                        for row in rows
-                        if (row["target"], row["library"], row["loss"]) == (target, library, loss)
-                        and (int(row["rows"]), int(row["classes"]), row["dtype"]) == (n, k, dtype)
-                    ]
-                    time = statistics.median(float(row[column]) for row in found)
-                    cells.append(f"{time:.2f} ({time / float(found[0]['floor_ms']):.2f})")
-                print(f"| {n} × {k} {dtype} | {' | '.join(cells)} |")
+            for shape in SHAPES:
+                rows = [
+                    medians.loc[(title.split(",")[0], *key, *shape)] for key in columns.values()
+                ]
+                cells = [f"{r[column]:.2f} ({r[column] / r['floor_ms']:.2f})" for r in rows]
+                print(f"| {shape[0]} × {shape[1]} {shape[2]} | {' | '.join(cells)} |")
 
 
 def main() -> None:
@@ -392,7 +311,8 @@ def main() -> None:
     if not any((arguments.csv, arguments.plot, arguments.table)):
         parser.error("give --csv FILE to measure, or --plot FILE or --table FILE to show")
     if arguments.csv is not None:
-        run(arguments.csv, arguments.seeds)
+        require_gpu()
+        write_rows(arguments.csv, run(arguments.seeds))
     if arguments.plot is not None:
         plot(arguments.plot)
     if arguments.table is not None:

@@ -61,6 +61,25 @@ TOLERANCES = {
 ROWS = 7
 
 
+class Worst:
+    """The largest errors of some kinds, and where they were; NaN is larger than any number."""
+
+    def __init__(self, kinds: int = 1) -> None:
+        self.errors, self.where = [0.0] * kinds, [""] * kinds
+
+    def see(self, where: str, *errors: float) -> None:
+        """Remember errors that are larger than those before."""
+        for i, error in enumerate(errors):
+            if not error <= self.errors[i]:
+                self.errors[i], self.where[i] = error, where
+
+    def judge(self, title: str, *bounds: float) -> tuple[bool, str]:
+        """Whether all are within their bounds, and a line that says so."""
+        good = all(e <= bound for e, bound in zip(self.errors, bounds, strict=True))
+        numbers = " ".join(f"{error:8.1e}" for error in self.errors)
+        return good, f"{title} {numbers}  {'; '.join(self.where)}{'' if good else '  MISS'}"
+
+
 def draws(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[tuple[Any, ...]]:
     """(kind, scores, labels, proportions, scale)."""
     for kind in ("plain", "peaked", "flat", "masked", "tied", "distant"):
@@ -143,28 +162,23 @@ def check_kernels(
     omega: str, tightness: float, dtype: torch.dtype, small: bool, seeds: tuple[int, ...]
 ) -> tuple[bool, str]:
     """Whether the errors of a loss in a dtype are within bounds, and a line for each target."""
-    of_value, of_gradient = TOLERANCES[dtype]
     if dtype == torch.float64 and tightness == 0.5:
         tightness = 0.3  # which float32 would round
     fine, lines = True, []
     takes_rows = parse_kernel(kernel_of(omega))[0].takes_rows
     for target_name in ("labels", "proportions") if takes_rows else ("labels",):
-        worst, where = [0.0, 0.0], ["", ""]
+        worst = Worst(2)
         for seed, k in itertools.product(seeds, SMALL_SIZES if small else SIZES[dtype]):
             generator = torch.Generator("cuda").manual_seed(seed)
             for kind, x, labels, y, scale in draws(k, dtype, generator):
                 if dtype == torch.float16 and kind == "peaked":
                     continue  # losses in the hundreds, times 1e3 scores, overflow
                 target = labels if target_name == "labels" else y
-                for i, found in enumerate(errors(omega, tightness, x, target, scale)):
-                    if not found <= worst[i]:
-                        worst[i], where[i] = found, f"{kind} {k}"
-        good = worst[0] <= of_value and worst[1] <= of_gradient
+                worst.see(f"{kind} {k}", *errors(omega, tightness, x, target, scale))
+        title = f"{omega:10s} {tightness:4.2f} {target_name:12s} {str(dtype)[6:]:9s}"
+        good, line = worst.judge(title, *TOLERANCES[dtype])
         fine = fine and good
-        lines.append(
-            f"{omega:10s} {tightness:4.2f} {target_name:12s} {str(dtype)[6:]:9s} {worst[0]:8.1e} "
-            f"{worst[1]:9.1e}  {where[0]}; {where[1]}{'' if good else '  MISS'}"
-        )
+        lines.append(line)
     return fine, "\n".join(lines)
 
 
@@ -210,7 +224,7 @@ def check_links(
 ) -> Any:
     """Links, masked or not, in rows or in columns, and their derivatives in scores and in α."""
     tolerance = {torch.float64: 1e-12, torch.float32: 1e-5}.get(dtype, 8e-3)
-    worst, where = 0.0, ""
+    worst = Worst()
     for seed, k in itertools.product(seeds, SMALL_SIZES if small else LINK_SIZES):
         generator = torch.Generator("cuda").manual_seed(seed)
         omega = Tsallis(alpha)
@@ -232,26 +246,20 @@ def check_links(
                 exact = omega.solve_link(scores).to("cuda")
                 if way == "masked":
                     exact[2] = 0
-                error = float((p.double() - exact).abs().max())
-                if not error <= worst:
-                    worst, where = error, f"{way}, {kind} {k}"
+                worst.see(f"{way}, {kind} {k}", float((p.double() - exact).abs().max()))
             v = torch.randn(x.shape, device="cuda", generator=generator).to(dtype)
             p = link_launch.link(x, alpha)
             slopes = torch.where(p > 0, p.double() ** (2 - alpha), 0.0)
             mean = (slopes * v).sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True)
             rows, _ = link_launch.link_gradient(p, v, alpha)
             error = float((rows.double() - slopes * (v - mean)).abs().max()) / 4
-            if not error <= worst:
-                worst, where = error, f"gradient, {kind} {k}"
-    good = worst <= tolerance
-    line = f"{name:6s} α = {alpha:4.2f} {str(dtype)[6:]:9s} {worst:8.1e}  {where}"
-    return good, line if good else line + "  MISS"
+            worst.see(f"gradient, {kind} {k}", error)
+    return worst.judge(f"{name:6s} α = {alpha:4.2f} {str(dtype)[6:]:9s}", tolerance)
 
 
 def check_entries(omega: str, dtype: torch.dtype, seeds: tuple[int, ...]) -> Any:
     """Entry-wise losses at soft, hard and mixed targets, weighted or not."""
-    of_value, of_gradient = TOLERANCES[dtype]
-    worst, where = [0.0, 0.0], ["", ""]
+    worst = Worst(2)
     for seed, tightness in itertools.product(seeds, [*TIGHTNESSES, 10.0]):
         generator = torch.Generator("cuda").manual_seed(seed)
         loss = FitzpatrickLoss(regularizers_by_name()[omega], tightness)
@@ -273,14 +281,8 @@ def check_entries(omega: str, dtype: torch.dtype, seeds: tuple[int, ...]) -> Any
             size_of = expected.abs() + 0.1 * rows.abs() + 1e-3
             found = float(((value.double() - expected).abs() / size_of).max())
             off = float(((gradient.double() - rows).abs() / (rows.abs() + 0.05)).max())
-            for i, error in enumerate((found, off)):
-                if not error <= worst[i]:
-                    worst[i], where[i] = error, f"{kind} {size}, c = {tightness}"
-    good = worst[0] <= of_value and worst[1] <= of_gradient
-    line = (
-        f"{omega:14s} {str(dtype)[6:]:9s} {worst[0]:8.1e} {worst[1]:9.1e}  {where[0]}; {where[1]}"
-    )
-    return good, line if good else line + "  MISS"
+            worst.see(f"{kind} {size}, c = {tightness}", found, off)
+    return worst.judge(f"{omega:14s} {str(dtype)[6:]:9s}", *TOLERANCES[dtype])
 
 
 def head_options(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iterator[Any]:
@@ -301,7 +303,7 @@ def head_options(k: int, dtype: torch.dtype, generator: torch.Generator) -> Iter
 
 def check_head(name: str, dtype: torch.dtype, small: bool, seed: int) -> tuple[bool, str]:
     """A linear loss against that of all scores: its errors are at most twice as large."""
-    worst, where = 0.0, ""
+    worst = Worst()
     eps = torch.finfo(dtype).eps
     for k in HEAD_SIZES[:2] if small else HEAD_SIZES:
         generator = torch.Generator("cuda").manual_seed(seed)
@@ -322,11 +324,8 @@ def check_head(name: str, dtype: torch.dtype, small: bool, seed: int) -> tuple[b
                 scale = value.norm() + 1e-6
                 bound = 2 * (theirs.double() - value).norm() / scale + units * eps
                 ratio = float((ours.double() - value).norm() / scale / bound)
-                if not ratio <= worst:
-                    worst, where = ratio, f"{k}, {sorted(options)}, {HEAD_PARTS[part]}"
-    good = worst <= 1
-    line = f"head {name:22s} {str(dtype)[6:]:9s} {worst:5.2f} of its bound  {where}"
-    return good, line if good else line + "  MISS"
+                worst.see(f"{k}, {sorted(options)}, {HEAD_PARTS[part]}", ratio)
+    return worst.judge(f"head {name:22s} {str(dtype)[6:]:9s} of its bound", 1.0)
 
 
 def _double(x: Any) -> Any:

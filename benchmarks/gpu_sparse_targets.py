@@ -8,6 +8,7 @@ Liger's distillation loss, if ``liger_kernel`` is installed.
     python benchmarks/gpu_sparse_targets.py
     python benchmarks/gpu_sparse_targets.py --quick
     python benchmarks/gpu_sparse_targets.py --check    # every contender once, on a CPU, too
+    python benchmarks/gpu_sparse_targets.py --cpu      # losses in float32, one thread of a CPU
 """
 
 import argparse
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from _gpu import machine, peer, require_gpu, timed_behind_work
+from _timing import Contender, race
 from torch import Tensor
 
 from fitzpatrick.torch import SparseTargets, functional
@@ -63,7 +65,7 @@ def measure(loss: Callable[..., Tensor], leaves: list[Tensor], runs: int) -> tup
 
     step()
     if not leaves[0].is_cuda:
-        return 1.0, 0.0
+        return 1e3 * race([Contender("step", step)], runs, cpu_time=True)["step"].median, 0.0
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -81,9 +83,10 @@ def report(name: str, result: tuple[float, float], unit: float) -> None:
 
 def losses(n: int, k: int, device: str, runs: int) -> None:
     """Losses of scores."""
-    print(f"losses, {n} × {k}, bf16")
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    print(f"losses, {n} × {k}, {dtype}")
     generator = torch.Generator(device).manual_seed(0)
-    scores = torch.randn(n, k, device=device, dtype=torch.bfloat16, generator=generator)
+    scores = torch.randn(n, k, device=device, dtype=dtype, generator=generator)
     labels = torch.randint(k, (n,), device=device, generator=generator)
     lists = {m: top_k(scores * 2, min(m, k)) for m in LISTED}
     scores.requires_grad_()
@@ -99,11 +102,8 @@ def losses(n: int, k: int, device: str, runs: int) -> None:
     bucket = SparseTargets(target.indices, target.values, "bucket", log_values=True)
     bucket_time = measure(lambda: functional.logistic_loss(scores, bucket), [scores], runs)
     report(f"logistic, m = {LISTED[0]}, bucket", bucket_time, base[0])
-    report(
-        "log_softmax and gather",
-        measure(lambda: by_gather(scores, target), [scores], runs),
-        base[0],
-    )
+    gather = measure(lambda: by_gather(scores, target), [scores], runs)
+    report("log_softmax and gather", gather, base[0])
     if n * k <= 2**30:
         y = target.to_dense(k)
         report("kl_div, dense", measure(lambda: by_dense(scores, y), [scores], runs), base[0])
@@ -163,12 +163,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--quick", action="store_true", help="few runs of each")
     parser.add_argument("--check", action="store_true", help="small shapes, once")
+    parser.add_argument("--cpu", action="store_true", help="losses on a CPU")
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     check(device)
     if arguments.check:
         losses(32, 1000, device, 1)
         heads(32, 16, 1000, device, 1)
+        return
+    if arguments.cpu:
+        torch.set_num_threads(1)
+        losses(512, 32768, "cpu", 9)
         return
     require_gpu()
     print(machine())

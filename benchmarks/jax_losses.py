@@ -1,19 +1,20 @@
-"""Fitzpatrick logistic with integer labels in JAX against optax's cross-entropy.
+"""JAX losses and links, jitted, against the memory's limit and cross-entropy.
 
-What is timed: the jitted value and gradient of the mean loss, the same scores and labels for all,
-on JAX's default device. The peers take turns within each round, so that a change in the machine's
-speed touches all of them; printed are medians over the rounds, and medians of the ratios to
-optax's ``softmax_cross_entropy_with_integer_labels`` of the same round. A peer that cannot be
-imported is named. Without optax the ratios are to JAX's own ``logsumexp`` minus the label's score,
-which is timed in any case.
-
-Run: python benchmarks/jax_losses.py [--rows 8192] [--classes 1024] [--dtype float32]
+The floor is one read of the scores and one write of the gradient at the rate of a jitted copy. What
+is timed is the value and the gradient of a mean loss (for a link, the pullback of a direction),
+with the scores, the targets and the direction as arguments, on JAX's default device. Contenders
+take turns, each round beginning with another one. Figures are medians; ratios to cross-entropy,
+optax's if it is installed and else JAX's own, are medians over the rounds, with their quartiles.
+The time to compile stands beside them. ``--only logistic, labels`` times the logistic losses alone.
+Run: python benchmarks/jax_losses.py [--rows 65536] [--classes 1024] [--dtype float32]
 """
 
 import argparse
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,102 +22,114 @@ import numpy as np
 
 import fitzpatrick.jax as fj
 
-LossFunction = Callable[[jax.Array, jax.Array], jax.Array]
-
-# A loss of one row each; the label's score and a log-sum-exp is what cross-entropy has to read.
-PLAIN = "jax logsumexp - score"
-OPTAX = "optax cross-entropy"
+NAMES = ("logistic", "sparsemax", "entmax15")
+FLOOR, PLAIN, OPTAX = "copy", "jax cross-entropy", "optax cross-entropy"
 
 
-def plain_cross_entropy(scores: jax.Array, labels: jax.Array) -> jax.Array:
+def cross_entropy(scores: jax.Array, labels: jax.Array) -> jax.Array:
     label_scores = jnp.take_along_axis(scores, labels[:, None], axis=-1)[:, 0]
     return jax.nn.logsumexp(scores, axis=-1) - label_scores
 
 
-def peers() -> tuple[dict[str, LossFunction], list[str]]:
-    """The losses by name, and the sentence for each one that is missing."""
-    losses: dict[str, LossFunction] = {
-        "fitzpatrick_logistic": fj.fitzpatrick_logistic_loss_with_integer_labels,
-        "logistic": fj.logistic_loss_with_integer_labels,
-        PLAIN: plain_cross_entropy,
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled function with its arguments."""
+
+    run: Callable[..., Any]
+    arguments: tuple[jax.Array, ...]
+    compile_seconds: float
+
+    def time(self, calls: int) -> float:
+        """Seconds a call."""
+        start = time.perf_counter()
+        for _ in range(calls):
+            out = self.run(*self.arguments)
+        jax.block_until_ready(out)  # type: ignore[no-untyped-call]  # JAX's own
+        return (time.perf_counter() - start) / calls
+
+
+def compile_once(function: Callable[..., Any], *arguments: jax.Array) -> Compiled:
+    start = time.perf_counter()
+    run = jax.jit(function).lower(*arguments).compile()
+    seconds = time.perf_counter() - start
+    jax.block_until_ready(run(*arguments))  # type: ignore[no-untyped-call]
+    return Compiled(run, arguments, seconds)
+
+
+def loss_step(loss: Callable[..., jax.Array]) -> Callable[..., Any]:
+    def mean(scores: jax.Array, target: jax.Array) -> jax.Array:
+        return jnp.mean(loss(scores, target).astype(jnp.float32))
+
+    return jax.value_and_grad(mean)
+
+
+def link_step(link: Callable[..., jax.Array]) -> Callable[..., Any]:
+    def both(scores: jax.Array, upstream: jax.Array) -> Any:
+        predictions, pull = jax.vjp(link, scores)
+        return predictions, pull(upstream)[0]
+
+    return both
+
+
+def contenders(labels: jax.Array, proportions: jax.Array, only: str) -> dict[str, tuple[Any, ...]]:
+    """Functions and their second argument by name; the copy and the cross-entropies in any case."""
+    found: dict[str, tuple[Any, ...]] = {
+        FLOOR: (lambda x: x + 1,),
+        PLAIN: (loss_step(cross_entropy), labels),
     }
-    missing = []
     try:
         import optax
     except ImportError as error:
-        missing.append(f"{OPTAX}: missing ({error})")
+        print(f"optax is left out: {error}")
     else:
-        losses[OPTAX] = optax.softmax_cross_entropy_with_integer_labels
-    return losses, missing
-
-
-def step(loss: LossFunction) -> Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
-    """The jitted value and gradient of the mean loss."""
-    return jax.jit(jax.value_and_grad(lambda scores, labels: jnp.mean(loss(scores, labels))))
-
-
-def wait(out: tuple[jax.Array, jax.Array]) -> None:
-    for array in out:
-        array.block_until_ready()
-
-
-def measure(
-    losses: dict[str, LossFunction], scores: jax.Array, labels: jax.Array, rounds: int, repeat: int
-) -> dict[str, np.ndarray]:
-    """Seconds per call, by loss, one entry per round."""
-    steps = {name: step(loss) for name, loss in losses.items()}
-    for function in steps.values():
-        wait(function(scores, labels))
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    names = list(steps)
-    for i in range(rounds):
-        # each round starts with another one
-        for name in names[i % len(names) :] + names[: i % len(names)]:
-            start = time.perf_counter()
-            for _ in range(repeat):
-                out = steps[name](scores, labels)
-            wait(out)
-            seconds[name].append((time.perf_counter() - start) / repeat)
-    return {name: np.asarray(times) for name, times in seconds.items()}
-
-
-def report(seconds: dict[str, np.ndarray], missing: list[str]) -> None:
-    reference = OPTAX if OPTAX in seconds else PLAIN
-    print(f"{'loss':24} {'median ms':>10} {'ratio to ' + reference:>30}   quartiles of the ratio")
-    for name, times in seconds.items():
-        ratios = times / seconds[reference]
-        low, high = np.quantile(ratios, [0.25, 0.75])
-        print(
-            f"{name:24} {1e3 * np.median(times):10.3f} {np.median(ratios):30.3f}   "
-            f"{low:.3f} to {high:.3f}"
-        )
-    for line in missing:
-        print(line)
+        found[OPTAX] = loss_step(optax.softmax_cross_entropy_with_integer_labels), labels
+    ours: dict[str, tuple[Any, ...]] = {"softmax link": (link_step(jax.nn.softmax), proportions)}
+    for pair in NAMES:
+        for name in (pair, f"fitzpatrick_{pair}"):
+            on_labels = getattr(fj, f"{name}_loss_with_integer_labels")
+            ours[f"{name}, labels"] = loss_step(on_labels), labels
+            ours[f"{name}, proportions"] = loss_step(getattr(fj, f"{name}_loss")), proportions
+        ours[f"{pair} link"] = link_step(getattr(fj, pair)), proportions
+    return found | {name: step for name, step in ours.items() if only in name}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=8192)
+    parser.add_argument("--rows", type=int, default=65536)
     parser.add_argument("--classes", type=int, default=1024)
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--repeat", type=int, default=3, help="calls per round and loss")
+    parser.add_argument("--scale", type=float, default=2.0, help="of the normal scores")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=5, help="calls per round")
+    parser.add_argument("--only", default="", help="time those of ours whose names contain this")
     options = parser.parse_args()
 
-    rng = np.random.default_rng(0)
-    scores = jnp.asarray(rng.normal(size=(options.rows, options.classes)), dtype=options.dtype)
-    labels = jnp.asarray(rng.integers(options.classes, size=options.rows), dtype=jnp.int32)
+    keys = jax.random.split(jax.random.key(0), 3)
+    shape = options.rows, options.classes
+    scores = (options.scale * jax.random.normal(keys[0], shape)).astype(options.dtype)
+    labels = jax.random.randint(keys[1], shape[:1], 0, options.classes)
+    proportions = jax.nn.softmax(2 * jax.random.normal(keys[2], shape)).astype(options.dtype)
     device = jax.devices()[0]
     print(
-        f"{options.rows} x {options.classes} {options.dtype}, value and gradient of the mean loss, "
-        f"{options.rounds} rounds of {options.repeat} calls"
+        f"{shape[0]} x {shape[1]} {options.dtype}, {device.device_kind} ({device.platform}), "
+        f"jax {jax.__version__}, Python {platform.python_version()}"
     )
-    print(
-        f"device {device.device_kind} ({device.platform}), jax {jax.__version__}, "
-        f"Python {platform.python_version()}"
-    )
-    losses, missing = peers()
-    report(measure(losses, scores, labels, options.rounds, options.repeat), missing)
+    steps = contenders(labels, proportions, options.only)
+    compiled = {name: compile_once(run, scores, *y) for name, (run, *y) in steps.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in compiled}
+    names = list(compiled)
+    for i in range(options.rounds):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            seconds[name].append(compiled[name].time(options.calls))
+    times = {name: np.asarray(found) for name, found in seconds.items()}
+    floor, peer = np.median(times[FLOOR]), OPTAX if OPTAX in times else PLAIN
+    print(f"{'':36} {'ms':>9} {'x floor':>8}   x {peer} (quartiles)   compile s")
+    for name, found in times.items():
+        low, middle, high = np.quantile(found / times[peer], [0.25, 0.5, 0.75])
+        print(
+            f"{name:36} {1e3 * np.median(found):9.3f} {np.median(found) / floor:8.2f} "
+            f"{middle:10.3f} ({low:.3f} to {high:.3f}) {compiled[name].compile_seconds:10.2f}"
+        )
 
 
 if __name__ == "__main__":

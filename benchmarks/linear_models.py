@@ -19,6 +19,7 @@ Run: FITZPATRICK_DATA=folder-of-the-svm-files python benchmarks/linear_models.py
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import resource
@@ -50,13 +51,8 @@ FEATURES = {"scene": 294, "yeast": 103}
 ALPHAS = 10.0 ** np.arange(4, -5, -1)
 OURS = "fitzpatrick"
 TOLERANCES = 10.0 ** np.arange(-1, -12, -0.5)
-PATHS = (
-    ("scene", "logistic"),
-    ("scene", "fitzpatrick_logistic"),
-    ("yeast", "logistic"),
-    ("yeast", "fitzpatrick_logistic"),
-    ("yeast", "fitzpatrick_sparsemax"),
-)
+PATHS = [(name, loss) for name in FEATURES for loss in ("logistic", "fitzpatrick_logistic")]
+PATHS.append(("yeast", "fitzpatrick_sparsemax"))
 PAUSE = 0.2  # seconds; waiting threads spin, and would take cores from whoever is next
 SLOW = 5.0  # seconds from which a peer runs once
 RESULTS = Path(__file__).parent / "results" / "linear_models.json"
@@ -78,12 +74,8 @@ def load(name: str) -> tuple[Any, Any]:
     folder = os.environ.get("FITZPATRICK_DATA")
     if folder is None:
         sys.exit("set FITZPATRICK_DATA to the folder of the svm files")
-    X, labels = load_svmlight_file(
-        str(Path(folder) / f"{name}_train.svm.gz"),
-        multilabel=True,
-        zero_based=False,
-        n_features=FEATURES[name],
-    )
+    file, options = Path(folder) / f"{name}_train.svm.gz", {"multilabel": True, "zero_based": False}
+    X, labels = load_svmlight_file(str(file), n_features=FEATURES[name], **options)
     return StandardScaler().fit_transform(X.toarray()), np.asarray([int(row[0]) for row in labels])
 
 
@@ -168,12 +160,8 @@ def compare_fits(name: str, alpha: float, rounds: int) -> list[Record]:
 
 def benchmark_fits(rounds: int) -> list[Record]:
     print(f"\nfits: time to a relative gap of {GAP:g}, ours by theirs")
-    return [
-        line
-        for name in FEATURES
-        for alpha in (1.0, 0.01)
-        for line in compare_fits(name, alpha, rounds)
-    ]
+    cases = itertools.product(FEATURES, (1.0, 0.01))
+    return [line for name, alpha in cases for line in compare_fits(name, alpha, rounds)]
 
 
 def compare_path(name: str, loss: str, rounds: int) -> list[Record]:
@@ -190,16 +178,9 @@ def compare_path(name: str, loss: str, rounds: int) -> list[Record]:
     hardest = int(np.argmax([min(seconds(single) for _ in range(3)) for single in singles]))
     alpha = float(ALPHAS[hardest])
     fit_tol = loosest(functools.partial(path, [alpha]), [best[hardest]])
-    times = np.asarray(
-        [
-            [
-                seconds(functools.partial(path, ALPHAS, path_tol)),
-                seconds(functools.partial(path, [alpha], fit_tol)),
-                seconds(functools.partial(path, [alpha], path_tol)),
-            ]
-            for _ in range(rounds)
-        ]
-    )
+    given = (ALPHAS, path_tol), ([alpha], fit_tol), ([alpha], path_tol)
+    runs = [functools.partial(path, *arguments) for arguments in given]
+    times = np.asarray([[seconds(run) for run in runs] for _ in range(rounds)])
     return [
         record(
             f"{name} {loss}",
@@ -221,11 +202,14 @@ def compare_path(name: str, loss: str, rounds: int) -> list[Record]:
 
 def benchmark_path(rounds: int) -> list[Record]:
     print(f"\npath: nine alphas against the hardest one from zero, all within {GAP:g}")
-    return [
-        line
-        for name, loss in PATHS
-        for line in compare_path(name, loss, 3 * rounds)  # these are short
-    ]
+    # these are short
+    return [line for name, loss in PATHS for line in compare_path(name, loss, 3 * rounds)]
+
+
+def rows_of(columns: Any, values: Any, shape: tuple[int, int]) -> Any:
+    """A CSR array with as many entries in each row."""
+    edges = np.arange(0, len(columns) + 1, len(columns) // shape[0])
+    return sparse.csr_array((values, columns, edges), shape=shape)
 
 
 def benchmark_evaluation(rounds: int) -> list[Record]:
@@ -234,14 +218,7 @@ def benchmark_evaluation(rounds: int) -> list[Record]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     columns = np.concatenate([rng.choice(k, labels_per_row, replace=False) for _ in range(n)])
-    y = sparse.csr_array(
-        (
-            np.full(n * labels_per_row, 1 / labels_per_row),
-            columns,
-            np.arange(0, n * labels_per_row + 1, labels_per_row),
-        ),
-        shape=(n, k),
-    )
+    y = rows_of(columns, np.full(n * labels_per_row, 1 / labels_per_row), (n, k))
     design = make_design(X, None, fit_intercept=False, standardize=False, n_scores=k)
     parameters = rng.standard_normal((d, k)) / np.sqrt(d)
     theta, gradient = np.empty((n, k)), np.empty((d, k))
@@ -259,16 +236,9 @@ def benchmark_evaluation(rounds: int) -> list[Record]:
         evaluate = functools.partial(target.evaluate, parameters)
         times = np.asarray([(seconds(products), seconds(evaluate)) for _ in range(rounds + 1)])[1:]
         both = 1e3 * np.median(times, axis=0)
-        lines.append(
-            record(
-                name,
-                "its two products",
-                float(np.median(times[:, 1] / times[:, 0])),
-                1.3,
-                evaluation_ms=float(both[1]),
-                products_ms=float(both[0]),
-            )
-        )
+        ratio = float(np.median(times[:, 1] / times[:, 0]))
+        details = {"evaluation_ms": float(both[1]), "products_ms": float(both[0])}
+        lines.append(record(name, "its two products", ratio, 1.3, **details))
     return lines
 
 
@@ -287,14 +257,8 @@ def sparse_fit() -> None:
     """Generate, fit, and print what the fit took beyond what was there before."""
     n, d, k, per_row = 6683, 92401, 10, 100
     rng = np.random.default_rng(0)
-    X = sparse.csr_array(
-        (
-            rng.random(n * per_row),
-            rng.integers(0, d, n * per_row),
-            np.arange(0, n * per_row + 1, per_row),
-        ),
-        shape=(n, d),
-    )
+    values = rng.random(n * per_row)
+    X = rows_of(rng.integers(0, d, n * per_row), values, (n, d))
     X.sum_duplicates()
     y = rng.integers(0, k, n)
     before = resident_megabytes()

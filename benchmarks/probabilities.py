@@ -2,17 +2,22 @@
 
     python benchmarks/probabilities.py
     python benchmarks/probabilities.py --images FOLDER  # a network on Fashion-MNIST, too
-    python benchmarks/probabilities.py --speed  # what they cost on a CPU; needs PyTorch
+    python benchmarks/probabilities.py --speed cpu  # what they cost; needs PyTorch
+    python benchmarks/probabilities.py --speed gpu [--compile]
 
 Linear models (penalty chosen by cross-validation with the log loss of the probabilities) on
 scikit-learn's wine and digits and on noisy synthetic classes; with ``--images`` a small network on
 the four idx files of Fashion-MNIST. Five seeds, which split, draw and initialize: means and their
 standard errors. The calibration error has 15 bins of the highest probability. ``--speed`` times the
-probabilities of the logistic family in units of PyTorch's softmax and of our own, on one thread.
+probabilities of the logistic family, for a million rows of 10 classes and 4096 rows of 32768: on
+one thread in units of PyTorch's softmax and of our own; on a GPU, with ``--compile`` also through
+``torch.compile``, in units of PyTorch's softmax, with the largest error of float32 against the core
+in float64, in units of each probability.
 """
 
 import argparse
 import gzip
+import itertools
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +32,7 @@ from fitzpatrick.linear_model import FitzpatrickClassifierCV
 
 SEEDS = 5
 TIGHTNESSES = (0.0, 1.0, 2.0, 4.0)
+SHAPES = ((1_000_000, 10), (4096, 32768))  # of --speed
 
 
 def synthetic(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +112,36 @@ def network(folder: Path, tightness: float, seed: int, epochs: int) -> list[floa
     ]
 
 
-def speed() -> None:
+def gpu_speed(tightness: float, with_compile: bool) -> None:
+    """Medians behind other work of the GPU, with a cold cache."""
+    import torch
+    from _gpu import machine, require_gpu, timed_behind_work
+
+    from fitzpatrick.torch import functional
+
+    require_gpu()
+    print(machine(), f"tightness {tightness:g}")
+    ours: Any = functional.fitzpatrick_logistic_probabilities
+    for shape, dtype in itertools.product(SHAPES, (torch.float32, torch.bfloat16)):
+        torch.manual_seed(0)
+        x = (torch.randn(shape, device="cuda") * 3).to(dtype)
+        steps = {"softmax": partial(torch.softmax, x, -1), "kernel": partial(ours, x, tightness)}
+        if with_compile:
+            steps["compiled"] = partial(torch.compile(ours), x, tightness)
+        times = {}
+        for name, step in steps.items():
+            step()
+            times[name] = timed_behind_work(step, 50)[0]
+        text = [f"{name} {t:.3f} ms = {t / times['softmax']:.2f} ×" for name, t in times.items()]
+        if dtype == torch.float32:
+            rows = x[: max(1, 2**22 // shape[1])]
+            exact = fp.regularizers.Negentropy().solve_probabilities(rows.double(), tightness)
+            error = (ours(rows, tightness).double() - exact).abs() / exact
+            text.append(f"largest error {float(error.max()):.1e}")
+        print(f"{shape[0]} × {shape[1]} {str(dtype)[6:]}: {', '.join(text)}", flush=True)
+
+
+def cpu_speed() -> None:
     """Medians of runs in turns, in CPU time, so that other work on the machine matters less."""
     import torch
     from _timing import Contender, race
@@ -114,7 +149,7 @@ def speed() -> None:
     torch.set_num_threads(1)
     link = fp.get_loss("logistic").link
     loss = fp.get_loss("fitzpatrick_logistic")
-    for shape in ((1_000_000, 10), (4096, 32768)):
+    for shape in SHAPES:
         for dtype in (np.float64, np.float32):
             x: Any = (3 * np.random.default_rng(0).normal(size=shape)).astype(dtype)
             tensor = torch.from_numpy(x)
@@ -136,10 +171,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=Path, help="folder of Fashion-MNIST's idx files")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--speed", action="store_true", help="time them instead")
+    parser.add_argument("--speed", choices=["cpu", "gpu"], help="time them instead")
+    parser.add_argument("--compile", action="store_true", help="on a GPU, by torch.compile, too")
+    parser.add_argument("--tightness", type=float, default=1.0, help="of --speed gpu")
     arguments = parser.parse_args()
-    if arguments.speed:
-        speed()
+    if arguments.speed is not None:
+        is_cpu = arguments.speed == "cpu"
+        cpu_speed() if is_cpu else gpu_speed(arguments.tightness, arguments.compile)
         return
     print("data, tightness: log loss and calibration error of the link → of the probabilities")
     cases: list[tuple[str, Any]] = [

@@ -10,7 +10,6 @@ shortest paths of a 5 × 5 grid. ``--quick`` is a short version.
 
 import argparse
 import csv
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from _machine import describe
+from _machine import RESULTS, write_record
 from _timing import Contender, race
 from sklearn.isotonic import isotonic_regression
 from sklearn.model_selection import GridSearchCV, KFold
@@ -29,7 +28,6 @@ from fitzpatrick.linear_model import LabelRanker
 from fitzpatrick.regularizers import Negentropy
 from fitzpatrick.sets import Birkhoff, Flat, Permutahedron, Polytope
 
-RESULTS = Path(__file__).parent / "results" / "structured.json"
 FloatArray = np.ndarray
 
 
@@ -43,21 +41,22 @@ def loop_over_rows(x: FloatArray, weights: FloatArray) -> FloatArray:
     return out
 
 
+def versus(
+    ours: Callable[[], object], peer: Callable[[], object], repeats: int
+) -> tuple[float, float]:
+    """Our seconds, and what they are of the peer's."""
+    contenders = [Contender("ours", ours), Contender("peer", peer)]
+    times = race(contenders, repeats, cpu_time=True)
+    return times["ours"].median, times["ours"].median / times["peer"].median
+
+
 def permutahedron(repeats: int) -> Iterator[tuple[str, float, float | None]]:
     x = np.random.default_rng(0).normal(size=(1000, 100)) * 30
     weights = np.arange(100.0, 0, -1)
     domain = Permutahedron(100)
     assert np.allclose(domain.project(x), loop_over_rows(x, weights))
-    times = race(
-        [
-            Contender("ours", lambda: domain.project(x)),
-            Contender("loop", lambda: loop_over_rows(x, weights)),
-        ],
-        repeats,
-        cpu_time=True,
-    )
-    ratio = times["ours"].median / times["loop"].median
-    yield f"permutahedron 1000 x 100 ({1e3 * times['ours'].median:.1f} ms) / loop", ratio, 0.5
+    ours, ratio = versus(lambda: domain.project(x), lambda: loop_over_rows(x, weights), repeats)
+    yield f"permutahedron 1000 x 100 ({1e3 * ours:.1f} ms) / loop", ratio, 0.5
 
 
 def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
@@ -78,13 +77,8 @@ def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
         for row in theta:
             ot.sinkhorn(ones, ones, -row, 1.0, stopThr=1e-13, numItermax=10_000)
 
-    times = race(
-        [Contender("ours", lambda: omega.link(theta)), Contender("POT", peer)],
-        repeats,
-        cpu_time=True,
-    )
-    ratio = times["ours"].median / times["POT"].median
-    yield f"Birkhoff 256 x 32 x 32 ({1e3 * times['ours'].median:.0f} ms) / POT", ratio, 1.0
+    ours, ratio = versus(lambda: omega.link(theta), peer, repeats)
+    yield f"Birkhoff 256 x 32 x 32 ({1e3 * ours:.0f} ms) / POT", ratio, 1.0
 
 
 def away_steps(
@@ -129,14 +123,9 @@ class Grid:
 
     def __init__(self, n: int) -> None:
         nodes = [(i, j) for i in range(n) for j in range(n)]
-        edges = [
-            edge
-            for i in range(n)
-            for edge in (
-                *(((i, j), (i, j + 1)) for j in range(n - 1)),
-                *(((i, j), (i + 1, j)) for j in range(n) if i < n - 1),
-            )
-        ]
+        across = [((i, j), (i, j + 1)) for i in range(n) for j in range(n - 1)]
+        down = [((i, j), (i + 1, j)) for i in range(n - 1) for j in range(n)]
+        edges = sorted(across + down, key=lambda e: (e[0][0], e[0][0] != e[1][0], e[0][1]))
         number = {node: at for at, node in enumerate(nodes)}
         self.size, self.length = len(edges), 2 * (n - 1)
         # the edges into each node, twice if there is one only
@@ -251,8 +240,7 @@ def main() -> None:
                 print(f"{what:64} {number:10.3g} {bound:>9} {verdict}", flush=True)
                 records.append({"what": what, "number": number, "limit": limit})
     if not options.quick:
-        report = {"machine": describe(), "lines": records}
-        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+        write_record(RESULTS / "structured.json", lines=records)
 
 
 if __name__ == "__main__":

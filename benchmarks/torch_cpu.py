@@ -1,95 +1,119 @@
-"""PyTorch losses on a CPU, forward and backward, against ``cross_entropy`` in the same run.
+"""PyTorch losses and links on a CPU, forward and backward, against peers of the same run.
 
-One thread, float32 scores, a large batch and a small one; the losses take turns, and ratios are of
-medians. A JSON file keeps the run.
+One thread, float32: a batch of many classes (512 × 4096), one of a small classifier (64 × 10), and
+attention (8 × 8 × 64 × 64, along the last axis). Losses at labels and proportions are compared with
+PyTorch's ``cross_entropy``, links with its ``softmax``, both with the package entmax, if it is
+installed. Contenders take turns, and ratios are of medians. A JSON file keeps the losses.
 Run: python benchmarks/torch_cpu.py
 """
 
 import functools
-import json
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from _machine import describe
+from _machine import RESULTS, write_record
 from _timing import Contender, race
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 from fitzpatrick.losses import ends
 from fitzpatrick.torch import functional
 
-RESULTS = Path(__file__).parent / "results" / "torch_cpu.json"
-REPEATS = 9
-LINKS = ("logistic", "sparsemax", "entmax15")
-PEER = "cross_entropy"
+try:
+    import entmax
+except ImportError:
+    entmax = None
+
+REPEATS = 15
+NAMES = ("logistic", "sparsemax", "entmax15")
+SHAPES = ((512, 4096), (64, 10), (8, 8, 64, 64))
+# what a run takes to be measurable
+SCORES_A_RUN = 1 << 17
+
+Function = Callable[..., Tensor]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A batch of scores, and how many calls make a run that a clock can measure."""
-
-    rows: int
-    classes: int
-    calls: int
-
-
-SHAPES = (Shape(512, 4096, calls=1), Shape(64, 10, calls=200))
-
-
-def step(
-    loss: Callable[..., torch.Tensor], scores: torch.Tensor, target: torch.Tensor, calls: int
-) -> torch.Tensor | None:
-    """The gradient of one loss in fresh scores."""
+def loss_step(loss: Function, scores: Tensor, target: Tensor, calls: int) -> None:
+    """Gradients of a mean loss, whose classes are in the last axis."""
     for _ in range(calls):
-        scores = scores.detach().requires_grad_()
-        loss(scores, target).backward()  # type: ignore[no-untyped-call]
-    return scores.grad
+        fresh = scores.detach().requires_grad_()
+        loss(fresh, target).backward()  # type: ignore[no-untyped-call]
 
 
-def measure(shape: Shape) -> Iterator[dict[str, Any]]:
-    """A line for each loss and form of the targets."""
+def link_step(link: Function, scores: Tensor, upstream: Tensor, calls: int) -> None:
+    """Gradients of predictions along the last axis."""
+    for _ in range(calls):
+        fresh = scores.detach().requires_grad_()
+        link(fresh, -1).backward(upstream)  # type: ignore[no-untyped-call]
+
+
+def losses(with_entmax: bool) -> dict[str, Function]:
+    """The peer first."""
+    found: dict[str, Function] = {"cross_entropy": torch.nn.functional.cross_entropy}
+    if with_entmax and entmax is not None:
+        found["entmax.sparsemax"] = lambda x, y: entmax.sparsemax_loss(x, y).mean()
+        found["entmax.entmax15"] = lambda x, y: entmax.entmax15_loss(x, y).mean()
+    for name in (end for pair in NAMES for end in ends(pair)):
+        found[name] = functional.loss_function(name)
+    return found
+
+
+def links() -> dict[str, Function]:
+    """The peer first."""
+    found: dict[str, Function] = {"softmax": torch.softmax}
+    if entmax is not None:
+        found |= {"entmax.sparsemax": entmax.sparsemax, "entmax.entmax15": entmax.entmax15}
+    return found | {name: functional.link_function(name) for name in NAMES}
+
+
+def measure(shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+    """A line for each loss and form of the targets; links are printed alone."""
     generator = torch.Generator().manual_seed(0)
-    size = shape.rows, shape.classes
-    scores = torch.randn(size, generator=generator)
-    labels = torch.randint(shape.classes, (shape.rows,), generator=generator)
-    proportions = torch.softmax(2 * torch.randn(size, generator=generator), -1)
-    losses = {PEER: torch.nn.functional.cross_entropy}
-    for name in (name for link in LINKS for name in ends(link)):
-        losses[name] = functional.loss_function(name)
-    for kind, target in (("labels", labels), ("proportions", proportions)):
+    scores = torch.randn(shape, generator=generator)
+    rows = scores.reshape(-1, shape[-1])
+    labels = torch.randint(shape[-1], (len(rows),), generator=generator)
+    proportions = torch.softmax(2 * torch.randn(rows.shape, generator=generator), -1)
+    upstream = torch.randn(shape, generator=generator)
+    calls = math.ceil(SCORES_A_RUN / scores.numel())
+    for kind, step, functions, arguments in (
+        ("labels", loss_step, losses(True), (rows, labels)),
+        ("proportions", loss_step, losses(False), (rows, proportions)),
+        ("link", link_step, links(), (scores, upstream)),
+    ):
         contenders = [
-            Contender(name, functools.partial(step, loss, scores, target, shape.calls))
-            for name, loss in losses.items()
+            Contender(name, functools.partial(step, function, *arguments, calls))
+            for name, function in functions.items()
         ]
         timings = race(contenders, REPEATS)
+        peer = next(iter(functions))
         for name, timing in timings.items():
-            ratio = timing.median / timings[PEER].median
-            median, low, high = (
-                1e3 * seconds / shape.calls for seconds in (timing.median, *timing.quartiles)
-            )
-            print(
-                f"{shape.rows} x {shape.classes} {kind:12s} {name:24s} "
-                f"{ratio:6.2f} x {PEER} ({median:.3f} ms)"
-            )
-            yield {
-                "rows": shape.rows,
-                "classes": shape.classes,
-                "targets": kind,
-                "loss": name,
-                "ratio": round(ratio, 3),
-                "median_ms": round(median, 4),
-                "quartiles_ms": [round(low, 4), round(high, 4)],
-            }
+            ratio = timing.median / timings[peer].median
+            ratios = f"{ratio:6.2f} x {peer}"
+            rival = f"entmax.{name.removeprefix('fitzpatrick_')}"
+            if rival in timings:
+                ratios += f", {timing.median / timings[rival].median:5.2f} x {rival}"
+            times = [1e3 * s / calls for s in (timing.median, *timing.quartiles)]
+            size = " x ".join(map(str, shape))
+            print(f"{size:16s} {kind:11s} {name:22s} {1e3 * times[0]:9.1f} us  {ratios}")
+            if kind != "link" and len(shape) == 2 and not name.startswith("entmax."):
+                yield {
+                    "rows": shape[0],
+                    "classes": shape[1],
+                    "targets": kind,
+                    "loss": name,
+                    "ratio": round(ratio, 3),
+                    "median_ms": round(times[0], 4),
+                    "quartiles_ms": [round(time, 4) for time in times[1:]],
+                }
 
 
 def main() -> None:
     torch.set_num_threads(1)
     with threadpool_limits(1):
         lines = [line for shape in SHAPES for line in measure(shape)]
-    record = {"machine": describe(), "dtype": "float32", "threads": 1, "lines": lines}
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+    write_record(RESULTS / "torch_cpu.json", dtype="float32", threads=1, lines=lines)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,11 @@ Run: FITZPATRICK_DATA=folder-of-the-svm-files python benchmarks/which_loss.py ru
 """
 
 import argparse
-import csv
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import KFold
 
 from fitzpatrick import metrics
@@ -30,8 +29,6 @@ DATA = ("flags", "emotions", "scene", "yeast")
 PAIRS = tuple(ends(name) for name in ("logistic", "entmax15", "sparsemax"))
 LOSSES = ("squared", *(loss for pair in PAIRS for loss in pair))
 ALPHAS = 10.0 ** np.arange(-2, 5)
-MEASURES = ("squared_error", "jensen_shannon", "zeros")
-Rows = list[dict[str, str]]
 
 
 def load(name: str) -> tuple[Any, Any, int]:
@@ -58,32 +55,21 @@ def measure(loss: str, split: int, X: Any, Y: Any, n_train: int) -> dict[str, fl
     }
 
 
-def read() -> Rows:
-    if not RESULTS.exists():
-        return []
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def run(names: list[str], splits: int) -> None:
     """Measure, and replace what is on record for these data sets."""
-    rows = [
-        {key: row[key] for key in ("data", "split", "loss", *MEASURES)}
-        for row in read()
-        if row["data"] not in names
-    ]
+    rows = []
     for name in names:
         X, Y, n_train = load(name)
         for split in range(splits):
             for loss in LOSSES:
                 values = measure(loss, split, X, Y, n_train)
-                shown = {key: f"{value:.6g}" for key, value in values.items()}
-                rows.append({"data": name, "split": str(split), "loss": loss, **shown})
+                rows.append({"data": name, "split": split, "loss": loss, **values})
                 print(*rows[-1].values(), flush=True)
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ("data", "split", "loss", *MEASURES), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    found = pd.DataFrame(rows)
+    if RESULTS.exists():
+        known = pd.read_csv(RESULTS)
+        found = pd.concat([known[~known["data"].isin(names)], found])
+    found.to_csv(RESULTS, index=False, float_format="%.6g", lineterminator="\n")
 
 
 def spread(values: Any, digits: int) -> str:
@@ -93,33 +79,24 @@ def spread(values: Any, digits: int) -> str:
 
 def table() -> None:
     """The tables of docs/which_loss.md."""
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for row in read():
-        for key in MEASURES:
-            found[row["data"], row["loss"], key].append(float(row[key]))
+    found = pd.read_csv(RESULTS).set_index(["data", "loss"]).sort_index()
+    header = f"{' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}"
     titles = {
         "squared_error": ("Squared error, summed over classes", 3, 1),
         "jensen_shannon": ("Jensen-Shannon divergence", 3, 1),
         "zeros": ("Exact zeros among the predictions, %", 1, 100),
     }
     for key, (title, digits, unit) in titles.items():
-        print(f"\n{title}:\n\n| loss | {' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}")
+        print(f"\n{title}:\n\n| loss | {header}")
         for loss in LOSSES:
-            cells = (spread(unit * np.asarray(found[name, loss, key]), digits) for name in DATA)
+            cells = [spread(unit * found.loc[(name, loss), key], digits) for name in DATA]
             print(f"| {loss} | {' | '.join(cells)} |")
     print("\nFitzpatrick minus Fenchel-Young, squared error, paired by split:\n")
-    print(f"| pair | {' | '.join(DATA)} |\n|---|{'---|' * len(DATA)}")
+    print(f"| pair | {header}")
+    errors = found.reset_index().pivot_table("squared_error", ["data", "split"], "loss")
     for plain, fitzpatrick in PAIRS:
-        cells = (
-            spread(
-                np.subtract(
-                    found[name, fitzpatrick, "squared_error"], found[name, plain, "squared_error"]
-                ),
-                4,
-            )
-            for name in DATA
-        )
-        print(f"| {plain} | {' | '.join(cells)} |")
+        difference = errors[fitzpatrick] - errors[plain]
+        print(f"| {plain} | {' | '.join(spread(difference[name], 4) for name in DATA)} |")
 
 
 def main() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import sparse
 
-from tests.helpers import seeded
+from tests.helpers import assert_close, seeded
 
 pytest.importorskip("numba")
 
@@ -17,7 +18,7 @@ from numba import njit
 
 import fitzpatrick as fp
 from fitzpatrick.engines import RowBlocks, table
-from fitzpatrick.engines.compiled import _jit, _math
+from fitzpatrick.engines.compiled import _jit, _math, links
 from fitzpatrick.engines.compiled._entries import EntryKernel, entries
 from fitzpatrick.engines.compiled._kernel import CompiledKernel
 from fitzpatrick.engines.compiled._labels import LabelKernel, logistic_labels
@@ -61,20 +62,17 @@ def test_large_problems_are_compiled_and_small_ones_are_not() -> None:
     assert isinstance(kernel_of("sparsemax", labels[:3], k, engine="numba"), SimplexKernel)
 
 
-def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither Numba without its compiler, nor none at all."""
+    with monkeypatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", 1)
+        kernel = kernel_of("sparsemax", np.zeros(1 << 12, int), 128)
+        assert not isinstance(kernel, CompiledKernel)
     monkeypatch.setattr(table, "_numba", lambda: None)
     with pytest.raises(ValueError, match="there is no compiled loss for Indicator"):
         bind_loss(fp.get_loss("perceptron"), np.zeros(3, int), 4, engine="numba")
     with pytest.raises(ImportError, match="needs a numba that can be imported"):
         bind_loss(fp.get_loss("logistic"), np.zeros(3, int), 4, engine="numba")
-    kernel = kernel_of("logistic", np.zeros(3, int), 4)
-    assert not isinstance(kernel, CompiledKernel)
-
-
-def test_a_disabled_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    kernel = kernel_of("sparsemax", np.zeros(1 << 12, int), 128)
-    assert not isinstance(kernel, CompiledKernel)
 
 
 def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,11 +81,8 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> 
             raise RuntimeError("cannot cache function: no locator available")
         return njit(function, **options)
 
-    def double(x: Any) -> Any:
-        return 2 * x
-
     monkeypatch.setattr(_jit.numba, "njit", refuse_to_cache)
-    assert _jit.loop(double)(21) == 42
+    assert _jit.loop(lambda x: 2 * x)(21) == 42
 
 
 def test_the_core_serves_large_problems_without_numba() -> None:
@@ -134,13 +129,11 @@ def test_read_only_and_strided_inputs_compile_nothing_new(name: str) -> None:
     y.flags.writeable = False
     bound = bind_loss(make_loss(name), y, k, engine="numba")
     out = np.empty(2 * n)[::2], np.empty((n, 2 * k))[:, ::2]
-    value, gradient = bound.value_and_gradient(frozen)
+    expected = bound.value_and_gradient(frozen)
     loops = (simplex, entries, logistic_labels, proportions_loop)
     compiled = [len(loop.signatures) for loop in loops]
-    bound.value_and_gradient(theta, out)
+    np.testing.assert_equal(bound.value_and_gradient(theta, out), expected)
     assert compiled == [len(loop.signatures) for loop in loops]
-    np.testing.assert_array_equal(out[0], value)
-    np.testing.assert_array_equal(out[1], gradient)
 
 
 @numba.njit
@@ -165,3 +158,34 @@ def test_elementary_functions_have_the_digits_of_the_core() -> None:
     special = np.asarray([-np.inf, -800.0, np.nan])
     apply_math(special, exponential[:3], logarithm[:3], log1p[:3], omega[:3])
     np.testing.assert_array_equal(exponential[:3], [0.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("name", ["any order", "sparsemax", "entmax15"])
+def test_jacobians_of_links_from_the_predictions(name: str) -> None:
+    """Small and large β |log p|, across the end of its series; a row of zeros is masked."""
+    p = np.asarray([*seeded(3).dirichlet(np.full(12, 0.4), 40), np.zeros(12)])
+    p[p < 1e-12] = 0
+    v = seeded(4).normal(size=p.shape)
+    alpha = np.resize([1.0, 1 + 1e-9, 1 + 1e-5, 1.01, 1.1, 1.5, 2.0], len(p))
+    found, by_alpha = np.empty_like(p), np.zeros(len(p))
+    if name == "any order":
+        links.multiply_by_jacobians(p, v, alpha, found, by_alpha, 1)
+    else:
+        alpha[:] = {"sparsemax": 2.0, "entmax15": 1.5}[name]
+        formula = kernel_of(name, np.zeros(3, int), 4, engine="numba").link_formula
+        links.multiply_by_jacobian(formula, p, v, found, 1)
+    with mp.workdps(40):
+        exact = np.frompyfunc(mp.mpf, 1, 1)
+        x, y = exact(p), exact(v)
+        log_x = np.frompyfunc(lambda x: mp.log(x) if x else x, 1, 1)(x)
+        t = (1 - exact(alpha[:, None])) * log_x
+        d = x * np.frompyfunc(mp.exp, 1, 1)(t)
+        remainder = np.frompyfunc(lambda t: (mp.expm1(t) - t) / t**2 if t else mp.mpf(0.5), 1, 1)
+        total = d.sum(axis=1, keepdims=True)
+        y = y - (d * y).sum(axis=1, keepdims=True) / np.where(total == 0, 1, total)
+        slopes = (-x * log_x**2 * remainder(t) * y).sum(axis=1).astype(float)
+        product = (d * y).astype(float)
+    # sums of twelve terms, of which each is off by a few eps of its size
+    assert_close(found, product, rtol=1e-13, atol=1e-13)
+    if name == "any order":
+        assert_close(by_alpha, slopes, rtol=1e-13, atol=1e-13)

@@ -40,11 +40,8 @@ def test_ties_just_within_reach_of_a_peak(name, dtype):
         # A sum of k non-negative terms that is accumulated in any order is off by less than k eps
         # times the sum (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2), and
         # the sum of p is what τ is solved from. The bugs that this test is for made the sum 51.
-        for y_star in (
-            loss.y_star(labels, theta),
-            loss.y_star(sparse.csr_array(dense), theta),
-            loss.solve(dense, theta).y_star,
-        ):
+        rows = [loss.y_star(y, theta) for y in (labels, sparse.csr_array(dense))]
+        for y_star in (*rows, loss.solve(dense, theta).y_star):
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, rtol=0, atol=k * eps)
 
 
@@ -70,14 +67,10 @@ def test_the_logistic_root_is_found_at_any_tightness(tightness, dtype):
     loss = make_loss("logistic", tightness)
     few = np.where(y < 0.05, 0.0, y)
     for targets in (y, few / few.sum(axis=1, keepdims=True)):
+        rows = [loss.y_star(y, theta) for y in (targets, sparse.csr_array(targets))]
         with np.errstate(all="ignore"):
-            core = loss.solve(targets.astype(dtype), theta).y_star
-        for y_star in (
-            loss.y_star(targets, theta),
-            loss.y_star(sparse.csr_array(targets), theta),
-            core,
-        ):
-            # ten numbers, each within four rounding errors
+            rows.append(loss.solve(targets.astype(dtype), theta).y_star)
+        for y_star in rows:  # ten numbers, each within four rounding errors
             atol = 40 * np.finfo(dtype).eps
             np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=atol)
 
@@ -93,15 +86,11 @@ def test_logistic_losses_of_any_size_keep_their_digits(tightness, form):
     p /= p.sum(axis=1, keepdims=True)
     theta = np.log(p) + tightness * (p - y) / p
     with mp.workdps(40):
-        rho = [
-            [mp.log(mp.mpf(a) / mp.mpf(b)) for a, b in zip(*row, strict=True)]
-            for row in zip(p.tolist(), y.tolist(), strict=True)
-        ]
-        size = np.asarray([
-            float(sum(b * (mp.expm1(r) - r + tightness * (mp.expm1(-r) + r))
-                      for b, r in zip(*row, strict=True)))
-            for row in zip(y.tolist(), rho, strict=True)
-        ])  # fmt: skip
+        exact = np.frompyfunc(mp.mpf, 1, 1)(y)
+        rho = np.frompyfunc(mp.log, 1, 1)(np.frompyfunc(mp.mpf, 1, 1)(p) / exact)
+        expm1 = np.frompyfunc(mp.expm1, 1, 1)
+        terms = exact * (expm1(rho) - rho + tightness * (expm1(-rho) + rho))
+        size = terms.sum(axis=1).astype(float)
     # An error of ρ, of which scores up to ten and their sums give some eps, counts as much as the
     # slope (1 + c) ρ; the loss is about (1 + c) ρ²/2.
     error = abs(make_loss("logistic", tightness).value(form(y), theta) - size)

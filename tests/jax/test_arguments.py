@@ -102,17 +102,6 @@ def test_small_integers_reach_every_class_and_labels_out_of_range_have_no_gradie
     np.testing.assert_array_equal(losses, same)
 
 
-def masked(loss):
-    """Losses and the gradient of their sum, with scores, targets and ``where`` as arguments."""
-
-    @jax.jit
-    def both(theta, y, where):
-        losses, pull = jax.vjp(lambda theta: loss(theta, y, where=where), theta)
-        return losses, pull(jnp.ones_like(losses))[0]
-
-    return both
-
-
 OWN = ScaledDistance(2.0, 1.0, fp.sets.Reals())  # whose link is 0 at a score of −2
 
 
@@ -127,7 +116,12 @@ def test_masked_classes_do_not_count(name):
     if name in SIMPLEX:
         y = np.where(KEPT, y + 0.1, 0.0)
         y = y / y.sum(axis=-1, keepdims=True)
-    both = masked(loss)
+
+    @jax.jit
+    def both(theta, y, where):
+        losses, pull = jax.vjp(lambda theta: loss(theta, y, where=where), theta)
+        return losses, pull(jnp.ones_like(losses))[0]
+
     # what an entry that is left out has for a target is ignored where each is by itself
     results = [both(theta, y if name in SIMPLEX else np.where(KEPT, y, 0.7), KEPT)]
     if name in SIMPLEX:

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
@@ -33,11 +34,13 @@ def test_a_separable_regularizer_of_your_own():
 
     thetas, ys = along(SCORES, STEPS), along(y, y_dot)
     losses, in_scores, in_targets, labeled, labeled_gradient, link = everything(thetas, ys)
-    assert_close(losses, core.value(ys, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(in_scores, core.gradient(ys, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(labeled, core.value(labels, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(labeled_gradient, core.gradient(labels, thetas), rtol=1e-12, atol=1e-14)
-    assert_close(link, core.link(thetas), rtol=1e-12, atol=1e-14)
+    for found, expected in (
+        ((losses, in_scores), core.value_and_gradient(ys, thetas)),
+        ((labeled, labeled_gradient), core.value_and_gradient(labels, thetas)),
+        ((link,), (core.link(thetas),)),
+    ):
+        for one, other in zip(found, expected, strict=True):
+            assert_close(one, other, rtol=1e-12, atol=1e-14)
     slope = np.sum(here(in_scores) * STEPS, axis=-1) + np.sum(here(in_targets) * y_dot, axis=-1)
     assert_is_slope(slope, losses)
 
@@ -46,24 +49,24 @@ def test_a_function_of_your_own_is_solved_in_a_loop():
     """One step is traced, however many there may be; the root has every derivative."""
     steps = 0
 
-    def gradient(y):
+    def make(xp, watch=lambda: None):
+        def gradient(y):
+            watch()
+            return xp.sinh(y) + y
+
+        return fp.regularizers.TwiceDifferentiable(
+            lambda y: xp.sum(xp.cosh(y) + y * y / 2, axis=-1),
+            gradient,
+            lambda y: (xp.cosh(y) + 1)[..., None] * xp.eye(y.shape[-1]),
+        )
+
+    def count():
         nonlocal steps
         steps += 1
-        return jnp.sinh(y) + y
 
-    omega = fp.regularizers.TwiceDifferentiable(
-        lambda y: jnp.sum(jnp.cosh(y) + y * y / 2, axis=-1),
-        gradient,
-        lambda y: (jnp.cosh(y) + 1)[..., None] * jnp.eye(y.shape[-1]),
-    )
-    numpy_omega = fp.regularizers.TwiceDifferentiable(
-        lambda y: np.sum(np.cosh(y) + y * y / 2, axis=-1),
-        lambda y: np.sinh(y) + y,
-        lambda y: (np.cosh(y) + 1)[..., None] * np.eye(y.shape[-1]),
-    )
-    core, loss = fp.FitzpatrickLoss(numpy_omega, 0.5), fj.make_fitzpatrick_loss(omega, 0.5)
-    y, theta = np.cos(np.arange(3.0)), 3 * np.sin(np.arange(3.0))
-    direction = np.asarray([0.5, -1.0, 0.25])
+    core, loss = fp.FitzpatrickLoss(make(np), 0.5), fj.make_fitzpatrick_loss(make(jnp, count), 0.5)
+    y, theta = np.cos(np.arange(2.0)), 3 * np.sin(np.arange(2.0))
+    direction = np.asarray([0.5, -1.0])
 
     def second(theta):
         slope = jax.grad(lambda scores: loss(scores, y))
@@ -71,8 +74,10 @@ def test_a_function_of_your_own_is_solved_in_a_loop():
 
     jax.eval_shape(loss, theta, y)
     assert 0 < steps < 20  # the start, one step and what follows, not fifty steps
-    curvature, third = jax.jit(jax.value_and_grad(second))(theta)
-    assert_close(jax.jit(loss)(theta, y), core.value(y, theta), rtol=1e-12, atol=0)
+    value, curvature, third = jax.jit(
+        lambda theta: (loss(theta, y), *jax.jvp(second, (theta,), (direction,)))
+    )(theta)
+    assert_close(value, core.value(y, theta), rtol=1e-12, atol=0)
     # the Jacobian is by central differences, to two thirds of the digits, in both
     expected = core.hessian_product(y, theta, direction) @ direction
     assert_close(curvature, expected, rtol=1e-9, atol=0)
@@ -82,4 +87,30 @@ def test_a_function_of_your_own_is_solved_in_a_loop():
         for sign in (-1, 1)
     )
     # exact to step², times derivatives of size one
-    assert_close(third @ direction, (right - left) / (2 * step), rtol=1e-4, atol=1e-6)
+    assert_close(third, (right - left) / (2 * step), rtol=1e-4, atol=1e-6)
+
+
+def test_a_matrix_of_the_regularizer_is_not_differentiated_in_silence():
+    def through_matrix(matrix):
+        loss = fj.make_fitzpatrick_loss(fp.regularizers.Quadratic(matrix))
+        return loss(jnp.ones(2), jnp.zeros(2))
+
+    assert_close(jax.jit(through_matrix)(2 * jnp.eye(2)), 0.25, rtol=1e-12, atol=0)
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        jax.grad(through_matrix)(jnp.eye(2))
+
+
+def test_a_set_of_your_own_has_both_modes():
+    class AtLeastOne(fp.sets.ConvexSet):
+        def project(self, x):
+            return jnp.maximum(x, 1.0)
+
+        def maximize(self, theta):
+            return jnp.where(theta > 0, jnp.inf, 1.0)
+
+    omega = fp.regularizers.SquaredNorm(AtLeastOne())
+    gradient = jax.grad(fj.make_fitzpatrick_loss(omega, tightness=3.0))
+    theta, y = jnp.asarray([3.0, -2.0, 0.5, 4.0]), jnp.asarray([1.0, 1.0, 2.0, 3.0])
+    both = jax.jit(lambda t: (jax.jacfwd(gradient)(t, y), jax.jacrev(gradient)(t, y)))
+    for hessian in both(theta):
+        assert_close(hessian, np.diag([0.25, 0.0, 0.25, 0.25]), rtol=1e-12, atol=0)

@@ -1,15 +1,18 @@
 """Projections under jaxopt's names: nearest points, batches, and derivatives in all parameters."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.test_util import check_grads
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close, seeded
 
-# each with its parameter, and what tells points of the set by the largest violation
+# each with its parameter, and the largest violation of a point
 CASES = {
     "non_negative": (None, lambda p: max(0, -p.min())),
     "box": ((-0.5, 0.5), lambda p: max(0, np.abs(p).max() - 0.5)),
@@ -19,67 +22,53 @@ CASES = {
     "l2_ball": (0.7, lambda p: max(0, np.linalg.norm(p) - 0.7)),
     "l2_sphere": (0.7, lambda p: abs(np.linalg.norm(p) - 0.7)),
 }
-CONVEX = [name for name in CASES if not name.endswith("sphere")]
+DIFFERENCES = {"rtol": 1e-6, "atol": 1e-8}  # central ones, of smooth functions of size one
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_projections(name: str) -> None:
-    """In the set, and nearer than other points of it; rows as each by itself."""
-    parameter, violation = CASES[name]
-    project = getattr(fj, f"projection_{name}")
-    x = jnp.asarray(seeded(1).normal(size=(6, 4)))
-    p = np.asarray(project(x, parameter))
-    others = np.asarray(project(jnp.asarray(seeded(2).normal(size=(50, 4))), parameter))
-    for row, point in zip(np.asarray(x), p, strict=True):
-        assert violation(point) < 1e-12
-        nearest = np.linalg.norm(row - point)
-        assert np.all(np.linalg.norm(row - others, axis=1) >= nearest - 1e-12)
-        assert_close(project(jnp.asarray(row), parameter), point, rtol=0, atol=1e-14)
+def test_projections(name):
+    """In the set, and nearer than other points of it; rows as each by itself; derivatives."""
+    violation = CASES[name][1]
+    project = jax.jit(functools.partial(getattr(fj, f"projection_{name}"), **_named(name)))
+    x = seeded(1).normal(size=(56, 4))
+    p, alone = np.asarray(project(x)), jax.jit(jax.vmap(project))(x)
+    assert max(map(violation, p)) < 1e-12
+    distances = np.linalg.norm(x[:6, None] - p, axis=-1)
+    assert np.all(distances >= np.diag(distances)[:, None] - 1e-12)
+    assert_close(alone, p, rtol=0, atol=1e-14)
+    if not name.endswith("sphere"):
+        check_grads(project, (x[:2],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
 
 
-@pytest.mark.parametrize("name", CONVEX)
-def test_their_derivatives(name: str) -> None:
-    parameter, _ = CASES[name]
-    project = getattr(fj, f"projection_{name}")
-    x, v = jnp.asarray(seeded(3).normal(size=(2, 4)))
-    h = 1e-6
-    difference = (project(x + h * v, parameter) - project(x - h * v, parameter)) / (2 * h)
-    gradient = jax.grad(lambda x: project(x, parameter) @ v)(x)
-    assert_close(gradient @ v, difference @ v, rtol=1e-6, atol=1e-8)
+def _named(name):
+    """The parameter as a keyword."""
+    keyword = {"simplex": "value", "l1_ball": "max_value", "l2_ball": "max_value"}
+    return {keyword.get(name, "value" if "sphere" in name else "hyperparams"): CASES[name][0]}
 
 
-def test_parameters_may_be_traced_and_differentiated() -> None:
-    x = jnp.asarray(seeded(4).normal(size=4))
+def test_transport_and_birkhoff():
+    """Derivatives in the matrix and in marginals, whose directions keep their totals equal."""
+    x, dx, weights = seeded(5).normal(size=(3, 3, 4))
+    a, b = np.asarray([0.5, 1.0, 1.5]), np.asarray([0.75, 0.75, 0.5, 1.0])
+    da, db = np.asarray([1.0, -0.5, -0.5]), np.asarray([0.5, -0.5, 1.0, -1.0])
 
-    def total(radius):
-        return jnp.sum(fj.projection_simplex(x, radius))
+    @jax.jit
+    def total(t):
+        p = fj.projection_transport(x + t * dx, (a + t * da, b + t * db))
+        return jnp.sum(p * weights), p
 
-    assert_close(jax.jit(jax.grad(total))(2.0), 1.0, rtol=0, atol=1e-12)
-
-
-def test_transport_and_birkhoff() -> None:
-    x = jnp.asarray(seeded(5).normal(size=(3, 4)))
-    a, b = jnp.asarray([0.5, 1.0, 1.5]), jnp.asarray([0.75, 0.75, 0.5, 1.0])
-    project = jax.jit(fj.projection_transport)
-    p = project(x, (a, b))
-    core = fp.sets.Transport(tuple(a.tolist()), tuple(b.tolist()))
-    assert_close(p, core.project(np.asarray(x)), rtol=0, atol=1e-13)
-    weights = jnp.asarray(seeded(6).normal(size=(3, 4)))
-    gradients = jax.jit(jax.grad(lambda *args: jnp.sum(project(*args) * weights), argnums=(0, 1)))(
-        x, (a, b)
-    )
-    h, dx = 1e-6, jnp.asarray(seeded(7).normal(size=(3, 4)))
-    da, db = jnp.asarray([1.0, -0.5, -0.5]), jnp.asarray([0.5, -0.5, 1.0, -1.0])
-    ends = [project(x + t * dx, (a + t * da, b + t * db)) for t in (h, -h)]
-    difference = jnp.sum((ends[0] - ends[1]) * weights) / (2 * h)
-    slope = jnp.sum(gradients[0] * dx) + gradients[1][0] @ da + gradients[1][1] @ db
-    assert_close(slope, difference, rtol=1e-6, atol=1e-8)
+    slope = jax.jit(jax.grad(total, has_aux=True))(0.0)[0]
+    p, h = total(0.0)[1], 1e-6
+    assert_close(p, fp.sets.Transport(tuple(a), tuple(b)).project(x), rtol=0, atol=1e-13)
+    assert_close(slope, (total(h)[0] - total(-h)[0]) / (2 * h), **DIFFERENCES)
     square = x[:, :3]
-    expected = fp.sets.Birkhoff().project(np.asarray(square))
-    assert_close(fj.projection_birkhoff(square), expected, rtol=0, atol=1e-13)
+    found = jax.jit(fj.projection_birkhoff)(square)
+    assert_close(found, fp.sets.Birkhoff().project(square), rtol=0, atol=1e-13)
 
 
-def test_errors() -> None:
+def test_parameters_may_be_traced_and_differentiated_and_errors():
+    slope = jax.jit(jax.grad(lambda radius: jnp.sum(fj.projection_simplex(jnp.ones(4), radius))))
+    assert_close(slope(2.0), 1.0, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match=r"shape \(…, 2, 2\) to go with the marginals"):
         fj.projection_transport(jnp.zeros((3, 2)), (jnp.ones(2), jnp.ones(2)))
     with pytest.raises(ValueError, match="x must be a vector"):

@@ -1,8 +1,6 @@
 """Compilation, vmap, loops, several devices, and the examples."""
 
-import functools
 import os
-import pickle
 import runpy
 import subprocess
 import sys
@@ -23,20 +21,6 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 LOSS, CORE = fj.fitzpatrick_sparsemax_loss, fp.get_loss("fitzpatrick_sparsemax")
 
 
-def test_compiled_once_for_repeated_shapes():
-    traces = []
-    y, theta = draw("sparsemax")
-
-    @jax.jit
-    def step(theta, y):
-        traces.append(theta.shape)
-        return jax.value_and_grad(lambda t: fj.sparsemax_loss(t, y).sum())(theta)
-
-    for shift in range(3):
-        step(theta + shift, y)
-    assert traces == [(N, K)]
-
-
 def test_vmap_is_a_batch():
     """Over pairs, over one argument, at labels, and of a gradient."""
     y, theta = draw("fitzpatrick_sparsemax")
@@ -45,10 +29,9 @@ def test_vmap_is_a_batch():
     assert_close(gradients, CORE.gradient(y, theta), **CLOSE)
     per_target = jax.jit(jax.vmap(jax.grad(LOSS), in_axes=(None, 0)))(theta[0], y)
     assert_close(per_target, CORE.gradient(y, np.tile(theta[0], (N, 1))), **CLOSE)
-    labels = np.arange(N) % K
-    at_labels = functools.partial(fj.fitzpatrick_sparsemax_loss_with_integer_labels, tightness=0.5)
-    expected = fp.get_loss("fitzpatrick_sparsemax", 0.5).gradient(labels, theta)
-    assert_close(jax.jit(jax.vmap(jax.grad(at_labels)))(theta, labels), expected, **CLOSE)
+    labels, at_labels = np.arange(N) % K, fj.fitzpatrick_sparsemax_loss_with_integer_labels
+    found = jax.jit(jax.vmap(jax.grad(at_labels)))(theta, labels)
+    assert_close(found, CORE.gradient(labels, theta), **CLOSE)
 
 
 def test_derivatives_through_scans_and_checkpoints():
@@ -125,11 +108,6 @@ def test_batches_over_two_devices():
     assert run.stdout.strip() == "sharded"
 
 
-def test_functions_can_be_pickled():
-    f = fj.fitzpatrick_entmax15_loss
-    assert pickle.loads(pickle.dumps(f)) is f
-
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -137,12 +115,5 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_examples(name):
     """They run, in their fast mode, and find what they look for."""
     pytest.importorskip("optax")
-    found = runpy.run_path(str(EXAMPLES / name))["main"](["--fast"])
-    if name == "jax_train.py":
-        assert set(found) == {("neural", "fitzpatrick_logistic")}
-        assert min(found.values()) > 0.7
-        return
-    assert set(found) == {"fitzpatrick_sparsemax"}
-    for fit in found.values():
-        assert float(fit.gradient) <= 1e-6
-        assert np.all(np.isfinite(np.asarray(fit.weights)))
+    (found,) = runpy.run_path(str(EXAMPLES / name))["main"](["--fast"]).values()
+    assert found > 0.7 if name == "jax_train.py" else found.gradient <= 1e-6

@@ -26,6 +26,7 @@ from tests.interpreter import speed_up_interpreter
 from .batches import REGULARIZERS, TIGHTNESSES
 
 REGISTRY = tuple(fp.losses.regularizers_by_name())
+REST = tuple(name for name in REGULARIZERS if name not in REGISTRY)
 # modes of the kernels, and of the formulas for labels: 0, 1, between, beyond
 MODES = (0.0, 0.5, 1.0, 3.0)
 # one of each kind of kernel
@@ -220,21 +221,6 @@ class Torch(Implementation):
 
 
 @dataclass(frozen=True)
-class TorchModule(Torch):
-    """The modules of fitzpatrick.torch."""
-
-    def function(self, omega, tightness):
-        from fitzpatrick import torch as front
-
-        if tightness == 0:
-            return front.FenchelYoungLoss(omega, reduction="none", validate=False)
-        return front.FitzpatrickLoss(omega, tightness, reduction="none", validate=False)
-
-    def link(self, omega, theta):
-        return to_numpy(self.function(omega, 0.0).link(self._tensor(theta)))
-
-
-@dataclass(frozen=True)
 class TorchLists(Torch):
     """The functions at lists of classes, one for each row of a CSR array."""
 
@@ -345,7 +331,8 @@ IMPLEMENTATIONS = [
     Core("core", bad_labels=None),
     Public("NumPy", forms=CSR, is_wide=True, bad_labels=ValueError),
     Public("arrays of PyTorch", "torch", rows=96, tightnesses=SOME, bad_labels=ValueError),
-    Public("arrays of JAX", "jax", rows=48, tightnesses=FEW, edges=TWO, bad_labels=ValueError),
+    Public("arrays of JAX", "jax", names=(*REST, "logistic"), rows=48, tightnesses=FEW,
+           edges=("logistic",), bad_labels=ValueError),
     Compiled("Numba", "numba", CSR, _with_kernel("numba"), is_wide=True, bad_labels=ValueError),
     Torch("PyTorch", "torch", rows=96, is_wide=True, tightnesses=SOME),
     ManyRows("NumPy, many rows", "numba", CSR, _with_kernel("numba"), rows=48, tightnesses=FEW,
@@ -363,9 +350,8 @@ IMPLEMENTATIONS = [
                has_link=False),
     TorchLists("Triton, lists of classes", "triton", ("csr",), ROW_KERNELS,
                tightnesses=SOME, rows=12, engine="triton", has_link=False, edges=()),
-    TorchModule("PyTorch modules", "torch", names=REGISTRY, rows=96, tightnesses=SOME),
     TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.0, 0.5)},
-               rows=48, has_product=False, has_link=False, edges=TWO),
+               rows=48, has_product=False, has_link=False, edges=("logistic",)),
     Jax("JAX", "jax", names=REGISTRY, tightnesses={"float64": (0.0, 3.0), "float32": (0.5,)},
         rows=96, edges=(*TWO, "sparsemax")),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from scipy import sparse
 from tests.helpers import RELATIVE, assert_close, eps
 
 from .batches import REGULARIZERS, batches
-from .implementations import IMPLEMENTATIONS, Implementation, Result
+from .implementations import IMPLEMENTATIONS, Implementation, Result, TorchLists
 from .test_parity import installed_only
 
 EDGES = [
@@ -161,3 +161,27 @@ def test_labels_out_of_range(implementation: Implementation, name: str) -> None:
             found = evaluate(implementation, name, wrong, theta, v)
             np.testing.assert_array_equal(np.isnan(found.value), np.arange(len(labels)) == 1)
             assert_same(found, expected, np.arange(len(labels)) != 1)
+
+
+LISTS = [
+    installed_only(implementation, name)
+    for implementation in IMPLEMENTATIONS
+    if isinstance(implementation, TorchLists)
+    for name in ("logistic", "sparsemax")
+]
+
+
+@pytest.mark.parametrize(("implementation", "name"), LISTS)
+def test_classes_out_of_range_in_lists(implementation: Implementation, name: str) -> None:
+    """NaN in their rows, at the first class that there is not, too."""
+    y, theta, v = draw(name, "csr")
+    expected, k = evaluate(implementation, name, y, theta, v), theta.shape[1]
+    for bad in (k, k + 7):
+        columns = y.indices.copy()
+        columns[y.indptr[1]] = bad
+        wrong = sparse.csr_array((y.data, columns, y.indptr), shape=(len(theta), k + 8))
+        found = evaluate(implementation, name, wrong, theta, v)
+        is_bad = np.arange(len(theta)) == 1
+        np.testing.assert_array_equal(np.isnan(found.value), is_bad)
+        np.testing.assert_array_equal(np.isnan(found.gradient).all(axis=1), is_bad)
+        assert_same(found, expected, ~is_bad)

@@ -76,22 +76,23 @@ def _as_mask(where: ArrayLike, shape: tuple[int, ...]) -> jax.Array:
         ) from error
 
 
-def as_static_tightness(tightness: Any) -> float:
-    """The tightness as a Python float: the formulas depend on it, so it cannot be traced."""
-    if isinstance(tightness, jax.core.Tracer):
+def as_static(number: Any, name: str, why: str) -> Any:
+    """A number that formulas depend on, so that it cannot be traced; ``why`` ends the error."""
+    if isinstance(number, jax.core.Tracer):
         raise TypeError(
-            "tightness must be a Python number, but JAX is tracing it: mark it static, as in "
-            "jax.jit(f, static_argnames='tightness'), or close over it, as in "
-            "lambda scores, targets: loss(scores, targets, tightness=0.5). It cannot be learned: "
-            "the loss decreases in it, so that a gradient step would raise it without end"
+            f"{name} of a loss must be a Python number, but JAX is tracing it: mark it static, as "
+            f"in jax.jit(f, static_argnames='{name}'), or close over it, as in lambda scores, "
+            f"targets: loss(scores, targets, {name}=1.5). {why}"
         )
-    if isinstance(tightness, jax.Array):
-        if tightness.ndim != 0:
-            raise TypeError(
-                f"tightness must be one number, got an array of shape {tightness.shape}"
-            )
-        tightness = tightness.item()
-    return as_tightness(tightness)
+    if isinstance(number, jax.Array) and number.ndim != 0:
+        raise TypeError(f"{name} must be one number, got an array of shape {number.shape}")
+    return number.item() if isinstance(number, jax.Array) else number
+
+
+def as_static_tightness(tightness: Any) -> float:
+    """The tightness as a Python float."""
+    why = "It cannot be learned: the loss decreases in it, so that a gradient step would raise it "
+    return as_tightness(as_static(tightness, "tightness", why + "without end"))
 
 
 def _masking_score(regularizer: Regularizer, like: jax.Array) -> jax.Array:

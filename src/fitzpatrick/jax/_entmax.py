@@ -17,11 +17,12 @@ from ..regularizers import Tsallis
 from ..regularizers.norm import Norm, normmax_alpha_slope, normmax_link, normmax_product
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
-from ._arguments import Scores, as_scores, as_static_tightness
+from ._arguments import Scores, as_scores, as_static, as_static_tightness
 
 __all__ = ["budget", "entmax", "normmax"]
 
 _ANY_ORDER = Tsallis()  # all orders have one domain
+_WHY_STATIC = "The formulas of a loss depend on it; those of a link do not"
 # Predictions p, J v from p, and ∂p/∂parameter from p.
 _FORMULAS: dict[str, tuple[Any, Any, Any]] = {
     "entmax": (
@@ -154,18 +155,10 @@ def budget(
 
 def entmax_of(alpha: Any, tightness: Any) -> Loss:
     """The loss of a Tsallis entropy whose order JAX does not trace."""
-    return FitzpatrickLoss(Tsallis(check_order(_static(alpha))), as_static_tightness(tightness))
+    order = check_order(as_static(alpha, "alpha", _WHY_STATIC))
+    return FitzpatrickLoss(Tsallis(order), as_static_tightness(tightness))
 
 
 def normmax_of(alpha: Any) -> Loss:
     """The Fenchel-Young loss of a norm whose order JAX does not trace."""
-    return FenchelYoungLoss(Norm(_static(alpha)))
-
-
-def _static(alpha: Any) -> Any:
-    if isinstance(alpha, jax.core.Tracer):
-        raise TypeError(
-            "alpha of a loss must be a Python number, since its formulas depend on it: mark it "
-            "static, as in jax.jit(f, static_argnames='alpha'), or close over it"
-        )
-    return alpha.item() if isinstance(alpha, jax.Array) and alpha.ndim == 0 else alpha
+    return FenchelYoungLoss(Norm(as_static(alpha, "alpha", _WHY_STATIC)))

@@ -407,7 +407,7 @@ def link(theta: Tensor, omega: str) -> Tensor:
 def _load_link_product(omega: str) -> Callable[..., None]:
     no_rows = Labels((0, 1), _DOUBLE, np.zeros(0, np.int64))
     formula = _load(omega)(regularizer_of(omega), 0.0, no_rows).link_formula
-    return functools.partial(load_kernel("compiled._jacobian:multiply_by_jacobian"), formula)
+    return functools.partial(load_kernel("compiled.links:multiply_by_jacobian"), formula)
 
 
 def compute_link_product(p: Tensor, v: Tensor, omega: str) -> Tensor | None:
@@ -427,7 +427,7 @@ def solve_entmax(theta: Tensor, alpha: Tensor) -> Tensor | None:
     x = theta.numpy(force=True)
     out = np.empty(x.shape, x.dtype)
     orders = alpha.double().numpy(force=True)
-    load_kernel("compiled._orders:solve_links")(x, orders, out, _threads_for(theta))
+    load_kernel("compiled.links:solve_links")(x, orders, out, _threads_for(theta))
     return torch.from_numpy(out)
 
 
@@ -438,7 +438,7 @@ def compute_entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> tuple[Tensor,
     x = p.numpy(force=True)
     out, by_alpha = np.empty(x.shape, x.dtype), np.empty(len(x))
     orders = alpha.double().numpy(force=True)
-    multiply = load_kernel("compiled._orders:multiply_by_jacobians")
+    multiply = load_kernel("compiled.links:multiply_by_jacobians")
     multiply(x, v.numpy(force=True), orders, out, by_alpha, _threads_for(p))
     return torch.from_numpy(out), torch.from_numpy(by_alpha)
 

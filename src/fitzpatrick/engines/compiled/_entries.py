@@ -17,8 +17,7 @@ import numpy as np
 
 from ..rows import BlockTask
 from ._jit import loop
-from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import usable
+from ._kernel import GRADIENT, SLOPE, CompiledKernel, usable
 
 # Entries that are treated at once: their buffers stay in the first-level cache.
 _CHUNK = 1 << 10

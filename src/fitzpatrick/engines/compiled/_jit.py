@@ -50,20 +50,12 @@ def loop(function: F) -> F:
         return cast(F, compile_function(function))
 
 
-def _no_start(_: Any, __: float, ___: float) -> tuple[float, float]:
-    return 0.0, 0.0
-
-
-def _no_refine(_: Any, u: float, __: float, ___: float) -> tuple[float, float]:
-    return u, 0.0
-
-
-def _no_shift(_: Any, __: float) -> float:
-    return 0.0
-
-
 # what formulas without a root, or with scores that are not shifted, leave out
-_DEFAULTS: dict[str, Any] = {"start": _no_start, "refine": _no_refine, "shift": _no_shift}
+_DEFAULTS: dict[str, Any] = {
+    "start": lambda _, s, y: (0.0, 0.0),  # noqa: ARG005
+    "refine": lambda _, u, known, y: (u, 0.0),  # noqa: ARG005
+    "shift": lambda _, y: 0.0,  # noqa: ARG005
+}
 
 
 def _declare(name: str, n_arguments: int) -> None:
@@ -84,18 +76,13 @@ def _declare(name: str, n_arguments: int) -> None:
         declare(kind, name, jit_options=_EXACT, strict=False)(finders[n_arguments])
 
 
-# the methods that the loops call; what they mean is said in _entries.py and _simplex.py
-for _name, _n_arguments in {
-    "start": 2,
-    "refine": 3,
-    "finish": 4,
-    "slope": 2,
-    "shift": 1,
-    "equal": 1,
-    "part": 1,
-    "own_part": 2,
-    "step": 2,
-    "others": 1,
-    "own": 2,
+# the methods that the loops call, by the number of their arguments; _entries.py and _simplex.py say
+# what they mean
+for _count, _names in {
+    1: ("shift", "equal", "part", "others"),
+    2: ("start", "slope", "own_part", "step", "own"),
+    3: ("refine",),
+    4: ("finish",),
 }.items():
-    _declare(_name, _n_arguments)
+    for _name in _names:
+        _declare(_name, _count)

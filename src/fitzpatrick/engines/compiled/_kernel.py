@@ -1,17 +1,26 @@
-"""What compiled kernels share: blocks in the memory layout they know, and the core for the rest."""
+"""What compiled kernels share: arrays in the layout that they know, and the core for the rest."""
 
+import functools
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..rows import BlockTask, CoreKernel, Output, RowKernel
-from ..targets import FloatArray, Scratch
-from ._lists import usable
+from ..targets import FloatArray, Labels, NoTargets, Scratch, SparseTargets, TargetForm
+from ._rows import gather
 
 # as numbers that compiled code knows
 GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
+
+
+def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """x, or a copy, as the kernels are compiled for: contiguous, and not read-only."""
+    if type(x) is np.ndarray and x.flags.carray and (dtype is None or x.dtype == dtype):
+        return x
+    return np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +38,10 @@ class CompiledKernel(RowKernel):
         """Call the compiled code on contiguous arrays that may be written to."""
 
     def compute(self, task: BlockTask) -> None:
-        output, rows, theta, value, out, scratch = task
-        theta = usable(theta)
-        own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, scratch)
-        own_out = _buffer(out, "out", theta.shape, theta.dtype, scratch)
-        whole = BlockTask(output, rows, theta, own_value, own_out, scratch)
+        theta, value, out = usable(task.theta), task.value, task.out
+        own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, task.scratch)
+        own_out = _buffer(out, "out", theta.shape, theta.dtype, task.scratch)
+        whole = task._replace(theta=theta, value=own_value, out=own_out)
         self._call(whole)
         bad = np.flatnonzero(np.isnan(own_value))
         if len(bad):
@@ -52,3 +60,36 @@ def _buffer(
     if given is not None and given.flags.carray:
         return given
     return scratch.array(f"compiled {name}", shape, dtype)
+
+
+@functools.lru_cache(maxsize=8)
+def _one_per_row(n: int) -> tuple[Any, Any]:
+    """Where the entries of n rows begin that have y = 1 in one place, and y; only to be read."""
+    return np.arange(n + 1, dtype=np.uintp), np.ones(n)
+
+
+def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> tuple[Any, Any, Any]:
+    """Where the support of each row of a block begins, its columns, and y there.
+
+    An index that is known not to be negative lets LLVM vectorise: hence unsigned numbers.
+    """
+    if isinstance(targets, NoTargets):
+        return np.zeros(rows.stop - rows.start + 1, np.uintp), np.empty(0, np.intp), np.empty(0)
+    if isinstance(targets, Labels):
+        labels = usable(targets.labels[rows], np.intp)
+        starts, ones = _one_per_row(len(labels))
+        return starts, labels, ones
+    if isinstance(targets, SparseTargets):
+        edges = targets.matrix.indptr[rows.start : rows.stop + 1]
+        stored = slice(edges[0], edges[-1])
+        return (
+            (edges - edges[0]).astype(np.uintp),
+            usable(targets.matrix.indices[stored], np.intp),
+            usable(targets.matrix.data[stored], np.float64),
+        )
+    y = usable(targets.y[rows], np.float64)
+    starts = np.empty(len(y) + 1, np.uintp)
+    columns = scratch.array("columns", (y.size,), np.intp)
+    values = scratch.array("values", (y.size,), np.float64)
+    size = gather(y, starts, columns, values)
+    return starts, columns[:size], values[:size]

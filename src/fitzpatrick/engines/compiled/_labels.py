@@ -13,10 +13,9 @@ import numpy as np
 from ..rows import BlockTask
 from ..targets import Labels
 from ._jit import loop
-from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import are_classes, usable
+from ._kernel import GRADIENT, SLOPE, CompiledKernel, usable
 from ._math import exp, log, log1p, wright_omega
-from ._reduce import divided_sum, exponentials
+from ._rows import are_classes, divided_sum, exponentials
 
 # Scores that are treated at once: they stay in the second-level cache.
 _CHUNK = 1 << 14
@@ -73,17 +72,7 @@ def logistic_labels(
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
-
-    Args:
-        theta: scores, (n, k).
-        labels: (n,).
-        tightness: c.
-        output: which array to write.
-        divisor: of the sum, and of what is asked for.
-        value: (n,).
-        out: (n, k).
-        e: flat buffer of some rows of k.
-        numbers: six buffers of one number for each of these rows.
+    The buffers are e, flat, for some rows of k, and six of one number for each of these rows.
     """
     n, k = theta.shape
     if not are_classes(labels, k):

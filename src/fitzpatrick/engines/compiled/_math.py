@@ -4,6 +4,7 @@ LLVM turns a loop into SIMD instructions only where it sees no call; the mathema
 the system is one. Each function is within a few units in the last place of float64.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,13 @@ _ROOT_HALF_BITS, _ONE_BITS = 0x3FE6A09E667F3BCD, 0x3FF0000000000000
 _LN2 = 0.6931471805599453
 _LOG_OF_BITS = _LN2 / 2**52
 _MAX_ROUGH = 700.0
+# Coefficients, the highest power first: e^x − 1 − x over x², its even and odd part for |x| < 1/16,
+# and 2 artanh(√z)/√z − 2 over z.
+_EXP = tuple(1 / math.factorial(n) for n in range(13, 1, -1))
+_EVEN, _ODD = (tuple(1 / math.factorial(n) for n in range(m, 1, -2)) for m in (8, 9))
+_ARTANH = tuple(2 / n for n in range(21, 1, -2))
+# of the logarithm of a mantissa, within 7e-5
+_NEAR_LOG = (-0.2218417, 1.24595422, -2.91043656, 3.96970843, -2.08334467)
 
 
 def _bitcast(to: Any) -> Any:
@@ -46,26 +54,22 @@ as_float: Callable[[int], float] = _bitcast(types.float64)
 
 
 @elementwise
+def polynomial(x: float, coefficients: tuple[float, ...]) -> float:
+    """A polynomial by Horner's rule, the coefficient of the highest power first."""
+    value = coefficients[0]
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value
+
+
+@elementwise
 def exp(x: float) -> float:
     """e^x for x ≤ 709; 0 below −708, NaN at NaN."""
     clipped = _MIN_EXPONENT if x < _MIN_EXPONENT else x
     shifted = clipped * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (clipped - n * _LN2_HIGH) - n * _LN2_LOW
-    # Taylor series on |r| <= log(2)/2
-    q = 1 / 6227020800
-    q = q * r + 1 / 479001600
-    q = q * r + 1 / 39916800
-    q = q * r + 1 / 3628800
-    q = q * r + 1 / 362880
-    q = q * r + 1 / 40320
-    q = q * r + 1 / 5040
-    q = q * r + 1 / 720
-    q = q * r + 1 / 120
-    q = q * r + 1 / 24
-    q = q * r + 1 / 6
-    q = q * r + 0.5
-    q = q * r * r + r + 1
+    q = polynomial(r, _EXP) * r * r + r + 1  # |r| <= log(2)/2
     scaled = as_float(as_int(q) + (as_int(shifted) << 52))
     known = scaled if x == x else x  # the bits of a NaN would get into the exponent
     return 0.0 if x < _MIN_EXPONENT else known
@@ -80,19 +84,9 @@ def log(x: float) -> float:
     s = f / (2 + f)
     z = s * s
     # log(1 + f) = 2 artanh(s) = f − f²/2 + s (f²/2 + R), |R| < z
-    q = 2 / 21
-    q = q * z + 2 / 19
-    q = q * z + 2 / 17
-    q = q * z + 2 / 15
-    q = q * z + 2 / 13
-    q = q * z + 2 / 11
-    q = q * z + 2 / 9
-    q = q * z + 2 / 7
-    q = q * z + 2 / 5
-    q = q * z + 2 / 3
     half = 0.5 * f * f
     n = float(exponent)
-    small = f - (half - (s * (half + q * z) + n * _LN2_LOW))
+    small = f - (half - (s * (half + polynomial(z, _ARTANH) * z) + n * _LN2_LOW))
     return n * _LN2_HIGH + small
 
 
@@ -130,12 +124,7 @@ def near_log(x: float) -> float:
     """Logarithm of a positive number within 7e-5: a polynomial of the mantissa in [√½, √2)."""
     bits = as_int(x)
     exponent = (bits - _ROOT_HALF_BITS) >> 52
-    f = as_float(bits - (exponent << 52))
-    q = -0.2218417 * f + 1.24595422
-    q = q * f - 2.91043656
-    q = q * f + 3.96970843
-    q = q * f - 2.08334467
-    return float(exponent) * _LN2 + q
+    return float(exponent) * _LN2 + polynomial(as_float(bits - (exponent << 52)), _NEAR_LOG)
 
 
 @elementwise
@@ -179,14 +168,7 @@ def entropy_term(y: float, rho: float, p: float, ratio: float, tightness: float)
     """y (E(ρ) + c E(−ρ)) for y > 0, with ρ = log(p/y), y/p and E(x) = exp(x) − 1 − x."""
     x = rho if abs(rho) < _NEAR else 0.0
     square = x * x
-    even = 1 / 40320
-    even = even * square + 1 / 720
-    even = even * square + 1 / 24
-    even = even * square + 0.5
-    odd = 1 / 362880
-    odd = odd * square + 1 / 5040
-    odd = odd * square + 1 / 120
-    odd = odd * square + 1 / 6
+    even, odd = polynomial(square, _EVEN), polynomial(square, _ODD)
     near = y * square * ((1 + tightness) * even + (1 - tightness) * x * odd)
     reverse = tightness * y * (ratio - 1 + rho) if tightness > 0 else 0.0
     far = p - y - y * rho + reverse

@@ -6,11 +6,12 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
 .. math:: g(\lambda) = r e^{-\lambda} + \sum_{y_i > 0} p_i(\lambda) = 1, \qquad
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
-The root is between lse(t) and lse(t) + c (see ``engines/negentropy.py``). From the middle, Halley's
-method on log g triples the digits of λ in each pass, and each pass moves every ω to the new λ by
-one step of fourth order. Rows are treated in groups, with their entries side by side in buffers
-that stay in the first-level cache. With v = 1/(1 + ω), p' = −pv and p'' = pv²(2 − v). For c = 0
-the root is lse(t).
+Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
+:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c`. From the middle, Halley's method on log g triples the digits of λ in each
+pass, and each pass moves every ω to the new λ by one step of fourth order. With v = 1/(1 + ω),
+derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v). For c = 0 the root is lse(t). Rows are
+treated in groups, with their entries side by side in buffers that stay in the first-level cache.
 """
 
 import math
@@ -21,10 +22,9 @@ import numpy as np
 
 from ..rows import BlockTask
 from ._jit import loop
-from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import support_lists
+from ._kernel import GRADIENT, SLOPE, CompiledKernel, support_lists
 from ._math import entropy_term, exp, log, omega_step, rough_omega
-from ._reduce import exponentials
+from ._rows import exponentials
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
@@ -156,8 +156,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
         _scale(rest, lam, g)
         is_done = True
         for i in range(n):
-            mass, bend, worst = 0.0, 0.0, 0.0
-            slope = 0.0
+            mass, slope, bend, worst = 0.0, 0.0, 0.0, 0.0
             for m in range(starts[i] - base, starts[i + 1] - base):
                 d = p[m] * v[m]
                 mass += p[m]
@@ -268,18 +267,8 @@ def proportions(
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
-    Args:
-        theta: scores, (n, k).
-        starts: where the support of each row begins, n + 1 numbers.
-        columns: the entries with y > 0.
-        targets: y there.
-        tightness: c.
-        output: which array to write.
-        value: (n,).
-        out: (n, k).
-        e: flat buffer of some rows of k.
-        numbers: nine buffers of one number for each of these rows.
-        entries: six buffers of one number for each of their entries with y > 0.
+    The buffers are e, flat, for some rows of k, nine of one number for each of these rows, and six
+    of one number for each of their entries with y > 0.
     """
     n = len(theta)
     top, total, rest, lse, lam, step, g, slope, bend = numbers
@@ -298,15 +287,8 @@ def proportions(
         for m in range(size):
             y[m] = tightness * own_targets[m]
         rows = last - first
-        of_rows = (
-            rest[:rows],
-            lse[:rows],
-            lam[:rows],
-            step[:rows],
-            g[:rows],
-            slope[:rows],
-            bend[:rows],
-        )
+        roots = rest[:rows], lse[:rows], lam[:rows], step[:rows]
+        of_rows = *roots, g[:rows], slope[:rows], bend[:rows]
         loss = total[:rows]
         if tightness > 0:
             _find_root(tightness, edges, loss, of_rows, used)

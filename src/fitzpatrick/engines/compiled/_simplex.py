@@ -25,9 +25,8 @@ import numpy as np
 from ..._root import SHORT_STEP, STEP_BACK
 from ..rows import BlockTask
 from ._jit import loop, part
-from ._kernel import GRADIENT, SLOPE, CompiledKernel
-from ._lists import are_classes, drop, give, put, support_lists, take
-from ._reduce import divided_sum, highest
+from ._kernel import GRADIENT, SLOPE, CompiledKernel, support_lists
+from ._rows import are_classes, divided_sum, drop, give, highest, put, take
 
 _EPS = float(np.finfo(np.float64).eps)
 _TOLERANCE = {char: float(np.finfo(char).eps) / 16 for char in "fd"}
@@ -51,18 +50,9 @@ def threshold(
 ) -> tuple[float, float]:
     """τ such that Σ p = 1; NaN where an entry makes no sense.
 
-    It is a sum of two numbers, whose digits many small entries need to sum to one.
-
-    Args:
-        formula: of the regularizer.
-        x: entries that are treated as those with y = 0.
-        size: how many.
-        own: the entries with y > 0 where they are treated by themselves.
-        targets: y.
-        begin: where the targets of those begin.
-        end: where they end.
-        lower: a lower bound of τ.
-        tolerance: the error that τ may have.
+    It is a sum of two numbers, whose digits many small entries need to sum to one. The search
+    begins at ``lower``, a lower bound. The first entries of x, as many as ``size``, are treated as
+    those with y = 0, and those of ``own`` by themselves, with their targets from begin to end.
     """
     tau, before, step = lower, 0.0, 0.0
     for _ in range(MAX_STEPS):
@@ -111,20 +101,7 @@ def simplex(
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
-
-    Args:
-        formula: of the regularizer.
-        theta: scores, (n, k).
-        starts: where the support of each row begins, n + 1 numbers.
-        columns: the entries with y > 0.
-        targets: y there.
-        tolerance: the error that τ may have.
-        output: which array to write.
-        divisor: of the sum, and of what is asked for.
-        value: (n,).
-        out: (n, k).
-        x: buffer of k.
-        own: buffer of k.
+    The buffers x and own hold k numbers.
     """
     n, k = theta.shape
     if len(columns) == n and not are_classes(columns, k):

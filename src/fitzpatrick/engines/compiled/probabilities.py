@@ -18,6 +18,7 @@ from ..rows import for_each_block
 from ..targets import FloatArray, Scratch
 from ._jit import loop
 from ._math import MIN_TARGET, as_float, as_int, exp, log, wright_omega
+from ._rows import highest
 
 _LOWEST = -600.0
 # Beyond this e^c is too large for sums; the core works in logarithms.
@@ -53,27 +54,13 @@ def _tabulate(tightness: float) -> tuple[FloatArray, int]:
 def _fill(
     theta: Any, tightness: float, table: Any, digits: int, e: Any, d: Any, rows: Any, out: Any
 ) -> None:
-    """Write the probabilities of the rows of θ.
-
-    Args:
-        theta: scores, (n, k).
-        tightness: c.
-        table: of H.
-        digits: of two, the number of parts of an octave.
-        e: flat buffer of n k numbers.
-        d: another one.
-        rows: four buffers of n numbers.
-        out: (n, k).
-    """
+    """Write the probabilities of the rows of θ; e, d are flat buffers, rows four of n numbers."""
     n, k = theta.shape
     top, others, total, own = rows
     for i in range(n):
-        highest = -np.inf
+        top[i] = highest(theta[i])
         for j in range(k):
-            highest = theta[i, j] if theta[i, j] > highest else highest
-        top[i] = highest
-        for j in range(k):
-            d[i * k + j] = theta[i, j] - highest
+            d[i * k + j] = theta[i, j] - top[i]
     for m in range(n * k):
         e[m] = exp(d[m])
     for i in range(n):
@@ -104,14 +91,10 @@ def _fill(
         at = min(max((bits - _HALF_BITS) >> drop, 0), last)
         x = (as_float((bits & low_bits) | _ONE_BITS) - 1) * scale - 1
         part = table[at]
-        h = part[7]
-        h = h * x + part[6]
-        h = h * x + part[5]
-        h = h * x + part[4]
-        h = h * x + part[3]
-        h = h * x + part[2]
-        h = h * x + part[1]
-        e[m] *= h * x + part[0]
+        h = part[_TERMS - 1]
+        for term in range(_TERMS - 2, -1, -1):
+            h = h * x + part[term]
+        e[m] *= h
     for i in range(n):
         row = e[i * k : (i + 1) * k]
         row[int(own[i])] = top[i]

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import triton.language as tl
 from torch import Tensor
 
 from .entries import entry_losses
 from .launch import launch
-from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions, working_dtype
+from .plan import KernelOptions, Plan, arithmetic, ceil_div, working_dtype
 
 _BLOCK = 1024
 
@@ -54,15 +53,13 @@ def _plan_for(
 ) -> Plan:
     kind, *bounds = call.kernel.split(":")
     lower, upper = map(float, bounds or ("-inf", "inf"))
-    is_double = dtype == torch.float64
     options = EntryOptions(
         kind=kind,
         lower=lower,
         upper=upper,
         mode=mode,
-        acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and has_fast_instructions(),
-        refine=2 if is_double else 1,
+        refine=2 if dtype == torch.float64 else 1,
+        **arithmetic(dtype),
         weighted=weighted,
         pos_weighted=pos_weighted,
         with_value=call.with_value,
@@ -98,7 +95,7 @@ def entry_loss(
     n, k = theta.numel(), theta.shape[-1] if theta.ndim else 1
     programs = ceil_div(n, _BLOCK)
     size = (programs if call.is_summed else n) if call.with_value else 0
-    values = theta.new_empty(size, dtype=working_dtype(theta))
+    values = theta.new_empty(size, dtype=working_dtype(theta.dtype))
     gradients = torch.empty_like(theta) if call.with_gradient else theta.new_empty(0)
     if n == 0:
         return values, gradients

@@ -17,12 +17,12 @@ from typing import Any
 
 import torch
 import triton
-import triton.language as tl
 from torch import Tensor
 
 from .plan import (
     Plan,
     Problem,
+    arithmetic,
     ceil_div,
     is_interpreted,
     lanes_of,
@@ -123,7 +123,7 @@ def launch_loss(
         theta = theta.contiguous()
     form, rows, labels, mix = _parts(target, theta)
     n, k = rows.shape[0], theta.shape[1]
-    values = theta.new_empty(n if with_value else 0, dtype=working_dtype(theta))
+    values = theta.new_empty(n if with_value else 0, dtype=working_dtype(theta.dtype))
     gradients = theta if in_place else theta.new_empty(theta.shape if with_gradient else (0, k))
     if n == 0:
         return values, gradients
@@ -238,5 +238,5 @@ def _count_plan() -> Plan:
 
 @functools.cache
 def _scale_plan(dtype: torch.dtype) -> Plan:
-    acc = tl.float64 if dtype == torch.float64 else tl.float32
+    acc = arithmetic(dtype)["acc"]
     return Plan(scale_rows, {"ROWS": 128, "BLOCK": 4096, "ACC": acc, "num_warps": 4}, rows=128)

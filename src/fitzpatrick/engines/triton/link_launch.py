@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
-from ..._root import newton_steps
 from .launch import launch
 from .links import link_gradient_rows, link_rows, wide_link_gradient_rows, wide_link_rows
 from .plan import (
     KernelOptions,
     Plan,
+    arithmetic,
     ceil_div,
-    has_fast_instructions,
+    column_shape,
+    max_steps,
     needs_care,
+    tile_shape,
+    tolerance_of,
     working_dtype,
 )
 
@@ -85,46 +86,34 @@ class _Rows(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _plan_for(rows: _Rows) -> Plan:
-    k, lanes, size = rows.k, rows.lanes, rows.dtype.itemsize
-    is_double = size == 8
-    shape: dict[str, Any] = {}
+    k, lanes, dtype = rows.k, rows.lanes, rows.dtype
     limit = LIMITS.max_gradient_rows if rows.is_gradient else LIMITS.max_rows
-    is_wide = k > limit and not rows.inner
-    if is_wide:
+    if k > limit and not rows.inner:
         kernel = wide_link_gradient_rows if rows.is_gradient else wide_link_rows
-        tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
-        shape["groups"] = tile // lanes
-        shape["even"] = k % tile == 0
-        warps = min(max(tile * size // 2048, 1), 8)
+        shape = tile_shape(k, lanes, dtype)
+        shape["even"] = k % (shape["groups"] * lanes) == 0
     else:
         kernel = link_gradient_rows if rows.is_gradient else link_rows
-        block = max(triton.next_power_of_2(k), 2)
-        height = max(1, (512 if rows.is_gradient else 256) // block)
-        if rows.inner:
-            height = min(max(1024 // block, 16), triton.next_power_of_2(rows.inner))
-            shape["columns"] = True
-        shape |= {"rows": height, "block": block, "even": k == block}
-        warps = min(32, max(1, height * block // 1024))
+        shape = column_shape(k, max(rows.inner, 1))
+        if not rows.inner:
+            height = max(1, (512 if rows.is_gradient else 256) // shape["block"])
+            shape |= {"rows": height, "columns": False}
+        shape["num_warps"] = min(32, max(1, shape["rows"] * shape["block"] // 1024))
+    warps = shape.pop("num_warps")
     options = LinkOptions(
         power=rows.power,
         lanes=lanes,
-        acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and has_fast_instructions(),
         careful=rows.careful,
         masked=rows.masked,
         with_alpha=rows.with_alpha,
+        **arithmetic(dtype),
         **shape,
     )
-    working = torch.float64 if is_double else torch.float32
-    tolerance = 16 * torch.finfo(working).eps
-    if rows.power == 2 and not is_double:
-        # Newton's method on a smooth function: what is left is the square of the last step
-        tolerance = 1e-3 if size == 2 else 3e-5
-    elif rows.power == 0 and size == 2:
+    tolerance = tolerance_of(dtype, is_smooth=rows.power == 2)
+    if rows.power == 0 and dtype.itemsize == 2:
         tolerance = 1e-4
-    steps = newton_steps(torch.empty((1, k), dtype=working))
     constants = {"o": options, "num_warps": warps}
-    return Plan(kernel, constants, shape.get("rows", 1), steps, tolerance)
+    return Plan(kernel, constants, shape.get("rows", 1), max_steps(k, dtype), tolerance)
 
 
 def _lanes(k: int, *tensors: Tensor) -> int:
@@ -209,7 +198,7 @@ def link_gradient(
         p = p.contiguous()
     out = torch.empty_like(p, memory_format=torch.contiguous_format)
     n = p.numel() // max(p.shape[1], 1)
-    by_alpha = p.new_empty(n if with_alpha else 0, dtype=working_dtype(p))
+    by_alpha = p.new_empty(n if with_alpha else 0, dtype=working_dtype(p.dtype))
     if p.numel() == 0:
         return out, by_alpha.zero_()
     plan, programs, rows, lanes, alphas, stride = _prepare(

@@ -21,9 +21,9 @@ from .tsallis import tsallis_label_rows
 from .weights import scale_rows
 
 
-def working_dtype(theta: Tensor) -> torch.dtype:
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype of the arithmetic: float64 for float64, else float32."""
-    return torch.float64 if theta.dtype == torch.float64 else torch.float32
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,28 @@ def has_fast_instructions() -> bool:
     return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)
 
 
+def arithmetic(dtype: torch.dtype) -> dict[str, Any]:
+    """Options of kernels for scores of a dtype: that of the arithmetic, and fast instructions."""
+    is_double = dtype == torch.float64
+    acc = tl.float64 if is_double else tl.float32
+    return {"acc": acc, "fast": not is_double and has_fast_instructions()}
+
+
+def tolerance_of(dtype: torch.dtype, is_smooth: bool) -> float:
+    """The error that τ may have.
+
+    Newton's method on a smooth function squares what is left: it may end as soon as that is small.
+    """
+    if is_smooth and dtype != torch.float64:
+        return 1e-3 if dtype.itemsize == 2 else 3e-5
+    return 16 * torch.finfo(working_dtype(dtype)).eps
+
+
+def max_steps(k: int, dtype: torch.dtype) -> int:
+    """Newton steps for rows of k classes."""
+    return newton_steps(torch.empty((1, k), dtype=working_dtype(dtype)))
+
+
 @functools.lru_cache(maxsize=4096)
 def plan_for(problem: Problem) -> Plan:
     """How to compute rows of a kind."""
@@ -185,7 +207,7 @@ def plan_for(problem: Problem) -> Plan:
     is_tsallis = problem.omega == "tsallis"
     if is_tsallis:
         kernel = wide_kernel = tsallis_label_rows
-        shape = _tile_shape(problem)
+        shape = tile_shape(k, lanes, dtype)
     elif has_labels:
         kernel, wide_kernel = label_rows, wide_label_rows
         shape = _sparse_label_shape(problem) if power else _logistic_label_shape(problem)
@@ -196,7 +218,7 @@ def plan_for(problem: Problem) -> Plan:
         kernel, wide_kernel = proportion_rows, wide_proportion_rows
         shape = _row_shape(problem, power)
     if problem.inner:
-        shape = _column_shape(k, problem.inner)
+        shape = column_shape(k, problem.inner)
     if "groups" in shape:
         kernel = wide_kernel
         shape["even"] = k % (lanes * shape["groups"]) == 0
@@ -208,20 +230,14 @@ def plan_for(problem: Problem) -> Plan:
     shared = {name: getattr(problem, name) for name in _SHARED}
     options = Options(
         power=power,
-        acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and has_fast_instructions(),
         refine=2 if is_double else 1,
+        **arithmetic(dtype),
         # the errors of a rough ω are multiplied by c
         rough=has_rows and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
         **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},
     )
-    working = torch.float64 if is_double else torch.float32
-    tolerance = 16 * torch.finfo(working).eps
-    if power == 2 and not has_labels and not is_double:
-        # Newton's method on a smooth function: what is left is the square of the last step
-        tolerance = 1e-3 if is_half else 3e-5
-    steps = newton_steps(torch.empty((1, k), dtype=working))
-    return Plan(kernel, {"o": options, **shape}, rows, steps, tolerance)
+    tolerance = tolerance_of(dtype, is_smooth=power == 2 and not has_labels)
+    return Plan(kernel, {"o": options, **shape}, rows, max_steps(k, dtype), tolerance)
 
 
 _OPTIONS = {option.name for option in fields(Options)}
@@ -240,17 +256,13 @@ def _block_shape(k: int) -> dict[str, Any]:
     }
 
 
-def _column_shape(k: int, inner: int) -> dict[str, Any]:
+def column_shape(k: int, inner: int) -> dict[str, Any]:
+    """Columns a program, block width and warps for classes in the middle axis."""
     block = max(triton.next_power_of_2(k), 2)
     height = min(max(1024 // block, 16), triton.next_power_of_2(inner))
-    return {
-        "rows": height,
-        "block": block,
-        "even": k == block,
-        "columns": True,
-        # one warp, if it can: Newton's method sums over the classes again and again
-        "num_warps": max(height * block // 2048, 1),
-    }
+    shape = {"rows": height, "block": block, "even": k == block, "columns": True}
+    # one warp, if it can: Newton's method sums over the classes again and again
+    return {**shape, "num_warps": max(height * block // 2048, 1)}
 
 
 def _logistic_label_shape(problem: Problem) -> dict[str, Any]:
@@ -267,12 +279,12 @@ def _logistic_label_shape(problem: Problem) -> dict[str, Any]:
 def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
     if problem.k <= LIMITS.max_sparse_labels:
         return _block_shape(problem.k)
-    return _tile_shape(problem)
+    return tile_shape(problem.k, problem.lanes, problem.dtype)
 
 
 def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     if power or problem.k <= LIMITS.max_logistic_labels:
-        return _tile_shape(problem)
+        return tile_shape(problem.k, problem.lanes, problem.dtype)
     shape = _logistic_label_shape(problem)
     if problem.dtype.itemsize == 2 and problem.lanes > 1:
         # as many as for labels: what the list needs beyond that is spilled once a row
@@ -280,12 +292,13 @@ def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     return shape
 
 
-def _tile_shape(problem: Problem) -> dict[str, Any]:
-    k, lanes = problem.k, problem.lanes
-    # an eighth of the row or less: the maxima of many tiles say where the row is high
+def tile_shape(k: int, lanes: int, dtype: torch.dtype) -> dict[str, Any]:
+    """Groups of lanes a tile and warps for wide rows.
+
+    A tile is an eighth of the row or less: the maxima of many tiles say where the row is high.
+    """
     tile = min(max(2 ** (k.bit_length() - 4), 256), 4096 if lanes == 1 else 8192)
-    warps = min(max(tile * problem.dtype.itemsize // 2048, 1), 8)
-    return {"groups": tile // lanes, "num_warps": warps}
+    return {"groups": tile // lanes, "num_warps": min(max(tile * dtype.itemsize // 2048, 1), 8)}
 
 
 def _row_shape(problem: Problem, power: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .launch import launch
 from .math import exp, log, reciprocal, wright_omega
-from .plan import KernelOptions, Plan, ceil_div, has_fast_instructions
+from .plan import KernelOptions, Plan, arithmetic, ceil_div
 
 # The widest row that stays in registers, and how a wider one is cut.
 _MAX_WIDTH, _TILE = 8192, 4096
@@ -142,9 +142,8 @@ def plan_probabilities(k: int, dtype: torch.dtype) -> Plan:
     options = ProbabilityOptions(
         rows=rows,
         block=block,
-        acc=tl.float64 if is_double else tl.float32,
-        fast=not is_double and has_fast_instructions(),
         steps=2 if is_double else 1,
+        **arithmetic(dtype),
     )
     kernel = wide_probability_rows if is_wide else probability_rows
     constants = {"o": options, "num_warps": min(16, max(4, block // 512))}

@@ -1,54 +1,61 @@
-"""Targets of any form as lists of their entries y > 0, which is all that the kernels know."""
+"""What loops do to a row, or begin with; a support lists the entries y > 0, row after row."""
 
-import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from ..targets import Labels, NoTargets, Scratch, SparseTargets, TargetForm
 from ._jit import loop, part
-
-# Where the entries of each row begin, their columns, and y. An index that is known not to be
-# negative lets LLVM vectorise: hence unsigned numbers.
-Lists = tuple[Any, Any, Any]
+from ._math import exp
 
 
-def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
-    """x, or a copy, as the kernels are compiled for: contiguous, and not read-only."""
-    if type(x) is np.ndarray and x.flags.carray and (dtype is None or x.dtype == dtype):
-        return x
-    return np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
+@part
+def divided_sum(value: Any, divisor: float, out: Any) -> float:
+    """The sum of the losses of rows over a number, by which their outputs are divided, too."""
+    total = 0.0
+    for i in range(len(value)):
+        total += value[i]
+    if divisor != 1:
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] /= divisor
+    return total / divisor
 
 
-@functools.lru_cache(maxsize=8)
-def _one_per_row(n: int) -> tuple[Any, Any]:
-    """Where the entries of n rows begin that have y = 1 in one place, and y; only to be read."""
-    return np.arange(n + 1, dtype=np.uintp), np.ones(n)
+@loop
+def highest(x: Any) -> float:
+    """The largest entry of a row; NaN is ignored.
+
+    In eight independent chains, since LLVM does not vectorise it by itself.
+    """
+    a = b = c = d = e = f = g = h = -np.inf
+    n = len(x) // 8
+    for i in range(n):
+        j = 8 * i
+        a = max(a, x[j])
+        b = max(b, x[j + 1])
+        c = max(c, x[j + 2])
+        d = max(d, x[j + 3])
+        e = max(e, x[j + 4])
+        f = max(f, x[j + 5])
+        g = max(g, x[j + 6])
+        h = max(h, x[j + 7])
+    top = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    for j in range(8 * n, len(x)):
+        top = max(top, x[j])
+    return top
 
 
-def support_lists(targets: TargetForm, rows: slice, scratch: Scratch) -> Lists:
-    """The support of a block of rows, in the types that the kernels are compiled for."""
-    if isinstance(targets, NoTargets):
-        return np.zeros(rows.stop - rows.start + 1, np.uintp), np.empty(0, np.intp), np.empty(0)
-    if isinstance(targets, Labels):
-        labels = usable(targets.labels[rows], np.intp)
-        starts, ones = _one_per_row(len(labels))
-        return starts, labels, ones
-    if isinstance(targets, SparseTargets):
-        edges = targets.matrix.indptr[rows.start : rows.stop + 1]
-        stored = slice(edges[0], edges[-1])
-        return (
-            (edges - edges[0]).astype(np.uintp),
-            usable(targets.matrix.indices[stored], np.intp),
-            usable(targets.matrix.data[stored], np.float64),
-        )
-    y = usable(targets.y[rows], np.float64)
-    starts = np.empty(len(y) + 1, np.uintp)
-    columns = scratch.array("columns", (y.size,), np.intp)
-    values = scratch.array("values", (y.size,), np.float64)
-    size = gather(y, starts, columns, values)
-    return starts, columns[:size], values[:size]
+@loop
+def exponentials(theta: Any, top: Any, e: Any) -> None:
+    """Write the largest score of each row, and exp(θ − max θ), row after row, to a flat array."""
+    n, k = theta.shape
+    for i in range(n):
+        top[i] = highest(theta[i])
+        row = e[i * k : (i + 1) * k]
+        for j in range(k):
+            row[j] = theta[i, j] - top[i]
+    for m in range(n * k):
+        e[m] = exp(e[m])
 
 
 @loop

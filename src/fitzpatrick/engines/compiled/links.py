@@ -1,7 +1,7 @@
-"""α-entmax with an order of its own for each row, and its derivatives from the predictions alone.
+"""Jacobians of links on the simplex, times vectors, and α-entmax with an order for each row.
 
-With β = α − 1, t = −β log p and d = p e^t the Jacobian is J = diag(d) − ddᵀ/⟨d, 1⟩, and
-∂p/∂α = r − d ⟨r, 1⟩/⟨d, 1⟩, where r = −p (e^t − 1 − t)/β².
+The Jacobian is J = diag(d) − ddᵀ/⟨d, 1⟩, where d is the slope of the predictions. For α-entmax,
+β = α − 1 and t = −β log p give d = p e^t and ∂p/∂α = r − d ⟨r, 1⟩/⟨d, 1⟩, r = −p (e^t − 1 − t)/β².
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from ...regularizers.tsallis import anchor_of
 from ..rows import for_each_block
 from ..targets import FloatArray
-from ._jit import elementwise, loop
-from ._lists import usable
-from ._math import exp, log
-from ._reduce import highest
+from ._jit import elementwise, loop, part
+from ._kernel import usable
+from ._math import exp, log, polynomial
+from ._rows import highest
 from ._simplex import threshold
 from .tsallis import Entmax
 
@@ -24,8 +24,34 @@ _anchor_of = elementwise(anchor_of)
 _MIN_NORMAL = float(np.finfo(np.float64).tiny)
 # An order nearer to one has the same predictions.
 _MIN_BETA = 1e-15
-# of the terms of (e^t − 1 − t)/t², the last first
-_FACTORIALS = tuple(float(math.factorial(n)) for n in range(13, 1, -1))
+# of (e^t − 1 − t)/t² for t < 0.5; what is left out is 0.5^13/15! or less
+_REMAINDER = tuple(1 / math.factorial(n) for n in range(14, 1, -1))
+
+
+@part
+def _slope(formula: Any, p: float) -> float:
+    d = formula.slope(p, 0.0) if p > 0 else 0.0
+    return d + (p - p)  # NaN where p is
+
+
+@part
+def _mean(along: float, weight: float) -> float:
+    return along / (weight if weight != 0 else 1.0)  # a row of zeros is one that is masked
+
+
+@loop
+def _jacobian(formula: Any, p: Any, v: Any, out: Any) -> None:
+    n, k = p.shape
+    for i in range(n):
+        weight, along = 0.0, 0.0
+        for j in range(k):
+            d = _slope(formula, p[i, j])
+            weight += d
+            along += d * v[i, j]
+        mean = _mean(along, weight)
+        for j in range(k):
+            d = _slope(formula, p[i, j])
+            out[i, j] = d * (v[i, j] - mean)
 
 
 @loop
@@ -51,10 +77,7 @@ def _links(theta: Any, alpha: Any, tolerance: float, out: Any, x: Any) -> None:
 @elementwise
 def _exponential_remainder(t: float, e: float) -> float:
     """(e^t − 1 − t)/t² for t >= 0, from e = e^t; its series where that cancels."""
-    small = t if t < 0.5 else 0.0
-    series = 1.0 / 87178291200.0  # 1/14!; what is left out is 0.5^13/15! or less
-    for factorial in _FACTORIALS:
-        series = series * small + 1.0 / factorial
+    series = polynomial(t if t < 0.5 else 0.0, _REMAINDER)
     far = t if t >= 0.5 else 1.0
     return series if t < 0.5 else (e - 1.0 - t) / (far * far)
 
@@ -77,7 +100,7 @@ def _products(p: Any, v: Any, alpha: Any, out: Any, by_alpha: Any) -> None:
             rest += r
             rest_along += r * v[i, j]
             out[i, j] = d
-        mean = along / (weight if weight != 0 else 1.0)  # a row of zeros is one that is masked
+        mean = _mean(along, weight)
         by_alpha[i] = rest_along - rest * mean
         for j in range(k):
             out[i, j] *= v[i, j] - mean
@@ -91,14 +114,18 @@ def _for_all_rows(x: FloatArray, n_threads: int, work: Callable[[slice], None]) 
         for_each_block(x.shape, x.itemsize, n_threads, lambda rows, _: work(rows))
 
 
-def solve_links(theta: FloatArray, alpha: FloatArray, out: FloatArray, n_threads: int) -> None:
-    """Write the predictions of each row; NaN if a row has none, or an order out of range.
+def multiply_by_jacobian(
+    formula: Any, p: FloatArray, v: FloatArray, out: FloatArray, n_threads: int
+) -> None:
+    """Write J v for each row of p and v, (n, k); ``formula.slope(p, y)`` is ∂p/∂s at a target y."""
+    p, v = usable(p), usable(v)
+    _for_all_rows(p, n_threads, lambda rows: _jacobian(formula, p[rows], v[rows], out[rows]))
 
-    Args:
-        theta: scores, (n, k).
-        alpha: orders, (n,), from 1 to 2.
-        out: (n, k), contiguous.
-        n_threads: how many threads to use where they pay.
+
+def solve_links(theta: FloatArray, alpha: FloatArray, out: FloatArray, n_threads: int) -> None:
+    """Write the predictions of the rows of θ, (n, k), at orders from 1 to 2, (n,).
+
+    They are NaN if a row has none, or an order out of range.
     """
     theta = usable(theta)
     tolerance = float(np.finfo(theta.dtype).eps) / 16
@@ -117,16 +144,7 @@ def multiply_by_jacobians(
     by_alpha: FloatArray,
     n_threads: int,
 ) -> None:
-    """Write J v for each row, and ⟨∂p/∂α, v⟩.
-
-    Args:
-        p: predictions, (n, k).
-        v: the vectors, (n, k).
-        alpha: orders, (n,).
-        out: J v, (n, k), contiguous.
-        by_alpha: the derivatives in the orders, (n,).
-        n_threads: how many threads to use where they pay.
-    """
+    """Write J v for each row of p and v, (n, k), at orders (n,), and ⟨∂p/∂α, v⟩, (n,)."""
     p, v = usable(p), usable(v)
 
     def work(rows: slice) -> None:
