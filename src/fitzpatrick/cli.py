@@ -44,7 +44,8 @@ app = typer.Typer(
 FigureFormat = StrEnum("FigureFormat", ["png", "svg", "pdf"])
 Scaling = StrEnum("Scaling", ["standardize", "none"])
 MissingValues = StrEnum(
-    "MissingValues", {w: w for w in ("impute", "drop-targets", "drop", "error")}
+    "MissingValues",
+    {"impute": "impute", "drop_targets": "drop-targets", "drop": "drop", "error": "error"},
 )
 CategoryChoice = StrEnum("CategoryChoice", ["encode", "error"])
 DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
@@ -125,9 +126,7 @@ def _source(
     ] = "",
     format: Format = None,  # noqa: A002  (the option's name)
     ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
-    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues(
-        "impute"
-    ),
+    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.impute,
     categories: Annotated[
         CategoryChoice, _flag("How to treat columns of words.")
     ] = CategoryChoice.encode,

@@ -270,7 +270,7 @@ def test_refusals_and_the_way_out(tmp_path, name):
 def test_words_and_gaps_that_are_not_wanted(tmp_path):
     path = write(tmp_path, "x,z,y\n1,red,u\n,blue,v\n")
     strict = ReadOptions(missing="error")
-    problem = "column 'x': no value; --missing drop leaves such rows out, --missing impute replace"
+    problem = "column 'x': no value; --missing drop-targets leaves such rows out, --missing impute replace"
     check_refusal(lambda: read_table(path, Y, options=strict), path, 3, problem)
     strict = ReadOptions(categories="error")
     problem = "column 'z': 'red' is not a number; --categories encode makes features of its values"
@@ -299,7 +299,11 @@ FAULTS = [
     (INDICATORS + "1,0,0,0.5\n", 5, "target column 'c': 0.5; expected 0 or 1, as in 3 of 4 rows"),
     (INDICATORS + "1,0,0,-1\n", 5, "'c': -1 is negative; expected 0/1 .*, as in 3 of 4 rows"),
     (INDICATORS + "1,0,maybe,1\n", 5, "'b': 'maybe' is not a number, as 3 of its values are; --mi"),
-    (INDICATORS + "1,0,,1\n1,,1,1\n", 5, "target column 'b': no value; --missing drop leaves such"),
+    (
+        INDICATORS + "1,0,,1\n1,,1,1\n",
+        5,
+        "target column 'b': no value; --missing drop-targets leaves such",
+    ),
     (SHARES + "1,0,0,.5\n", 5, "sum to 0.5; expected proportions that sum to one, as in 3 of 4 r"),
     ("x,a,b,c\n" + "1,20,30,50\n" * 3 + "1,30,30,30\n", 5, "90; expected percentages that sum to"),
 ]
