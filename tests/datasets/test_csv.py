@@ -270,7 +270,7 @@ def test_refusals_and_the_way_out(tmp_path, name):
 def test_words_and_gaps_that_are_not_wanted(tmp_path):
     path = write(tmp_path, "x,z,y\n1,red,u\n,blue,v\n")
     strict = ReadOptions(missing="error")
-    problem = "column 'x': no value; --missing drop-targets leaves such rows out, --missing impute replace"
+    problem = "column 'x': no value; --missing drop leaves such rows out, --missing impute replace"
     check_refusal(lambda: read_table(path, Y, options=strict), path, 3, problem)
     strict = ReadOptions(categories="error")
     problem = "column 'z': 'red' is not a number; --categories encode makes features of its values"
