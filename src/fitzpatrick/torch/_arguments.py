@@ -248,11 +248,6 @@ def check_parameters(
         raise ValueError(f"{name} must be between {low:g} and {high:g}, got {wrong}")
 
 
-def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
-    """Raise unless ``alpha`` holds orders of entmax."""
-    check_parameters(alpha, input, "alpha", 1, 2)
-
-
 def expand_to(
     x: Tensor, shape: Sequence[int], name: str, meaning: str = "the shape of input"
 ) -> Tensor:

@@ -17,6 +17,7 @@ returns both: the compiler fuses the rescaling with the backward pass of what st
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -60,20 +61,17 @@ def apply(function: type[Function], *inputs: Any) -> Tensor:
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Save the inputs for :func:`_saved_inputs`."""
     del output
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    tensors = [x if isinstance(x, Tensor) else None for x in inputs]
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
     ctx.inputs = [None if isinstance(x, Tensor) else x for x in inputs]
-    ctx.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
     ctx.set_materialize_grads(False)
 
 
 def _saved_inputs(ctx: Any) -> list[Any]:
     """The inputs of a function, in their order."""
-    inputs: list[Any] = list(ctx.inputs)
-    for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
-        inputs[i] = x
-    return inputs
+    saved = zip(ctx.saved_tensors, ctx.inputs, strict=True)
+    return [other if tensor is None else tensor for tensor, other in saved]
 
 
 def no_target_derivative() -> NoReturn:
@@ -287,14 +285,26 @@ def _pull_back_rows(
 
 
 def few_labels(
-    theta: Tensor, target: Tensor, omega: str, tightness: float, ignore_index: int, is_mean: bool
+    theta: Tensor, target: Any, omega: str, tightness: float, ignore_index: int, reduction: str
 ) -> Tensor | None:
-    """The mean or the sum of L(y, θ) over a small batch; None if compiled rows do not take it.
+    """The loss of a small plain batch on a CPU, by the shortest way; None if there is none.
 
-    The tensors are plain ones on a CPU: scores (n, k) in float32 or float64, int64 labels (n,),
-    which may be no classes; ``ignore_index`` is none.
+    It assumes hard labels and no weights, and nothing else: whatever it does not recognize, be it
+    wrong or only rare, goes the general way, which checks it.
     """
-    count = theta.shape[0] if is_mean else 1
+    if not getattr(theta, "is_cpu", False) or torch.compiler.is_compiling():
+        return None
+    if not is_plain(theta, target) or not (target.is_cpu and target.dtype is torch.int64):
+        return None
+    if theta.dtype is not torch.float32 and theta.dtype is not torch.float64:
+        return None
+    if theta.ndim != 2 or target.shape != theta.shape[:1] or reduction not in ("mean", "sum"):
+        return None
+    if type(ignore_index) is not int or ignore_index >= 0:
+        return None
+    if type(tightness) is not float or not 0 <= tightness < math.inf:
+        return None
+    count = theta.shape[0] if reduction == "mean" else 1
     computed = reference.compute_few_labels(theta, target, omega, tightness, count)
     if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
         return computed and computed[0]

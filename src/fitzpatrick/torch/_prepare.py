@@ -28,7 +28,7 @@ from ._arguments import (
     looks_at_values,
     rows_along,
 )
-from ._engines import choose_engine, entmax_alpha
+from ._engines import check_engine, choose_engine, entmax_alpha
 from ._handles import LossCall, regularizer_of
 from ._sparse_targets import (
     ClassTarget,
@@ -56,6 +56,7 @@ class ClassOptions(NamedTuple):
     engine: str | None
     validate: bool | None
     process_group: "ProcessGroup | None"
+    return_stats: bool = False
 
 
 class Layout(NamedTuple):
@@ -137,7 +138,7 @@ def prepare(
             has_labels = has_labels and smoothing == 0
             engine = choose_engine(engine, input, omega, has_labels=has_labels)
         else:
-            _check_no_kernels(engine)
+            _check_shared(options)
             engine = "reference"
         call = LossCall(omega, as_tightness(tightness), engine, ignore_index)
         return layout, call, smoothing, () if details is None else details()
@@ -205,13 +206,15 @@ def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smooth
         raise ValueError(f"rest='bucket' {reason}; use rest='renormalize'")
 
 
-def _check_no_kernels(engine: str | None) -> None:
-    """Raise if an engine is asked for that takes whole rows."""
-    from ._engines import check_engine
-
-    check_engine(engine)
-    if engine == "triton":
+def _check_shared(options: ClassOptions) -> None:
+    """Raise for options that need whole rows."""
+    check_engine(options.engine)
+    if options.engine == "triton":
         raise ValueError(
             'engine="triton" needs all classes in one process; with classes in several use '
             'engine="reference", or None'
+        )
+    if options.return_stats:
+        raise NotImplementedError(
+            "return_stats needs all classes in one process; leave it out, or gather the scores"
         )

@@ -21,8 +21,9 @@ from ..regularizers import Regularizer, SquaredNorm
 from ..sets import CappedSimplex, ConvexSet, Permutahedron
 from ..sets.isotonic import decreasing
 from ._arguments import check_scores
+from ._entmax import link_along
 from ._handles import handle_of
-from ._losses import link, row_loss
+from ._losses import row_loss
 from ._targets import working_dtype
 
 __all__ = ["StructuredLink", "StructuredLoss"]
@@ -116,7 +117,7 @@ def topk_mask(
             f"regularization_strength must be a positive number, got {regularization_strength!r}"
         )
     omega = SquaredNorm(CappedSimplex(k))
-    return link(handle_of(omega), scores / regularization_strength, dim)
+    return link_along(handle_of(omega), scores / regularization_strength, dim)
 
 
 def _as_vectors(omega: Regularizer, input: Tensor) -> tuple[Regularizer, Tensor]:
@@ -203,7 +204,7 @@ class StructuredLink(nn.Module):
     def forward(self, input: Tensor) -> Tensor:
         check_scores(input)
         omega, scores = _as_vectors(self.regularizer, input)
-        return link(handle_of(omega), scores, -1).reshape(input.shape)
+        return link_along(handle_of(omega), scores, -1).reshape(input.shape)
 
     def extra_repr(self) -> str:
         return repr(self.regularizer)

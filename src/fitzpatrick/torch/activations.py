@@ -22,22 +22,19 @@ from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
 from ._arguments import (
-    check_alphas,
     check_parameters,
     check_scores,
     class_dim,
-    expand_mask,
     expand_over_rows,
-    is_plain,
+    is_eager,
     output_dtype,
     rows_along,
 )
 from ._autograd import apply
-from ._engines import compute_probabilities, has_probability_kernel
-from ._entmax import EntmaxCall, entmax_rows
+from ._engines import choose_engine, compute_probabilities, has_probability_kernel
+from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_of
 from ._losses import class_loss
-from ._losses import entmax as _entmax
 from ._prepare import ClassOptions, Layout, prepare
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
@@ -85,7 +82,13 @@ def entmax(
         >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
         tensor([[0.9443, 0.0000, 0.0557]])
     """
-    return _entmax(input, alpha, dim, mask=mask, engine=engine)
+    check_scores(input)
+    if not isinstance(alpha, Tensor):
+        omega = handle_of(Tsallis(check_order(alpha)))
+        return link_along(omega, input, dim, mask=mask, engine=engine)
+    check_parameters(alpha, input, "alpha", 1, 2)
+    call = EntmaxCall("", 0.0, choose_engine(engine, input, "sparsemax"))
+    return along(input, alpha, call, dim, mask)
 
 
 def _along(
@@ -96,28 +99,19 @@ def _along(
     dim: int,
     mask: Tensor | None,
 ) -> Tensor:
-    """A link of rows along an axis, in the dtype of the scores."""
+    """A link of a kind that has no kernels, with its parameter checked if it is a tensor."""
     check_scores(input)
-    axis = class_dim(input, dim)
-    name = {"normmax": "alpha"}.get(kind, kind)
-    rows = None
-    if isinstance(parameter, Tensor):
-        check_parameters(parameter, input, name, *bounds)
-        rows = expand_over_rows(parameter, input, axis, name).reshape(-1)
-    mask = None if mask is None else expand_mask(mask, input).movedim(axis, -1)
-    if input.numel() == 0:
-        return input.clone()
-    call = EntmaxCall("", 0.0 if rows is not None else float(parameter), "reference", kind)
-    p = entmax_rows(rows_along(input, axis), rows, mask, call)
-    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
+    if not isinstance(parameter, Tensor):
+        return along(input, None, EntmaxCall("", float(parameter), "reference", kind), dim, mask)
+    check_parameters(parameter, input, "budget" if kind == "budget" else "alpha", *bounds)
+    return along(input, parameter, EntmaxCall("", 0.0, "reference", kind), dim, mask)
 
 
 def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int | None) -> Tensor:
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
     check_scores(input)
     axis, c = class_dim(input, dim), as_tightness(tightness)
-    is_eager = not torch.compiler.is_compiling() and is_plain(input)
-    if is_eager and has_probability_kernel(omega, c, input):
+    if is_eager(input) and has_probability_kernel(omega, c, input):
         shape = input.movedim(axis, -1).shape
         q = apply(_KernelProbabilities, rows_along(input, axis), omega, c)
         return q.reshape(shape).movedim(-1, axis)
@@ -257,11 +251,11 @@ def _loss_of_orders(
     axis = class_dim(input, dim)
     layout = Layout(input.shape, axis, input.dtype)
     rows = prepare("entmax15", 0.0, input, target, options, lambda: layout)
-    check_alphas(alpha, input)
+    check_parameters(alpha, input, "alpha", 1, 2)
     orders = expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
     theta = rows_along(input, axis)
-    dtype, (n, k) = working_dtype(theta), theta.shape
-    y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, dtype, n)
+    dtype, k = working_dtype(theta), theta.shape[1]
+    y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
     weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
     y = as_rows(y, k)
     if y.ndim == 3:

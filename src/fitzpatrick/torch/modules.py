@@ -32,8 +32,9 @@ from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
 from ._arguments import as_chunk_size, as_class_index, check_accumulate_dtype, check_options
 from ._engines import check_engine
+from ._entmax import link_along
 from ._handles import handle_of, restore
-from ._losses import linear_class_loss, link, loss_of_kind, supports_pos_weight
+from ._losses import linear_class_loss, loss_of_kind, supports_pos_weight
 from ._sparse_targets import SparseTargets
 from ._transform import Transform
 from .activations import probabilities
@@ -165,7 +166,7 @@ class LossModule(nn.Module):
                 "call the link's function, or a module without process_group"
             )
         dim = getattr(self, "dim", -1) if dim is None else dim
-        return link(self._omega, input, dim)
+        return link_along(self._omega, input, dim)
 
     def probabilities(self, input: Tensor, dim: int | None = None) -> Tensor:
         """The class probabilities that belong to the scores, along the axis of the loss."""
