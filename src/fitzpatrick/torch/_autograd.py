@@ -285,7 +285,7 @@ def _pull_back_rows(
 
 
 def few_labels(
-    theta: Tensor, target: Any, omega: str, tightness: float, ignore_index: int, reduction: str
+    theta: Tensor, target: Any, omega: str, tightness: float, ignore_index: Any, reduction: str
 ) -> Tensor | None:
     """The loss of a small plain batch on a CPU, by the shortest way; None if there is none.
 

@@ -21,18 +21,8 @@ from ..engines.rows import for_each_block
 from ..regularizers.norm import normmax_alpha_slope, normmax_link, normmax_product
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
+from . import _arguments as arguments
 from . import _reference as reference
-from ._arguments import (
-    check_one_forward_level,
-    check_scores,
-    class_dim,
-    columns_along,
-    expand_mask,
-    expand_over_rows,
-    is_eager,
-    is_plain,
-    rows_along,
-)
 from ._autograd import THIRD_DERIVATIVE, Gradients, apply, hessian_product, refuse_derivative
 from ._engines import choose_engine, entmax_alpha, takes_columns
 from ._handles import LossCall, regularizer_of
@@ -210,7 +200,7 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
     by_theta = by_alpha = None
     if upstream is not None:
         with_alpha = alpha is not None and ctx.needs_input_grad[1]
-        if torch.is_grad_enabled() or not is_plain(upstream, p):
+        if torch.is_grad_enabled() or not arguments.is_plain(upstream, p):
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
@@ -263,7 +253,7 @@ class _Entmax(Function):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None, *_: Any) -> Tensor:
-        check_one_forward_level()
+        arguments.check_one_forward_level()
         p, alpha = _saved(ctx)
         out = torch.zeros_like(p)
         if theta_dot is not None:
@@ -342,7 +332,7 @@ def entmax_rows(
     """
     if torch.onnx.is_in_onnx_export():
         return _solve_in_graph(theta, alpha, mask, call)
-    if not is_eager(theta, alpha, mask):
+    if not arguments.is_eager(theta, alpha, mask):
         rows = None if mask is None else mask.reshape(theta.shape)
         result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
         return result
@@ -363,21 +353,21 @@ def along(
 
     A tensor as the parameter broadcasts to the scores with one entry in place of the classes.
     """
-    axis = class_dim(input, dim)
+    axis = arguments.class_dim(input, dim)
     if mask is not None:
-        mask = expand_mask(mask, input)
+        mask = arguments.expand_mask(mask, input)
     if parameter is not None:
         name = "budget" if call.kind == "budget" else "alpha"
-        parameter = expand_over_rows(parameter, input, axis, name).reshape(-1)
+        parameter = arguments.expand_over_rows(parameter, input, axis, name).reshape(-1)
     if input.numel() == 0:
         return input.clone()
     is_kernel = call.engine == "triton"
     if is_kernel and call.alpha == 1.0 and mask is None:
         with torch.autocast(input.device.type, enabled=False):
             return torch.softmax(input, axis)
-    theta = columns_along(input, axis) if is_kernel else rows_along(input, axis)
-    if theta.ndim == 3 and not (is_eager(input) and takes_columns(theta)):
-        theta = rows_along(input, axis)
+    theta = arguments.columns_along(input, axis) if is_kernel else arguments.rows_along(input, axis)
+    if theta.ndim == 3 and not (arguments.is_eager(input) and takes_columns(theta)):
+        theta = arguments.rows_along(input, axis)
     is_rows = theta.ndim == 2
     if mask is not None:
         mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
@@ -398,7 +388,7 @@ def link_along(
     engine: str | None = None,
 ) -> Tensor:
     """The link of a regularizer along an axis."""
-    check_scores(input)
+    arguments.check_scores(input)
     alpha = entmax_alpha(omega)
     if alpha is not None:
         engine = choose_engine(engine, input, omega)

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from ._arguments import check_no_transform, is_plain
+from ._arguments import is_plain, is_transformed
 from ._autograd import Gradients, computed_loss, refuse_derivative
 from ._engines import compute, scale_
 from ._handles import LossCall
@@ -43,9 +43,10 @@ from ._transform import Transform, cap_
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
 
+_UNFUSED = "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
 ONE_DERIVATIVE = (
     "a linear loss has one derivative: its scores are gone when the second one is asked for; "
-    "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+    f"{_UNFUSED}"
 )
 # Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
 # for the memory, since each chunk reads and writes the gradient of the weight.
@@ -382,7 +383,7 @@ def _pull_back(
     if not is_plain(upstream):
         raise NotImplementedError(
             "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
-            "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+            f"{_UNFUSED}"
         )
     *layer, target, weight = tensors
     if gradients is None:
@@ -494,7 +495,11 @@ def head_loss(
     bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
     ordinary ones if ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
     """
-    check_no_transform()
+    if is_transformed():
+        raise NotImplementedError(
+            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
+            f"torch.func or in forward mode; there, {_UNFUSED}"
+        )
     if stats is not None and not is_eager:
         raise NotImplementedError(
             "return_stats of a linear loss needs eager tensors, and torch.compile traces these; "

@@ -13,50 +13,27 @@ leaves the rest to the engines.
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import torch
 from torch import Tensor
 
 from .._validation import as_tightness
 from ..regularizers import Regularizer
-from ._arguments import (
-    as_chunk_size,
-    check_accumulate_dtype,
-    check_features,
-    check_layer,
-    check_options,
-    check_rows,
-    check_same_shape,
-    check_scores,
-    check_target,
-    check_weight,
-    class_dim,
-    columns_along,
-    expand_to,
-    is_dtensor,
-    is_eager,
-    is_transformed,
-    looks_at_values,
-    output_dtype,
-    product_dtype,
-    rows_along,
-)
+from . import _arguments as arguments
 from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine
 from ._entmax import link_along
 from ._handles import LossCall, regularizer_of
 from ._head import HeadCall, Layer, Teacher, head_loss
-from ._prepare import ClassOptions, Layout, prepare
+from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
 from ._stats import RowStats, stats_of
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
-
-if TYPE_CHECKING:  # PyTorch may come without it
-    from torch.distributed import ProcessGroup
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
@@ -64,6 +41,17 @@ def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
     if omega.domain.has_labels:
         return class_loss
     return entry_loss if omega.is_entrywise else row_loss
+
+
+def option_defaults(function: Callable[..., Tensor]) -> dict[str, Any]:
+    """The options of a function below, with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    if function in (class_loss, linear_class_loss):
+        defaults = ClassOptions._field_defaults | defaults
+    if function is linear_class_loss:
+        del defaults["dim"], defaults["linear_bias"]  # a parameter of the module
+    return defaults
 
 
 def supports_pos_weight(omega: Regularizer) -> bool:
@@ -78,64 +66,46 @@ def _deliver(out: Tensor, reduction: str, shape: tuple[int, ...], dtype: torch.d
         out = out.reshape(shape)
     if reduction == "mean" and math.prod(shape) == 0:
         out = out * math.nan  # the mean of nothing, as PyTorch has it
-    return out if out.dtype == dtype else out.to(dtype)
+    return out.to(dtype)
 
 
 def class_loss(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: ClassTarget,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    *,
-    dim: int | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
-    temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0,
-    softcap: float | None = None,
-    return_stats: bool = False,
+    omega: str, tightness: float, input: Tensor, target: ClassTarget, *given: Any, **options: Any
 ) -> Tensor:
-    """A loss on the simplex, for class indices, proportions or lists of classes."""
+    """A loss on the simplex, for class indices, proportions or lists of classes.
+
+    The options are :class:`ClassOptions`.
+    """
+    o = ClassOptions(*given, **options)
     # asked first, in few words, since small batches pay for each of them
-    is_number = type(logit_scale) is float and logit_scale == 1.0
-    if not (is_number and softcap is None and temperature == 1.0):
-        check_scores(input)
-        input = Transform(temperature, logit_scale, softcap).check().apply(input)
-    is_usual = weight is None and dim is None and engine is None and process_group is None
-    is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
-    if is_usual and is_hard and (validate is None or type(validate) is bool):
-        loss = few_labels(input, target, omega, tightness, ignore_index, reduction)
+    is_number = type(o.logit_scale) is float and o.logit_scale == 1.0
+    if not (is_number and o.softcap is None and o.temperature == 1.0):
+        arguments.check_scores(input)
+        input = o.transform.check().apply(input)
+    is_usual = o.weight is None and o.dim is None and o.engine is None and o.process_group is None
+    is_hard = type(o.label_smoothing) is float and o.label_smoothing == 0 and not o.return_stats
+    if is_usual and is_hard and (o.validate is None or type(o.validate) is bool):
+        loss = few_labels(input, target, omega, tightness, o.ignore_index, o.reduction)
         if loss is not None:
             return loss
-    given = weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
-    is_shared = process_group is not None or is_dtensor(input)
+    is_shared = o.process_group is not None or arguments.is_dtensor(input)
     compute: Any = _shared_class_loss if is_shared else _class_loss
-    out: Tensor = compute(omega, tightness, input, target, ClassOptions(*given, return_stats), dim)
+    out: Tensor = compute(omega, tightness, input, target, o)
     return out
 
 
 def _class_loss(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: ClassTarget,
-    options: ClassOptions,
-    dim: int | None,
+    omega: str, tightness: float, input: Tensor, target: ClassTarget, options: ClassOptions
 ) -> Any:
-    check_scores(input)  # without which there is no device
+    arguments.check_scores(input)  # without which there is no device
 
-    def find_layout() -> Layout:
-        return Layout(input.shape, class_dim(input, dim), input.dtype)
+    def find_axis() -> tuple[tuple[int, ...], int]:
+        return input.shape, arguments.class_dim(input, options.dim)
 
-    rows = prepare(omega, tightness, input, target, options, find_layout)
+    rows = prepare(omega, tightness, input, target, options, find_axis)
     axis, is_summed = rows.axis, options.reduction != "none"
     is_rows = rows.target.ndim > 1 or rows.shard is not None
-    theta = rows_along(input, axis) if is_rows else columns_along(input, axis)
+    theta = arguments.rows_along(input, axis) if is_rows else arguments.columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, working_dtype(theta))
     if rows.shard is None:
         out = loss_rows(theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager)
@@ -144,38 +114,34 @@ def _class_loss(
 
         out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
     out = out if is_summed else out.reshape(rows.shape)
-    out = (out if nan_of_no_rows is None else out + nan_of_no_rows).to(output_dtype(input))
+    out = (out if nan_of_no_rows is None else out + nan_of_no_rows).to(
+        arguments.output_dtype(input)
+    )
     if not options.return_stats:
         return out
-    stats = stats_of(rows_along(input, axis), rows.target, rows.call.ignore_index)
+    stats = stats_of(arguments.rows_along(input, axis), rows.target, rows.call.ignore_index)
     return out, stats.reshape(rows.shape)
 
 
 # Compilers would trace the reductions one by one.
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _shared_class_loss(
-    omega: str,
-    tightness: float,
-    input: Any,
-    target: ClassTarget,
-    options: ClassOptions,
-    dim: int | None,
+    omega: str, tightness: float, input: Any, target: ClassTarget, options: ClassOptions
 ) -> Any:
     """The loss of scores whose classes are in several processes."""
     from ._sharded import check_group, from_dtensors  # which need torch.distributed
 
-    if is_transformed():
+    if arguments.is_transformed():
         raise NotImplementedError(
             "with classes in several processes the losses are differentiated by backward() and "
             "torch.autograd.grad, not by torch.func or in forward mode; there, gather the scores "
             "in one process"
         )
-    if not is_dtensor(input):
+    if not arguments.is_dtensor(input):
         check_group(options.process_group)
-        return _class_loss(omega, tightness, input, target, options, dim)
-    axis = class_dim(input, dim)
-    scores, target, options, as_dtensor = from_dtensors(input, target, options, axis)
-    return as_dtensor(_class_loss(omega, tightness, scores, target, options, axis))
+        return _class_loss(omega, tightness, input, target, options)
+    scores, target, options, as_dtensor = from_dtensors(input, target, options)
+    return as_dtensor(_class_loss(omega, tightness, scores, target, options))
 
 
 def linear_class_loss(
@@ -186,32 +152,18 @@ def linear_class_loss(
     target: ClassTarget,
     *,
     linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
     chunk_size: SupportsIndex | None = None,
     accumulate_dtype: torch.dtype | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
-    temperature: float = 1.0,
-    logit_scale: float | Tensor = 1.0,
-    softcap: float | None = None,
-    return_stats: bool = False,
+    **options: Any,
 ) -> Tensor:
     """A loss on the simplex of the scores that a linear layer would compute."""
-    check_features(input)
-    layer, cap = Layer(input, linear_weight, linear_bias), 0.0
-    transform = Transform(temperature, logit_scale, softcap)
-    if not transform.is_identity:
-        cap, layer = transform.check().cap, layer.scaled_by(transform)
-    given = weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
-    options = ClassOptions(*given, return_stats)
-    compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
-    loss: Tensor = compute(
-        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap
-    )
+    arguments.check_features(input)
+    o, cap = ClassOptions(**options), 0.0
+    layer = Layer(input, linear_weight, linear_bias)
+    if not o.transform.is_identity:
+        cap, layer = o.transform.check().cap, layer.scaled_by(o.transform)
+    compute: Any = _linear_class_loss if o.process_group is None else _shared_linear_loss
+    loss: Tensor = compute(omega, tightness, layer, target, o, chunk_size, accumulate_dtype, cap)
     return loss
 
 
@@ -231,16 +183,16 @@ def _linear_class_loss(
 
         check_group(options.process_group)
 
-    def find_layout() -> Layout:
-        check_layer(*layer)
-        check_accumulate_dtype(accumulate_dtype, layer.weight.dtype)
-        return Layout(layer.shape, len(layer.shape) - 1, input.dtype)
+    def find_axis() -> tuple[tuple[int, ...], int]:
+        arguments.check_layer(*layer)
+        arguments.check_accumulate_dtype(accumulate_dtype, layer.weight.dtype)
+        return layer.shape, len(layer.shape) - 1
 
     def details() -> tuple[object, ...]:
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        return as_chunk_size(chunk_size), needs_grad, product_dtype(input), cap
+        return arguments.as_chunk_size(chunk_size), needs_grad, arguments.product_dtype(input), cap
 
-    rows = prepare(omega, tightness, input, target, options, find_layout, details)
+    rows = prepare(omega, tightness, input, target, options, find_axis, details)
     if weight is not None and weight.requires_grad:
         raise ValueError(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
@@ -248,7 +200,7 @@ def _linear_class_loss(
         )
     weighing = options.reduction, rows.weighing.label_smoothing
     call = _head_call(rows.call, *weighing, chunk_size, accumulate_dtype, input, cap)
-    eager = rows.is_eager and is_eager(layer.weight, layer.bias)
+    eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
     stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
     loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
@@ -265,10 +217,10 @@ def _head_call(
     input: Tensor,
     cap: float,
 ) -> HeadCall:
-    dtype = product_dtype(input)
-    size, weighing = as_chunk_size(chunk_size) or 0, (reduction, label_smoothing)
+    dtype = arguments.product_dtype(input)
+    dtypes = accumulate_dtype, dtype, arguments.output_dtype(input, dtype)
     return HeadCall(
-        *call, *weighing, size, accumulate_dtype, dtype, output_dtype(input, dtype), cap
+        *call, reduction, label_smoothing, arguments.as_chunk_size(chunk_size) or 0, *dtypes, cap
     )
 
 
@@ -292,9 +244,9 @@ def distill(
 ) -> Tensor:
     """A loss on the simplex between the scores of two linear layers."""
     for layer, transform in ((student, of_student), (teacher, of_teacher)):
-        check_features(layer.x)
+        arguments.check_features(layer.x)
         transform.check()
-        check_layer(*layer)
+        arguments.check_layer(*layer)
     if not regularizer_of(omega).domain.has_labels:
         raise ValueError(
             f"distillation is for losses on the simplex, not for those of {regularizer_of(omega)!r}"
@@ -304,8 +256,8 @@ def distill(
             "student and teacher must have the same rows and classes on one device, got scores of "
             f"shape {student.shape} on {student.x.device} and {teacher.shape} on {teacher.x.device}"
         )
-    check_options(reduction)
-    check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
+    arguments.check_options(reduction)
+    arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
     with torch.no_grad():
         flat = teacher.scaled_by(of_teacher).flat()
         rows = Teacher(*flat, of_teacher.cap, functools.partial(link_along, omega))
@@ -329,15 +281,17 @@ def _prepare_rows(
     *weights: Tensor | None,
 ) -> tuple[LossCall, bool]:
     """Check a loss whose target has the shape of the scores; True if all tensors are ordinary."""
-    check_target(target, input)
-    check_options(reduction, validate=validate)
-    check_same_shape(target, input.shape)
-    eager = is_eager(input, target, *weights)
+    arguments.check_target(target, input)
+    arguments.check_options(reduction, validate=validate)
+    arguments.check_same_shape(target, input.shape)
+    eager = arguments.is_eager(input, target, *weights)
     call = LossCall(
         omega, as_tightness(tightness), choose_engine(engine, input, omega, has_labels=False)
     )
-    if looks_at_values(validate, input, eager):
-        check_rows(target if target.ndim else target[None], regularizer_of(omega).domain, axis)
+    if arguments.looks_at_values(validate, input, eager):
+        arguments.check_rows(
+            target if target.ndim else target[None], regularizer_of(omega).domain, axis
+        )
     return call, eager
 
 
@@ -354,7 +308,7 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    check_scores(input)
+    arguments.check_scores(input)
     weight = None if weight is None else _spread(weight, input, "weight")
     pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
     options = reduction, engine, validate, -1, weight, pos_weight
@@ -367,14 +321,14 @@ def entry_loss(
 
     def by_rows(theta: Tensor) -> Tensor:
         rows = _entry_rows(theta, target, weight, pos_weight, divisor_of(theta.numel(), reduction))
-        is_plain_call = eager and is_eager(theta)
+        is_plain_call = eager and arguments.is_eager(theta)
         out = loss_rows(*rows, call, is_summed=reduction != "none", is_eager=is_plain_call)
-        return _deliver(out, reduction, input.shape, output_dtype(input))
+        return _deliver(out, reduction, input.shape, arguments.output_dtype(input))
 
     if call.engine == "triton" and input.numel():
         loss = training_entries(input, target, weight, pos_weight, call, reduction, by_rows)
         if loss is not None:
-            return loss.to(output_dtype(input))
+            return loss.to(arguments.output_dtype(input))
     return by_rows(input)
 
 
@@ -401,8 +355,8 @@ def _entry_rows(
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:
-    check_weight(weight, input, name)
-    return expand_to(weight, input.shape, name)
+    arguments.check_weight(weight, input, name)
+    return arguments.expand_to(weight, input.shape, name)
 
 
 def row_loss(
@@ -417,15 +371,15 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    check_scores(input)
-    axis = class_dim(input, dim)
+    arguments.check_scores(input)
+    axis = arguments.class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
     checked = reduction, engine, validate, axis
     call, eager = _prepare_rows(omega, tightness, input, target, *checked)
-    theta = rows_along(input, axis)
-    y = rows_along(target.to(working_dtype(input)), axis)
+    theta = arguments.rows_along(input, axis)
+    y = arguments.rows_along(target.to(working_dtype(input)), axis)
     divisor, is_summed = divisor_of(theta.shape[0], reduction), reduction != "none"
     out = loss_rows(theta, y, divisor, call, is_summed=is_summed, is_eager=eager)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
-    return _deliver(out, reduction, shape, output_dtype(input))
+    return _deliver(out, reduction, shape, arguments.output_dtype(input))

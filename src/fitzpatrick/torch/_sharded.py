@@ -34,6 +34,7 @@ from .._array import Array
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
+from ._arguments import class_dim
 from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
@@ -344,7 +345,7 @@ def loss_of_shard(
 
 
 def from_dtensors(
-    input: DTensor, target: ClassTarget, given: ClassOptions, axis: int
+    input: DTensor, target: ClassTarget, given: ClassOptions
 ) -> tuple[Tensor, ClassTarget, ClassOptions, Callable[[Tensor], DTensor]]:
     """The local parts of scores that a device mesh shares along the classes, and of the rest.
 
@@ -355,7 +356,7 @@ def from_dtensors(
             "input is a DTensor, which knows its processes; leave process_group out, or pass "
             "input.to_local()"
         )
-    mesh, placements = input.device_mesh, input.placements
+    mesh, placements, axis = input.device_mesh, input.placements, class_dim(input, given.dim)
     place = _class_place(placements, axis, input.ndim)
     other_shards = [i for i, p in enumerate(placements) if i != place and p.is_shard()]
     if other_shards and given.reduction == "mean":
@@ -377,7 +378,7 @@ def from_dtensors(
         if not all(p.is_replicate() for p in weight.placements):
             raise ValueError(f"weight must be replicated, got placements {weight.placements}")
         weight = weight.to_local()
-    local = given._replace(weight=weight, process_group=mesh.get_group(place))
+    local = given._replace(weight=weight, dim=axis, process_group=mesh.get_group(place))
     out = row_placements
     if given.reduction != "none":
         out = [Partial("sum") if p.is_shard() else p for p in row_placements]

@@ -75,14 +75,9 @@ def as_rows(target: Target, k: int) -> Tensor:
     return target.rows(k) if isinstance(target, Smoothed) else target
 
 
-def working_dtype_of(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of the arithmetic: float64 for float64, else float32."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
 def working_dtype(theta: Tensor) -> torch.dtype:
-    """The dtype of the arithmetic with these scores."""
-    return working_dtype_of(theta.dtype)
+    """The dtype of the arithmetic with these scores: float64 for float64, else float32."""
+    return torch.float64 if theta.dtype == torch.float64 else torch.float32
 
 
 def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:

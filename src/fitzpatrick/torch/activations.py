@@ -21,21 +21,13 @@ from torch.autograd import Function
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
-from ._arguments import (
-    check_parameters,
-    check_scores,
-    class_dim,
-    expand_over_rows,
-    is_eager,
-    output_dtype,
-    rows_along,
-)
+from . import _arguments as arguments
 from ._autograd import apply
 from ._engines import choose_engine, compute_probabilities, has_probability_kernel
 from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_of
 from ._losses import class_loss
-from ._prepare import ClassOptions, Layout, prepare
+from ._prepare import ClassOptions, prepare
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
@@ -82,11 +74,11 @@ def entmax(
         >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
         tensor([[0.9443, 0.0000, 0.0557]])
     """
-    check_scores(input)
+    arguments.check_scores(input)
     if not isinstance(alpha, Tensor):
         omega = handle_of(Tsallis(check_order(alpha)))
         return link_along(omega, input, dim, mask=mask, engine=engine)
-    check_parameters(alpha, input, "alpha", 1, 2)
+    arguments.check_parameters(alpha, input, "alpha", 1, 2)
     call = EntmaxCall("", 0.0, choose_engine(engine, input, "sparsemax"))
     return along(input, alpha, call, dim, mask)
 
@@ -100,20 +92,20 @@ def _along(
     mask: Tensor | None,
 ) -> Tensor:
     """A link of a kind that has no kernels, with its parameter checked if it is a tensor."""
-    check_scores(input)
+    arguments.check_scores(input)
     if not isinstance(parameter, Tensor):
         return along(input, None, EntmaxCall("", float(parameter), "reference", kind), dim, mask)
-    check_parameters(parameter, input, "budget" if kind == "budget" else "alpha", *bounds)
+    arguments.check_parameters(parameter, input, "budget" if kind == "budget" else "alpha", *bounds)
     return along(input, parameter, EntmaxCall("", 0.0, "reference", kind), dim, mask)
 
 
 def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int | None) -> Tensor:
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
-    check_scores(input)
-    axis, c = class_dim(input, dim), as_tightness(tightness)
-    if is_eager(input) and has_probability_kernel(omega, c, input):
+    arguments.check_scores(input)
+    axis, c = arguments.class_dim(input, dim), as_tightness(tightness)
+    if arguments.is_eager(input) and has_probability_kernel(omega, c, input):
         shape = input.movedim(axis, -1).shape
-        q = apply(_KernelProbabilities, rows_along(input, axis), omega, c)
+        q = apply(_KernelProbabilities, arguments.rows_along(input, axis), omega, c)
         return q.reshape(shape).movedim(-1, axis)
     return _solve_probabilities(input.movedim(axis, -1), omega, c).movedim(-1, axis)
 
@@ -173,8 +165,8 @@ def budget(
         >>> F.budget(torch.tensor([2.0, 0.9, 0.6, -1.0]), 2.0)
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
-    check_scores(input)
-    k = input.shape[class_dim(input, dim)]
+    arguments.check_scores(input)
+    k = input.shape[arguments.class_dim(input, dim)]
     if not isinstance(budget, Tensor) and not 0 <= budget <= k:
         raise ValueError(f"budget must be between 0 and the number of classes, {k}, got {budget}")
     return _along("budget", input, budget, (0, k), dim, mask)
@@ -228,8 +220,7 @@ def entmax_class_loss(
                 "a tensor alpha is for a loss of tightness 0 by the reference engine in one "
                 "process; pass a number"
             )
-        dim = options.pop("dim")
-        return _loss_of_orders(input, target, alpha, ClassOptions(**options), dim)
+        return _loss_of_orders(input, target, alpha, ClassOptions(**options))
     return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
 
 
@@ -243,17 +234,14 @@ def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
     return (q * log_q * torch.where(is_small, series, torch.expm1(safe) / safe) / alpha).sum(-1)
 
 
-def _loss_of_orders(
-    input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions, dim: int | None
-) -> Tensor:
+def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions) -> Tensor:
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
-    check_scores(input)
-    axis = class_dim(input, dim)
-    layout = Layout(input.shape, axis, input.dtype)
-    rows = prepare("entmax15", 0.0, input, target, options, lambda: layout)
-    check_parameters(alpha, input, "alpha", 1, 2)
-    orders = expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
-    theta = rows_along(input, axis)
+    arguments.check_scores(input)
+    axis = arguments.class_dim(input, options.dim)
+    rows = prepare("entmax15", 0.0, input, target, options, lambda: (input.shape, axis))
+    arguments.check_parameters(alpha, input, "alpha", 1, 2)
+    orders = arguments.expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
+    theta = arguments.rows_along(input, axis)
     dtype, k = working_dtype(theta), theta.shape[1]
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
     weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
@@ -273,7 +261,7 @@ def _loss_of_orders(
     loss = torch.where(weights == 0, 0.0, _tsallis(y, orders) - _tsallis(p, orders) + gap) * weights
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
-    return loss.to(output_dtype(input))
+    return loss.to(arguments.output_dtype(input))
 
 
 def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
