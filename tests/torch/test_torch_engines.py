@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 from conftest import ROUNDING
-from doubled import Doubled
+from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
 from fitzpatrick.engines import table
@@ -94,15 +94,15 @@ def test_transforms_go_through_the_engine(engine, scores):
 
 def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
     """What the table of kernels says of Ω says nothing of its link."""
-    entry = table.Entry(Doubled, fp.sets.Simplex, "logistic")
+    entry = table.Entry(ScaledDistance, fp.sets.Simplex, "sparsemax")
     monkeypatch.setitem(table.KERNELS, "triton", [entry, *table.KERNELS["triton"]])
-    link = F.link_function(fp.FenchelYoungLoss(Doubled()))
+    link = F.link_function(fp.FenchelYoungLoss(ScaledDistance(2.0)))
     x = scores.clone().requires_grad_()
     p = link(x)
-    torch.testing.assert_close(p, torch.softmax(x / 2, -1), **ROUNDING)
+    torch.testing.assert_close(p, F.sparsemax(x / 2), **ROUNDING)
     upstream = scores.flip(0)
     (actual,) = torch.autograd.grad(p, x, upstream, retain_graph=True)
-    (expected,) = torch.autograd.grad(torch.softmax(x / 2, -1), x, upstream)
+    (expected,) = torch.autograd.grad(F.sparsemax(x / 2), x, upstream)
     torch.testing.assert_close(actual, expected, **ROUNDING)
 
 

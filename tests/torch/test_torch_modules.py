@@ -1,22 +1,15 @@
 """Modules: one per registry name, any regularizer, and what modules are used for."""
 
-import contextlib
 import copy
 import inspect
-import os
 import pickle
 import re
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
-import distributed_worker
 import pytest
 import torch
 import torch.utils.checkpoint
 from conftest import CLASS_LOSSES, LINKS, ROUNDING, module_name, targets_like
-from doubled import Doubled
+from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
@@ -134,10 +127,9 @@ def test_copies_share_their_loss(scores):
 
 @pytest.mark.parametrize("pair", [ft.FenchelYoungLoss, ft.FitzpatrickLoss])
 def test_a_regularizer_of_the_users_own(pair, scores):
-    omega = Doubled()
     labels = torch.tensor([0, 3, 1, 2, -100])
-    criterion = pair(omega, label_smoothing=0.1)
-    reference = pair(fp.regularizers.Negentropy(), label_smoothing=0.1)
+    criterion = pair(ScaledDistance(2.0), label_smoothing=0.1)
+    reference = pair(fp.regularizers.SquaredNorm(fp.sets.Simplex()), label_smoothing=0.1)
     torch.testing.assert_close(criterion(scores, labels), 2 * reference(scores / 2, labels))
     assert torch.autograd.gradcheck(lambda x: criterion(x, labels), scores.requires_grad_())
     assert torch.autograd.gradgradcheck(lambda x: criterion(x, labels), scores)
@@ -180,19 +172,3 @@ def test_vectors_of_any_set(scores):
     expected = fp.FitzpatrickLoss(omega).value(y, scores)
     torch.testing.assert_close(criterion(scores.T, y.T), expected)
     assert torch.autograd.gradcheck(lambda x: criterion(x, y.T), scores.T.requires_grad_())
-
-
-def test_distributed_data_parallel(tmp_path):
-    # not forks of this process, which has loaded more than the package
-    script = Path(__file__).with_name("distributed_worker.py")
-    command = [sys.executable, str(script), str(tmp_path)]
-    worker = subprocess.Popen(command, start_new_session=True)
-    try:
-        assert worker.wait(timeout=300) == 0
-    finally:  # none of its forks is left behind
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
-    first, second = torch.load(tmp_path / "0.pt"), torch.load(tmp_path / "1.pt")
-    assert torch.equal(first, second)
-    expected = distributed_worker.train_alone()
-    torch.testing.assert_close(first, expected, **ROUNDING)

@@ -8,6 +8,7 @@ operators where it is itself differentiated.
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -354,6 +355,13 @@ def along(
     A tensor as the parameter broadcasts to the scores with one entry in place of the classes.
     """
     axis = arguments.class_dim(input, dim)
+    if arguments.is_dtensor(input):
+        from ._sharded import link_of_dtensor
+
+        if mask is not None or parameter is not None:
+            raise NotImplementedError("mask and tensor parameters need input.to_local()")
+        local: Any = functools.partial(along, parameter=None, call=call, dim=axis)
+        return link_of_dtensor(input, axis, local)  # type: ignore[arg-type]
     if mask is not None:
         mask = arguments.expand_mask(mask, input)
     if parameter is not None:

@@ -16,7 +16,8 @@ Rows with the label ``ignore_index`` are left out of all products.
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -67,7 +68,7 @@ MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 
 
 class HeadCall(NamedTuple):
-    """What is asked for besides tensors.
+    """What is asked for besides tensors; the first four are a :class:`LossCall`.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
     ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
@@ -84,11 +85,6 @@ class HeadCall(NamedTuple):
     dtype: torch.dtype
     output_dtype: torch.dtype
     softcap: float = 0.0
-
-    @property
-    def loss(self) -> LossCall:
-        """What an engine is told."""
-        return LossCall(self.omega, self.tightness, self.engine, self.ignore_index)
 
 
 class Layer(NamedTuple):
@@ -113,30 +109,32 @@ class Layer(NamedTuple):
         return Layer(transform.scale(self.x), self.weight, bias)
 
 
-class Teacher(NamedTuple):
-    """Another layer, whose predictions are the targets: a linear layer, its cap, and the link."""
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """Rows of targets that are the predictions of another layer, by its cap and the link."""
 
-    x: Tensor
-    weight: Tensor
-    bias: Tensor | None
+    layer: Layer
     softcap: float
     link: Callable[[Tensor], Tensor]
+    ndim: ClassVar[int] = 2
 
-    def rows(self, now: slice) -> Tensor:
-        """The targets of some rows, in float32 or float64."""
-        dtype = self.weight.dtype
-        bias = None if self.bias is None else self.bias.to(dtype)
-        scores = torch.nn.functional.linear(self.x[now].to(dtype), self.weight, bias)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of a tensor of targets."""
+        return self.layer.shape
+
+    def __getitem__(self, now: slice) -> Tensor:
+        x, weight, bias = self.layer
+        bias = None if bias is None else bias.to(weight.dtype)
+        scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self.softcap:
             cap_(scores, self.softcap)
         return self.link(scores.to(working_dtype(scores)))
 
 
-def _kept(target: Tensor | Teacher, ignore_index: int) -> Tensor | None:
+def _kept(target: Any, ignore_index: int) -> Tensor | None:
     """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
-    if isinstance(target, Teacher) or target.ndim == 2:
-        return None
-    if target.is_cuda and torch.cuda.is_current_stream_capturing():
+    if target.ndim == 2 or (target.is_cuda and torch.cuda.is_current_stream_capturing()):
         return None  # kernels give ignored rows a gradient of zeros
     counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
@@ -208,7 +206,7 @@ def _solve(layer: Layer, *given: Any, **options: Any) -> tuple[Tensor, Gradients
 
 def _walk(
     layer: Layer,
-    target: Tensor | Teacher,
+    target: Any,
     weight: Tensor | None,
     call: HeadCall,
     wanted: Sequence[bool],
@@ -225,14 +223,14 @@ def _walk(
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
     working = working_dtype(x)
-    has_labels = isinstance(target, Tensor) and target.ndim != 2  # or lists of them
+    has_labels = target.ndim != 2  # or lists of them
     width = _width(layer, call)
     # in padded rows class indices see further classes, whose score is −∞; the others see k classes
     sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
     if width != k:
         w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
-        if isinstance(target, Tensor) and has_labels and shard is None:
+        if has_labels and shard is None:
             # those out of range stay there
             outside = width + (call.ignore_index == width)
             is_outside = (target >= k) & (target != call.ignore_index)
@@ -241,17 +239,13 @@ def _walk(
             target = target.masked_fill(is_outside, outside)
     kept = _kept(target, call.ignore_index)
     if kept is not None:
-        assert isinstance(target, Tensor)
         target = target[kept]
         upstream = upstream[kept] if upstream is not None and upstream.ndim else upstream
-    n = len(target.x) if isinstance(target, Teacher) else len(target)
+    n = target.shape[0]
     n_classes = k if shard is None else shard.n_classes
     options = call.ignore_index, call.reduction, call.label_smoothing
     weighing = Weighing(weight, n_classes, *options, shard)
-    divisor: Tensor | int = n if call.reduction == "mean" else 1
-    if isinstance(target, Tensor):
-        divisor = weighing.divisor(target, working)
-
+    divisor = weighing.divisor(target, working)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
@@ -271,18 +265,14 @@ def _walk(
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
-        y: Target
-        scale: Scale
-        if isinstance(target, Teacher):
-            y, scale = target.rows(now), divisor
-        else:
-            y, scale = weighing.weigh(target[now], working, divisor)
-            if stats is not None:
-                stats.append(stats_of_chunk(seen, target[now], call.ignore_index))
+        some_target = target[now]
+        if stats is not None:
+            stats.append(stats_of_chunk(seen, some_target, call.ignore_index))
+        y, scale = weighing.weigh(some_target, working, divisor)
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
+        values[now], gradient = chunk_loss(seen, y, scale, LossCall(*call[:4]), any(wanted), shard)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
@@ -309,12 +299,7 @@ class _Sums:
     """The gradients of a layer, chunk by chunk, as far as they are wanted."""
 
     def __init__(
-        self,
-        layer: Layer,
-        w: Tensor,
-        kept: Tensor | None,
-        wanted: Sequence[bool],
-        dtype: torch.dtype,
+        self, layer: Layer, w: Tensor, kept: Tensor | None, wanted: Any, dtype: torch.dtype
     ) -> None:
         self._layer, self._w, self._kept = layer, w, kept
         self._by_x = self._by_weight = self._by_bias = None
@@ -390,9 +375,7 @@ def _pull_back(
         given = teacher or target, weight, call, needed[:3], upstream, shard
         gradients = _solve(Layer(*layer), *given)[1]
     else:
-        for gradient in gradients:
-            if gradient is not None:
-                scale_(gradient, upstream, call.engine)
+        gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
     if torch.is_grad_enabled():
         sources = [x for x in (*layer, upstream) if x is not None]
         gradients = tuple(
@@ -491,9 +474,8 @@ def head_loss(
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
-    bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
-    ordinary ones if ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
+    With a shard, weight and bias are those of its classes. The tensors are ordinary ones if
+    ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
     """
     if is_transformed():
         raise NotImplementedError(
@@ -518,8 +500,6 @@ def head_loss(
     loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
-    kept = gradients if is_fused else None
-    teacher = target if isinstance(target, Teacher) else None
+    saved, teacher = (target, None) if isinstance(target, Tensor) else (None, target)
     pull_back = functools.partial(_pull_back, call, shard, teacher)
-    saved = target if isinstance(target, Tensor) else None
-    return computed_loss(loss, pull_back, kept, *layer, saved, weight)
+    return computed_loss(loss, pull_back, gradients if is_fused else None, *layer, saved, weight)

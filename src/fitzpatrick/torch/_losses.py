@@ -49,6 +49,7 @@ def option_defaults(function: Callable[..., Tensor]) -> dict[str, Any]:
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     if function in (class_loss, linear_class_loss):
         defaults = ClassOptions._field_defaults | defaults
+        del defaults["row_groups"]
     if function is linear_class_loss:
         del defaults["dim"], defaults["linear_bias"]  # a parameter of the module
     return defaults
@@ -128,7 +129,7 @@ def _class_loss(
 def _shared_class_loss(
     omega: str, tightness: float, input: Any, target: ClassTarget, options: ClassOptions
 ) -> Any:
-    """The loss of scores whose classes are in several processes."""
+    """The loss of scores whose classes, or rows, are in several processes."""
     from ._sharded import check_group, from_dtensors  # which need torch.distributed
 
     if arguments.is_transformed():
@@ -260,7 +261,7 @@ def distill(
     arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
     with torch.no_grad():
         flat = teacher.scaled_by(of_teacher).flat()
-        rows = Teacher(*flat, of_teacher.cap, functools.partial(link_along, omega))
+        rows = Teacher(flat, of_teacher.cap, functools.partial(link_along, omega))
     engine = choose_engine(engine, student.x, omega, has_labels=False)
     loss_call = LossCall(omega, as_tightness(tightness), engine)
     given = reduction, 0.0, chunk_size, accumulate_dtype, student.x, of_student.cap

@@ -50,6 +50,7 @@ class ClassOptions(NamedTuple):
     logit_scale: float | Tensor = 1.0
     softcap: float | None = None
     return_stats: bool = False
+    row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
 
     @property
     def transform(self) -> Transform:
@@ -170,7 +171,10 @@ def prepare(
         if look:
             arguments.check_labels(rows, int(n_classes), call.ignore_index)
         rows = rows if rows.ndim == 1 else rows.reshape(rows.numel())
-    weighing = Weighing(weight, n_classes, call.ignore_index, options.reduction, smoothing, shard)
+    weighing = Weighing(
+        weight, n_classes, call.ignore_index, options.reduction, smoothing, shard,
+        options.row_groups,
+    )  # fmt: skip
     return ClassRows(call, rows, weighing, axis, shape[:axis] + shape[axis + 1 :], eager)
 
 

@@ -347,7 +347,7 @@ def loss_of_shard(
 def from_dtensors(
     input: DTensor, target: ClassTarget, given: ClassOptions
 ) -> tuple[Tensor, ClassTarget, ClassOptions, Callable[[Tensor], DTensor]]:
-    """The local parts of scores that a device mesh shares along the classes, and of the rest.
+    """The local parts of scores that a device mesh shares, along classes or rows, and of the rest.
 
     The last result makes a ``DTensor`` of the loss.
     """
@@ -356,15 +356,16 @@ def from_dtensors(
             "input is a DTensor, which knows its processes; leave process_group out, or pass "
             "input.to_local()"
         )
+    if given.return_stats:
+        raise NotImplementedError("return_stats is for plain tensors; pass input.to_local()")
     mesh, placements, axis = input.device_mesh, input.placements, class_dim(input, given.dim)
-    place = _class_place(placements, axis, input.ndim)
-    other_shards = [i for i, p in enumerate(placements) if i != place and p.is_shard()]
-    if other_shards and given.reduction == "mean":
+    class_places = _class_places(input, axis)
+    if len(class_places) > 1:
         raise ValueError(
-            "reduction='mean' needs all rows in the processes that share the classes, but input is "
-            f"also sharded along rows, {placements}; use 'sum' and divide by the number of rows"
+            f"input must be sharded along its classes, Shard({axis}), in one axis of the mesh at "
+            f"most, got {placements}; redistribute it, or pass its full_tensor()"
         )
-    row_placements = [_row_placement(p, axis) for p in placements]
+    row_placements = [_row_placement(p, axis, input.ndim) for p in placements]
     if isinstance(target, SparseTargets):
         indices = _local_target(target.indices, row_placements)
         target = target.with_tensors(indices, _local_target(target.values, row_placements))
@@ -378,49 +379,61 @@ def from_dtensors(
         if not all(p.is_replicate() for p in weight.placements):
             raise ValueError(f"weight must be replicated, got placements {weight.placements}")
         weight = weight.to_local()
-    local = given._replace(weight=weight, dim=axis, process_group=mesh.get_group(place))
-    out = row_placements
+    group = mesh.get_group(class_places[0]) if class_places else None
+    row_groups = tuple(mesh.get_group(i) for i, p in enumerate(row_placements) if p.is_shard())
+    local = given._replace(weight=weight, dim=axis, process_group=group, row_groups=row_groups)
+    shape, out = input.shape[:axis] + input.shape[axis + 1 :], row_placements
     if given.reduction != "none":
-        out = [Partial("sum") if p.is_shard() else p for p in row_placements]
-
-    def as_dtensor(loss: Tensor) -> DTensor:
-        return DTensor.from_local(loss, mesh, out, run_check=False)
-
-    return input.to_local(), target, local, as_dtensor
+        shape, out = shape[:0], [Partial("sum") if p.is_shard() else p for p in row_placements]
+    return input.to_local(), target, local, lambda loss: _as_dtensor(loss, mesh, out, shape)
 
 
-def _class_place(placements: tuple[Placement, ...], axis: int, ndim: int) -> int:
-    """The axis of the mesh along which the classes are sharded."""
-    places = [i for i, p in enumerate(placements) if p.is_shard(axis) or p.is_shard(axis - ndim)]
-    is_known = all(type(p) in (ShardPlacement, Replicate) for p in placements)
-    if len(places) != 1 or not is_known:
+def link_of_dtensor(input: DTensor, axis: int, link: Callable[[Tensor], Tensor]) -> Tensor:
+    """A link along an axis of scores whose rows a device mesh shares."""
+    if _class_places(input, axis):
         raise ValueError(
-            f"input must be sharded along its classes, Shard({axis}), in exactly one axis of the "
-            f"mesh, and sharded along rows or replicated in the others, got {placements}; "
-            f"redistribute it, or pass its full_tensor()"
+            "a link needs all classes of a row in one process, got the placements "
+            f"{input.placements}; redistribute input along its rows, or pass its full_tensor()"
         )
-    return places[0]
+    return _as_dtensor(link(input.to_local()), input.device_mesh, input.placements, input.shape)
 
 
-def _row_placement(placement: Placement, axis: int) -> Placement:
+def _as_dtensor(x: Tensor, mesh: Any, placements: Any, shape: torch.Size) -> DTensor:
+    stride = torch.empty(shape, device="meta").stride()
+    return DTensor.from_local(x, mesh, placements, run_check=False, shape=shape, stride=stride)
+
+
+def _class_places(input: DTensor, axis: int) -> list[int]:
+    """The axes of the mesh along which the classes are sharded."""
+    placements, ndim = input.placements, input.ndim
+    if not all(type(p) in (ShardPlacement, Replicate) for p in placements):
+        raise ValueError(
+            f"input must be sharded or replicated in each axis of the mesh, got {placements}; "
+            "redistribute it, or pass its full_tensor()"
+        )
+    return [i for i, p in enumerate(placements) if p.is_shard(axis) or p.is_shard(axis - ndim)]
+
+
+def _row_placement(placement: Placement, axis: int, ndim: int) -> Placement:
     """How a tensor without the axis of the classes lies in the mesh."""
-    if not isinstance(placement, ShardPlacement) or placement.dim == axis:
+    if not isinstance(placement, ShardPlacement) or placement.dim % ndim == axis:
         return Replicate()
-    return ShardPlacement(placement.dim - int(placement.dim > axis))
+    return ShardPlacement(placement.dim % ndim - int(placement.dim % ndim > axis))
 
 
 def _local_target(target: Tensor, wanted: list[Placement]) -> Tensor:
     """What this process has of a target: of all classes if it holds class indices."""
-    if isinstance(target, DTensor):
-        if list(target.placements) != wanted:
+    if not isinstance(target, DTensor):
+        if not all(p.is_replicate() for p in wanted):
             raise ValueError(
-                f"target must have the placements {wanted} to go with input, got "
-                f"{list(target.placements)}; redistribute it"
+                f"target must be a DTensor with the placements {wanted} to go with input; make it "
+                "with distribute_tensor, or DTensor.from_local"
             )
-        return target.to_local()
-    if not all(p.is_replicate() for p in wanted):
+        return target
+    pairs = zip(target.placements, wanted, strict=True)
+    if not all(have == want or have.is_replicate() for have, want in pairs):
         raise ValueError(
-            f"target must be a DTensor with the placements {wanted} to go with input; make it with "
-            "distribute_tensor, or DTensor.from_local"
+            f"target must have the placements {wanted} to go with input, or be replicated, got "
+            f"{list(target.placements)}; redistribute it"
         )
-    return target
+    return target.redistribute(placements=wanted).to_local()

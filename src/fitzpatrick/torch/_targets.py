@@ -24,11 +24,7 @@ PADDING, REST = -1, -2
 
 
 class Smoothed(NamedTuple):
-    """Rows of targets: the vector ``base`` times the row's share, and its own at the label.
-
-    ``labels``, ``share`` and ``own`` have shape (n,); ``base`` has shape (k,), or (1,) if it is the
-    same for all classes.
-    """
+    """Rows of targets: ``base``, (k,) or (1,), times the row's share, and its own at the label."""
 
     labels: Tensor
     base: Tensor
@@ -91,13 +87,6 @@ def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int)
     return (torch.ones((1,), dtype=dtype, device=theta.device) / scale).expand(n)
 
 
-def sum_over(numbers: Tensor, group: "ProcessGroup") -> Tensor:
-    """Numbers of all processes of a group, summed."""
-    from ._sharded import all_reduce
-
-    return all_reduce(numbers, "SUM", group)
-
-
 def divisor_of(n: int, reduction: str) -> int:
     """What divides each of n rows that count alike."""
     return n if reduction == "mean" and n else 1
@@ -112,9 +101,8 @@ def smooth(
 ) -> tuple[Smoothed, Tensor]:
     """Smoothed labels, and their weights.
 
-    With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩. That is how
-    ``cross_entropy`` weighs them: Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that
-    distribution.
+    With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩, as in ``cross_entropy``:
+    Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that distribution.
     """
     rest = label_smoothing / k
     if weight is None:
@@ -164,15 +152,22 @@ class Weighing(NamedTuple):
         if target.ndim == 1 and self.weight is not None:
             total = self._label_weights(target, self.weight, dtype).sum()
         for group in self.row_groups:
-            total = sum_over(total, group)
+            from ._sharded import all_reduce
+
+            if total.requires_grad and torch.is_grad_enabled():
+                raise NotImplementedError(
+                    "with rows in several processes the weight of a mean is not differentiated; "
+                    "pass weight.detach()"
+                )
+            total = all_reduce(total, "SUM", group)
         return total
 
     def weigh(
         self, target: Tensor, dtype: torch.dtype, divisor: Tensor | int
     ) -> tuple[Target, Scale]:
         """The smoothed target of some rows, and its scale."""
-        weigh = {1: self._weigh_labels, 2: self._weigh_proportions, 3: self._weigh_lists}
-        y, weights = weigh[target.ndim](target, dtype)
+        weigh = self._weigh_labels, self._weigh_proportions, self._weigh_lists
+        y, weights = weigh[target.ndim - 1](target, dtype)
         if isinstance(divisor, int):
             divisor = divisor or 1
             return y, divisor if weights is None else weights / divisor
@@ -182,11 +177,9 @@ class Weighing(NamedTuple):
 
     def _counts(self, target: Tensor) -> Tensor:
         """Which rows count."""
-        if target.ndim == 3:
-            return listed_rows(target)
-        if target.ndim == 2:
-            return torch.ones(target.shape[0], dtype=torch.bool, device=target.device)
-        return target != self.ignore_index
+        if target.ndim == 1:
+            return target != self.ignore_index
+        return listed_rows(target) if target.ndim == 3 else torch.ones_like(target[:, 0]) > 0
 
     def _label_weights(self, labels: Tensor, weight: Tensor, dtype: torch.dtype) -> Tensor:
         """Weights of the classes of labels; 0 for those that count for nothing."""

@@ -11,18 +11,19 @@ Example:
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
 from . import _arguments as arguments
-from ._autograd import apply
+from ._autograd import computed_loss
 from ._engines import choose_engine, compute_probabilities, has_probability_kernel
 from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_of
@@ -103,38 +104,31 @@ def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int 
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
     arguments.check_scores(input)
     axis, c = arguments.class_dim(input, dim), as_tightness(tightness)
-    if arguments.is_eager(input) and has_probability_kernel(omega, c, input):
-        shape = input.movedim(axis, -1).shape
-        q = apply(_KernelProbabilities, arguments.rows_along(input, axis), omega, c)
-        return q.reshape(shape).movedim(-1, axis)
-    return _solve_probabilities(input.movedim(axis, -1), omega, c).movedim(-1, axis)
+    solve = functools.partial(_solve_probabilities, omega, c)
+    if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
+        return solve(input.movedim(axis, -1)).movedim(-1, axis)
+    rows = arguments.rows_along(input, axis)
+    q = computed_loss(
+        compute_probabilities(rows.detach(), c), functools.partial(_pull_back, solve), None, rows
+    )
+    return q.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
 
 
-def _solve_probabilities(theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
+def _solve_probabilities(omega: Regularizer, tightness: float, theta: Tensor) -> Tensor:
     """The core's formulas, with classes in the last axis."""
     wide = theta.float() if theta.dtype.itemsize == 2 else theta
     q: Tensor = omega.solve_probabilities(wide, tightness)
     return q.to(theta.dtype)
 
 
-class _KernelProbabilities(Function):
-    """Probabilities by a kernel; their derivatives are those of the core's formulas."""
-
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
-        ctx.save_for_backward(theta)
-        ctx.given = omega, tightness
-        return compute_probabilities(theta, tightness)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
-        (theta,) = ctx.saved_tensors
-        is_differentiated = torch.is_grad_enabled()
-        with torch.enable_grad():
-            theta = theta if is_differentiated else theta.detach().requires_grad_()
-            q = _solve_probabilities(theta, *ctx.given)
-            (gradient,) = torch.autograd.grad(q, theta, upstream, create_graph=is_differentiated)
-        return gradient, None, None
+def _pull_back(
+    solve: Callable[[Tensor], Tensor], tensors: Any, _: Any, upstream: Tensor, __: Any
+) -> Any:
+    """The derivatives of probabilities by a kernel are those of the core's formulas."""
+    (theta,), is_differentiated = tensors, torch.is_grad_enabled()
+    with torch.enable_grad():
+        theta = theta if is_differentiated else theta.detach().requires_grad_()
+        return torch.autograd.grad(solve(theta), theta, upstream, create_graph=is_differentiated)
 
 
 def budget(
@@ -356,7 +350,7 @@ class Entmax15(_FixedEntmax):
 
 
 class _ParameterLink(nn.Module):
-    """A link with one number, along an axis."""
+    """A link with one number, an attribute of the link's own name for it, along an axis."""
 
     _name: str
 
