@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from conftest import ROUNDING
+from conftest import ROUNDING, value_and_gradient
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
@@ -25,17 +25,10 @@ ENGINES = ["reference", pytest.param("triton", marks=needs_triton)]
 LABELS = torch.tensor([0, 3, -100, 2, 1], device=DEVICE)
 
 
-def value_and_gradient(function, x, *args, **options):
-    x = x.detach().clone().requires_grad_()
-    value = function(x, *args, **options)
-    value.sum().backward()
-    return value.detach(), x.grad
-
-
 @needs_triton
-@pytest.mark.parametrize("options", [{}, {"reduction": "none", "label_smoothing": 0.1}])
-def test_kernels_compile_into_one_graph(options, scores):
+def test_kernels_compile_into_one_graph(scores):
     losses = F.fitzpatrick_logistic_loss, F.sparsemax_loss, F.fitzpatrick_entmax15_loss
+    options = {"reduction": "none", "label_smoothing": 0.1}
 
     def compute(x):
         return torch.stack([loss(x, LABELS, engine="triton", **options) for loss in losses])
