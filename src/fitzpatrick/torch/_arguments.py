@@ -24,7 +24,7 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 def check_scores(input: Tensor) -> None:
     """Raise unless ``input`` holds floating-point scores."""
-    if isinstance(input, Tensor) and input.dtype not in _FLOATS:
+    if getattr(input, "dtype", torch.float32) not in _FLOATS:
         raise TypeError(
             f"input must hold floating-point scores, got {input.dtype}; the scores come first and "
             "the target second. Convert scores with .float()"

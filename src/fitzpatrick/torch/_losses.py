@@ -47,10 +47,8 @@ def option_defaults(function: Callable[..., Tensor]) -> dict[str, Any]:
     """The options of a function below, with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    if function in (class_loss, linear_class_loss):
-        defaults = ClassOptions._field_defaults | defaults
-        del defaults["row_groups"]
     if function is linear_class_loss:
+        defaults = option_defaults(class_loss) | defaults
         del defaults["dim"], defaults["linear_bias"]  # a parameter of the module
     return defaults
 
@@ -71,27 +69,41 @@ def _deliver(out: Tensor, reduction: str, shape: tuple[int, ...], dtype: torch.d
 
 
 def class_loss(
-    omega: str, tightness: float, input: Tensor, target: ClassTarget, *given: Any, **options: Any
+    omega: str,
+    tightness: float,
+    input: Tensor,
+    target: ClassTarget,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    dim: int | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+    process_group: Any = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
 ) -> Tensor:
-    """A loss on the simplex, for class indices, proportions or lists of classes.
-
-    The options are :class:`ClassOptions`.
-    """
-    o = ClassOptions(*given, **options)
+    """A loss on the simplex, for class indices, proportions or lists of classes."""
     # asked first, in few words, since small batches pay for each of them
-    is_number = type(o.logit_scale) is float and o.logit_scale == 1.0
-    if not (is_number and o.softcap is None and o.temperature == 1.0):
+    is_number = type(logit_scale) is float and logit_scale == 1.0
+    if not (is_number and softcap is None and temperature == 1.0):
         arguments.check_scores(input)
-        input = o.transform.check().apply(input)
-    is_usual = o.weight is None and o.dim is None and o.engine is None and o.process_group is None
-    is_hard = type(o.label_smoothing) is float and o.label_smoothing == 0 and not o.return_stats
-    if is_usual and is_hard and (o.validate is None or type(o.validate) is bool):
-        loss = few_labels(input, target, omega, tightness, o.ignore_index, o.reduction)
+        input = Transform(temperature, logit_scale, softcap).check().apply(input)
+    is_usual = weight is None and dim is None and engine is None and process_group is None
+    is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
+    if is_usual and is_hard and (validate is None or type(validate) is bool):
+        loss = few_labels(input, target, omega, tightness, ignore_index, reduction)
         if loss is not None:
             return loss
-    is_shared = o.process_group is not None or arguments.is_dtensor(input)
+    given = weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
+    options = ClassOptions(*given, return_stats, dim)
+    is_shared = process_group is not None or arguments.is_dtensor(input)
     compute: Any = _shared_class_loss if is_shared else _class_loss
-    out: Tensor = compute(omega, tightness, input, target, o)
+    out: Tensor = compute(omega, tightness, input, target, options)
     return out
 
 
@@ -155,14 +167,21 @@ def linear_class_loss(
     linear_bias: Tensor | None = None,
     chunk_size: SupportsIndex | None = None,
     accumulate_dtype: torch.dtype | None = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
     **options: Any,
 ) -> Tensor:
-    """A loss on the simplex of the scores that a linear layer would compute."""
+    """A loss on the simplex of the scores that a linear layer would compute.
+
+    The other options are :class:`ClassOptions`.
+    """
     arguments.check_features(input)
-    o, cap = ClassOptions(**options), 0.0
-    layer = Layer(input, linear_weight, linear_bias)
-    if not o.transform.is_identity:
-        cap, layer = o.transform.check().cap, layer.scaled_by(o.transform)
+    transform = Transform(temperature, logit_scale, softcap)
+    layer, cap = Layer(input, linear_weight, linear_bias), 0.0
+    if not transform.is_identity:
+        cap, layer = transform.check().cap, layer.scaled_by(transform)
+    o = ClassOptions(**options)
     compute: Any = _linear_class_loss if o.process_group is None else _shared_linear_loss
     loss: Tensor = compute(omega, tightness, layer, target, o, chunk_size, accumulate_dtype, cap)
     return loss

@@ -27,7 +27,6 @@ from ._sparse_targets import (
     tensors_of,
 )
 from ._targets import Weighing, working_dtype
-from ._transform import Transform
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -42,20 +41,12 @@ class ClassOptions(NamedTuple):
     ignore_index: SupportsIndex = -100
     reduction: str = "mean"
     label_smoothing: float = 0.0
-    dim: SupportsIndex | None = None
     engine: str | None = None
     validate: bool | None = None
     process_group: "ProcessGroup | None" = None
-    temperature: float = 1.0
-    logit_scale: float | Tensor = 1.0
-    softcap: float | None = None
     return_stats: bool = False
+    dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
-
-    @property
-    def transform(self) -> Transform:
-        """What happens to the scores before the loss."""
-        return Transform(self.temperature, self.logit_scale, self.softcap)
 
 
 class ClassRows(NamedTuple):
