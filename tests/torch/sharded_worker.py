@@ -360,6 +360,8 @@ class Cases:
             return module(scores, target)
 
         self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
+        module.process_group = self.group
+        assert "scores of all classes" in raised(NotImplementedError, module.link, LABELS)
         ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
         message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
         assert "need all classes in one process" in message
@@ -382,32 +384,26 @@ class Cases:
     def shapes_and_precisions(self):
         scores = torch.stack([scores_in(torch.float64)] * 2)  # (2, n, k)
         labels = torch.stack([LABELS, LABELS.flip(0)])
-        whole = scores.clone().requires_grad_()
-        part = scores[..., self.own].clone().requires_grad_()
-        F.fitzpatrick_logistic_loss(whole, labels, dim=-1).backward()
-        options = {"dim": -1, "process_group": self.group}
-        F.fitzpatrick_logistic_loss(part, labels.int(), **options).backward()
-        torch.testing.assert_close(part.grad, whole.grad[..., self.own])
-        found = F.sparsemax_loss(part.movedim(-1, 1), labels, process_group=self.group)
-        torch.testing.assert_close(found, F.sparsemax_loss(whole, labels, dim=-1))
-        none = F.sparsemax_loss(part[0, :0], labels[0, :0], process_group=self.group)
-        assert none.isnan()
+        part, group = scores[..., self.own], {"process_group": self.group}
+        expected = F.sparsemax_loss(scores, labels, dim=-1)
+        for given, dim in ((part, -1), (part.movedim(-1, 1), None)):
+            torch.testing.assert_close(
+                F.sparsemax_loss(given, labels.int(), dim=dim, **group), expected
+            )
+        assert F.sparsemax_loss(part[0, :0], labels[0, :0], **group).isnan()
         for dtype in (torch.bfloat16, torch.float16):
             some = scores[0, :5].to(dtype)
-            whole = some.clone().requires_grad_()
-            part = some[:, self.own].clone().requires_grad_()
+            whole, part = some.clone().requires_grad_(), some[:, self.own].clone().requires_grad_()
             expected = F.fitzpatrick_entmax15_loss(whole, LABELS[:5])
-            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
-            assert found.dtype == dtype
+            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
+            expected.backward()
+            found.backward()
             # both are rounded once, from float32
             close = {"rtol": torch.finfo(dtype).eps, "atol": 1e-6}
             torch.testing.assert_close(found, expected, **close)
-            expected.backward()
-            found.backward()
-            assert part.grad.dtype == dtype
             torch.testing.assert_close(part.grad, whole.grad[:, self.own], **close)
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
+                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
             assert found.dtype == torch.float32
 
     @case
@@ -442,15 +438,6 @@ class Cases:
         smoothed = {"label_smoothing": 0.2, **group}
         message = raised(NotImplementedError, loss, part, LABELS[:5], weight, **smoothed)
         assert "a weight that changes the target" in message
-
-    @case
-    def modules(self):
-        scores = scores_in(torch.float64)
-        module = ft.FitzpatrickSparsemaxLoss(tightness=0.5, process_group=self.group)
-        found = module(scores[:, self.own], LABELS)
-        expected = ft.FitzpatrickSparsemaxLoss(tightness=0.5)(scores, LABELS)
-        torch.testing.assert_close(found, expected)
-        assert "scores of all classes" in raised(NotImplementedError, module.link, scores)
 
     @case
     def reductions(self):
@@ -631,23 +618,21 @@ class Cases:
             target = target.to(dtype) if target.is_floating_point() else target
             x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
             layer = torch.randn(N_CLASSES, 7, generator=generator, dtype=torch.float64).to(dtype)
-            whole = [part.clone().requires_grad_() for part in (x, layer[:, :6], layer[:, 6])]
-            parts = [x, layer[own, :6], layer[own, 6]]
-            parts = [part.clone().requires_grad_() for part in parts]
-            expected = function(whole[0], whole[1], target, linear_bias=whole[2], **options)
-            expected.sum().backward()
-            own_target = target[:, own] if target.is_floating_point() else target
-            options["process_group"] = self.group
-            found = function(parts[0], parts[1], own_target, linear_bias=parts[2], **options)
-            found.sum().backward()
+            results = []
+            for classes, group in ((slice(None), None), (own, self.group)):
+                leaves = x, layer[classes, :6], layer[classes, 6]
+                leaves = [leaf.clone().requires_grad_() for leaf in leaves]
+                y = target[:, classes] if target.is_floating_point() else target
+                given = {**options, "linear_bias": leaves[2], "process_group": group}
+                loss = function(*leaves[:2], y, **given)
+                results.append((loss, *torch.autograd.grad(loss.sum(), leaves)))
+            (expected, by_x, *others), found = results
+            expected = expected, by_x, *(gradient[own] for gradient in others)
             # the products have rounding errors of their own, of up to ten terms of size one
             close = {"rtol": 10 * TOLERANCES[dtype], "atol": 10 * TOLERANCES[dtype]}
             torch.testing.assert_close(found, expected, **close)
-            assert_same_on_all_ranks(found)
-            expected_grads = whole[0].grad, whole[1].grad[own], whole[2].grad[own]
-            for part, gradient in zip(parts, expected_grads, strict=True):
-                torch.testing.assert_close(part.grad, gradient, **close)
-            assert_same_on_all_ranks(parts[0].grad)
+            assert_same_on_all_ranks(found[0])
+            assert_same_on_all_ranks(found[1])
         module = ft.LinearFitzpatrickLogisticLoss(
             6, own.stop - own.start, weight=torch.ones(N_CLASSES), process_group=self.group
         )
