@@ -383,10 +383,9 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
     scores[0, 3] = -math.inf
     labels = torch.tensor([1, k - 1, -100, k])[:n]  # the last one is out of range
     weight = torch.rand(k, generator=generator) + 0.1 if form == "weighted" else None
-    target = {
-        "labels": labels,
-        "proportions": torch.softmax(scores.flip(0), -1),
-    }.get(form, smooth(labels.clamp(0, k - 1), k, weight, 0.1, torch.float32)[0])
+    target = {"labels": labels, "proportions": torch.softmax(scores.flip(0), -1)}.get(
+        form, smooth(labels.clamp(0, k - 1), k, weight, 0.1, torch.float32)[0]
+    )
     options = torch.tensor([0.5, 2.0, 1.0, 1.0])[:n], omega, 0.5, -100, True, True
     beside = launch(scores, target, *options)
     buffer = scores.new_full((n, k + 8), 7.0)

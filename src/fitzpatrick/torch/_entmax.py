@@ -67,13 +67,9 @@ _FORMULAS = {
 
 
 class EntmaxCall(NamedTuple):
-    """What is asked for besides tensors.
+    """What is asked for besides tensors: Ω and α if they are known, "" and 0 else.
 
-    Attributes:
-        omega: handle of Ω if it is one of the core's and its parameter a number, else "".
-        alpha: the parameter if it is a number.
-        engine: who computes.
-        kind: which of the formulas, or "any" for a link of whatever Ω, which has one derivative.
+    ``kind`` is one of the formulas, or "any" for a link of whatever Ω, which has one derivative.
     """
 
     omega: str

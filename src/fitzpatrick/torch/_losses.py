@@ -353,11 +353,7 @@ def entry_loss(
 
 
 def _entry_rows(
-    theta: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    pos_weight: Tensor | None,
-    divisor: int,
+    theta: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, divisor: int
 ) -> tuple[Tensor, Tensor, Scale]:
     """Entries as rows of one, with their scale."""
     dtype = working_dtype(theta)

@@ -19,15 +19,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..engines import (
-    BoundLoss,
-    CoreLoss,
-    DenseTargets,
-    Labels,
-    NoTargets,
-    RowBlocks,
-    bind_trusted,
-)
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
@@ -193,14 +185,9 @@ class _OneRest:
 
 
 class ScaledRows(NamedTuple):
-    """A loss at its targets, the scores, and what multiplies the rows.
+    """A loss at targets that exist, the scores in working precision, and what multiplies the rows.
 
-    Attributes:
-        bound: the loss, at classes that exist: a BoundLoss, or what has some of its methods.
-        theta: scores in working precision, (n, k).
-        factor: a number for each row, (n,), or one for all.
-        is_ignored: which rows count for nothing, (n,); None if all count.
-        is_outside: which rows have a label that is no class, (n,); None if none has.
+    Some rows count for nothing (``is_ignored``), or have a label that is no class.
     """
 
     bound: Any

@@ -39,15 +39,7 @@ from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_de
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._sparse_targets import ClassTarget, SparseTargets
-from ._targets import (
-    PADDING,
-    Scale,
-    Smoothed,
-    Target,
-    parts_of,
-    rows_of_lists,
-    working_dtype,
-)
+from ._targets import PADDING, Scale, Smoothed, Target, parts_of, rows_of_lists, working_dtype
 
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "

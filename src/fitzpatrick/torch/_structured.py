@@ -140,10 +140,7 @@ class StructuredLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        regularizer: Regularizer | ConvexSet,
-        tightness: float = 1.0,
-        reduction: str = "mean",
+        self, regularizer: Regularizer | ConvexSet, tightness: float = 1.0, reduction: str = "mean"
     ) -> None:
         super().__init__()
         omega = _as_regularizer(regularizer)

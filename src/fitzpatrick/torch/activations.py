@@ -132,11 +132,7 @@ def _pull_back(
 
 
 def budget(
-    input: Tensor,
-    budget: float | Tensor = 2.0,
-    dim: int = -1,
-    *,
-    mask: Tensor | None = None,
+    input: Tensor, budget: float | Tensor = 2.0, dim: int = -1, *, mask: Tensor | None = None
 ) -> Tensor:
     r"""Sparsemax with a budget: the point of :math:`[0, 1]^k` that sums to it and is nearest.
 
@@ -172,11 +168,7 @@ def _check_norm(alpha: float) -> None:
 
 
 def normmax(
-    input: Tensor,
-    alpha: float | Tensor = 2.0,
-    dim: int = -1,
-    *,
-    mask: Tensor | None = None,
+    input: Tensor, alpha: float | Tensor = 2.0, dim: int = -1, *, mask: Tensor | None = None
 ) -> Tensor:
     r"""α-normmax, the link of the norm :math:`\|p\|_\alpha` on the simplex.
 
