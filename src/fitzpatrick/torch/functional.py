@@ -108,7 +108,7 @@ def fitzpatrick_logistic_loss(
             to one another, in the order of the ranks. Class indices and ``weight`` are of all
             classes and the same on every rank, proportions are those of the rank's classes. All
             ranks get the same loss, differentiable once, and each the gradient in its own scores. A
-            ``DTensor`` that is sharded along the classes needs no group.
+            ``DTensor`` that is sharded along classes or rows needs no group.
         temperature: T, which divides the scores. In distillation, losses are often multiplied by T²
             afterwards; that is left to you.
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
