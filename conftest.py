@@ -13,6 +13,7 @@ DEPENDENTS = {
     "jax": ["src/fitzpatrick/jax", "tests/jax"],
     "lightgbm": ["src/fitzpatrick/boosting"],
     "dask": ["src/fitzpatrick/dask", "tests/dask"],
+    "keras": ["src/fitzpatrick/keras.py"],
     "numba": ["src/fitzpatrick/engines/compiled"],
     "typer": ["src/fitzpatrick/cli.py", "tests/experiments", "tests/test_cli.py"],
 }

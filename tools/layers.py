@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("who computes (Ω, c)", ("engines",)),
     ("losses L_c", ("losses", "divergences")),
     ("helpers of models", ("_weights", "metrics", "preprocessing")),
-    ("front ends", ("linear_model", "torch", "jax", "conformal")),
+    ("front ends", ("linear_model", "torch", "jax", "keras", "conformal")),
     ("clusters", ("dask",)),
     ("files and pages", ("datasets", "_page")),
     ("boosted trees", ("boosting",)),

@@ -292,7 +292,7 @@ def {name}(
 
     Taken along ``dim``, and differentiable {about}
     """
-    return link("{name}", input, dim{more})
+    return link_along("{name}", input, dim{more})
 '''
 
 

@@ -5,6 +5,8 @@ import functools
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -28,6 +30,7 @@ from tests.interpreter import speed_up_interpreter
 
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.losses import regularizers_by_name
+from fitzpatrick.torch import functional
 
 speed_up_interpreter()
 
@@ -44,6 +47,8 @@ SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entm
 # Two ways to the same float64 numbers, which are means or sums of at most 60 entries of size one:
 # each entry is within the documented 1e-13, some 500 units of rounding, on either side, and a sum
 # of n entries that cancel is n units off.
+# Labels of five rows of four classes, one of them ignored.
+LABELS = torch.tensor([0, 3, -100, 2, 1])
 EPS = torch.finfo(torch.float64).eps
 ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
 
@@ -66,6 +71,20 @@ def skip_unless_multiplied(*dtypes: torch.dtype) -> None:
     for dtype in dtypes:
         if not can_multiply(dtype):
             pytest.skip(f"PyTorch's own linear raises for {dtype} on this CPU")
+
+
+def loss_of(name: str) -> Any:
+    """The function of a registry name."""
+    return getattr(functional, f"{name}_loss")
+
+
+def value_and_gradient(
+    function: Callable[..., torch.Tensor], x: torch.Tensor, *args: Any, **options: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A loss, and the gradient of its sum."""
+    x = x.detach().clone().requires_grad_()
+    value = function(x, *args, **options)
+    return value.detach(), torch.autograd.grad(value.sum(), x)[0]
 
 
 def module_name(name: str) -> str:

@@ -11,28 +11,30 @@ import os
 import runpy
 import sys
 import traceback
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 if __name__ == "__main__":
     # what they compare with is the core: Numba would take longer to compile than all cases
     os.environ["NUMBA_DISABLE_JIT"] = "1"
+    sys.modules["triton"] = None  # as if it were not installed: nothing requires it
 
 import torch
 import torch._dynamo  # here, so that each process does not import it anew
 import torch.distributed as distributed
-from doubled import Doubled
 from forks import fork
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
+from fitzpatrick.regularizers._base import Elementwise
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._sharded import ClassShard
 
-TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
 # What the package promises: sharded losses and gradients are those of one process.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_tensor_parallel.py"
@@ -54,12 +56,8 @@ EVERY_LOSS = [
     ("tsallis1", 0.5),
     ("perceptron", 0.0),
 ]
-# each family at a tightness of its own: how many processes there are is nothing to a formula
-ONE_EACH = [*EVERY_LOSS[: 4 * len(TIGHTNESSES) : 1 + len(TIGHTNESSES)], *EVERY_LOSS[-2:]]
 # targets and weights are made ready before a loss looks at them
-SOME_LOSSES = (
-    EVERY_LOSS if TEST_ALL else [("logistic", 0.5), ("entmax15", 1.0), ("perceptron", 0.0)]
-)
+SOME_LOSSES = [("logistic", 0.5), ("entmax15", 1.0), ("perceptron", 0.0)]
 
 
 def numbers_that_travel(rounds, steps):
@@ -124,37 +122,18 @@ def weights_in(dtype):
     return torch.linspace(0.5, 2.0, N_CLASSES, dtype=dtype)
 
 
-def heads_in():
-    """(function, target, options) of linear losses."""
-    ignored = LABELS.clone()
-    ignored[2] = -100
-    y = proportions_in(torch.float64)
-    return (
-        (F.linear_fitzpatrick_logistic_loss, ignored, {"chunk_size": 3}),
-        (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
-        (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
-        (F.linear_logistic_loss, y, {"weight": weights_in, "chunk_size": 4}),
-    )
-
-
-def some_ignored(_):
-    labels = LABELS.clone()
-    labels[[0, 6]] = -100
-    return labels
-
-
-def labels_in(_):
-    return LABELS
+def ignored(at):
+    return lambda _: LABELS.masked_fill(torch.isin(torch.arange(10), torch.tensor(at)), -100)
 
 
 # (target, losses, options) by name
 OPTIONS = {
-    "labels": (labels_in, EVERY_LOSS, {"reduction": "none"}),
-    "weighted labels": (some_ignored, SOME_LOSSES, {"weight": weights_in}),
-    "an ignored class": (labels_in, SOME_LOSSES, {"ignore_index": 5, "reduction": "sum"}),
-    "smoothed labels": (labels_in, SOME_LOSSES, {"reduction": "none", "label_smoothing": 0.1}),
+    "labels": (ignored([]), EVERY_LOSS, {"reduction": "none"}),
+    "weighted labels": (ignored([0, 6]), SOME_LOSSES, {"weight": weights_in}),
+    "an ignored class": (ignored([]), SOME_LOSSES, {"ignore_index": 5, "reduction": "sum"}),
+    "smoothed labels": (ignored([]), SOME_LOSSES, {"reduction": "none", "label_smoothing": 0.1}),
     "smoothed, weighted labels": (
-        labels_in,
+        ignored([]),
         SOME_LOSSES,
         {"weight": weights_in, "label_smoothing": 0.2, "ignore_index": 7},
     ),
@@ -174,10 +153,35 @@ def bounds(world_size):
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-class Nameless(Doubled):
-    """A regularizer whose text holds its address, which differs between processes."""
+class HalfScores(Elementwise):
+    """Formulas of the negentropy at θ/2."""
 
-    __repr__ = object.__repr__
+    def __init__(self, y, tightness):
+        self.of_half = fp.regularizers.Negentropy().kernel(y, tightness)
+
+    def point(self, s):
+        p, d = self.of_half.point(s / 2)
+        return p, d / 2
+
+    def terms(self, s):
+        return 2 * self.of_half.terms(s / 2)
+
+    def start(self, theta):
+        return 2 * self.of_half.start(theta / 2)
+
+
+class Doubled(fp.regularizers.SeparableRegularizer):
+    """Twice the negentropy, as a user would write it; its text holds its address."""
+
+    domain = fp.sets.Simplex()
+
+    def potential(self, y):
+        return 2 * fp.regularizers.Negentropy().potential(y)
+
+    potential_gradient = potential_curvature = slope = None  # what second derivatives need
+
+    def kernel(self, y, tightness):
+        return HalfScores(y, tightness)
 
 
 class Labeled(fp.sets.L2Ball):
@@ -214,6 +218,15 @@ def raised(kind, function, *arguments, **options):
     raise AssertionError(f"no {kind.__name__}")
 
 
+@contextmanager
+def noted(*words):
+    """Say what was tried when it failed."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{words}: {error}") from error
+
+
 def case(method):
     """Mark a method that a process runs by itself."""
     method.is_case = True
@@ -227,7 +240,7 @@ class Cases:
         self.rank, self.world_size = rank, world_size
         self.group = distributed.group.WORLD
         self.own = slice(*bounds(world_size)[rank])
-        self.is_thorough = TEST_ALL or world_size == 2
+        self.is_thorough = world_size == 2
 
     def compare(self, function, scores, target, **options):
         """The sharded loss and its gradient are those of one process."""
@@ -252,33 +265,25 @@ class Cases:
     @case
     def every_option(self):
         """Labels, proportions, weights, smoothing and ignored rows."""
-        problems = []
         for name, (target_of, losses, options) in OPTIONS.items():
             # they take the precisions by turns: labels the one, proportions the other
             dtypes = itertools.cycle(TOLERANCES)
             if "weight" in options:
                 next(dtypes)
-            if losses is EVERY_LOSS and not self.is_thorough:
-                losses = ONE_EACH
-            for family, tightness in losses:
-                for dtype in TOLERANCES if TEST_ALL else [next(dtypes)]:
-                    try:
-                        given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
-                        loss = loss_of(family, tightness)
-                        self.compare(loss, scores_in(dtype), target_of(dtype), **given)
-                    except AssertionError as error:
-                        problems.append(f"{name}: {family} {tightness} {dtype}: {error}")
-        assert not problems, "\n".join(problems)
+            losses = losses if self.is_thorough else losses[:: 1 + len(TIGHTNESSES)]
+            for (family, tightness), dtype in zip(losses, dtypes, strict=False):
+                given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
+                loss = loss_of(family, tightness)
+                with noted(name, family, tightness, dtype):
+                    self.compare(loss, scores_in(dtype), target_of(dtype), **given)
 
     @case
     def lists_of_classes(self):
-        def lists_in(dtype):
-            indices = torch.stack([LABELS, (LABELS + 3) % N_CLASSES, LABELS * 0 - 1], -1)
-            indices[1] = -1
-            values = torch.tensor([0.25, 0.75, 0.0], dtype=dtype).expand(indices.shape)
-            return ft.SparseTargets(indices, values)
-
-        double, target = torch.float64, lists_in(torch.float64)
+        indices = torch.stack([LABELS, (LABELS + 3) % N_CLASSES, LABELS * 0 - 1], -1)
+        indices[1] = -1
+        double = torch.float64
+        values = torch.tensor([0.25, 0.75, 0.0], dtype=double).expand(indices.shape)
+        target = ft.SparseTargets(indices, values)
         for family, tightness in SOME_LOSSES:
             loss, scores = loss_of(family, tightness), scores_in(double)
             self.compare(loss, scores, target, reduction="none")
@@ -347,6 +352,7 @@ class Cases:
     @case
     def own_regularizer(self):
         """Any separable potential on the simplex has it, without a bound on τ from above."""
+
         module = ft.FitzpatrickLoss(Doubled(), tightness=0.5, reduction="none")
 
         def loss(scores, target, process_group=None, **_):
@@ -354,8 +360,8 @@ class Cases:
             return module(scores, target)
 
         self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
-        module = ft.FitzpatrickLoss(Nameless(), tightness=0.5, reduction="none")
-        self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
+        module.process_group = self.group
+        assert "scores of all classes" in raised(NotImplementedError, module.link, LABELS)
         ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
         message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
         assert "need all classes in one process" in message
@@ -378,32 +384,26 @@ class Cases:
     def shapes_and_precisions(self):
         scores = torch.stack([scores_in(torch.float64)] * 2)  # (2, n, k)
         labels = torch.stack([LABELS, LABELS.flip(0)])
-        whole = scores.clone().requires_grad_()
-        part = scores[..., self.own].clone().requires_grad_()
-        F.fitzpatrick_logistic_loss(whole, labels, dim=-1).backward()
-        options = {"dim": -1, "process_group": self.group}
-        F.fitzpatrick_logistic_loss(part, labels.int(), **options).backward()
-        torch.testing.assert_close(part.grad, whole.grad[..., self.own])
-        found = F.sparsemax_loss(part.movedim(-1, 1), labels, process_group=self.group)
-        torch.testing.assert_close(found, F.sparsemax_loss(whole, labels, dim=-1))
-        none = F.sparsemax_loss(part[0, :0], labels[0, :0], process_group=self.group)
-        assert none.isnan()
+        part, group = scores[..., self.own], {"process_group": self.group}
+        expected = F.sparsemax_loss(scores, labels, dim=-1)
+        for given, dim in ((part, -1), (part.movedim(-1, 1), None)):
+            torch.testing.assert_close(
+                F.sparsemax_loss(given, labels.int(), dim=dim, **group), expected
+            )
+        assert F.sparsemax_loss(part[0, :0], labels[0, :0], **group).isnan()
         for dtype in (torch.bfloat16, torch.float16):
             some = scores[0, :5].to(dtype)
-            whole = some.clone().requires_grad_()
-            part = some[:, self.own].clone().requires_grad_()
+            whole, part = some.clone().requires_grad_(), some[:, self.own].clone().requires_grad_()
             expected = F.fitzpatrick_entmax15_loss(whole, LABELS[:5])
-            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
-            assert found.dtype == dtype
+            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
+            expected.backward()
+            found.backward()
             # both are rounded once, from float32
             close = {"rtol": torch.finfo(dtype).eps, "atol": 1e-6}
             torch.testing.assert_close(found, expected, **close)
-            expected.backward()
-            found.backward()
-            assert part.grad.dtype == dtype
             torch.testing.assert_close(part.grad, whole.grad[:, self.own], **close)
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], process_group=self.group)
+                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
             assert found.dtype == torch.float32
 
     @case
@@ -438,15 +438,6 @@ class Cases:
         smoothed = {"label_smoothing": 0.2, **group}
         message = raised(NotImplementedError, loss, part, LABELS[:5], weight, **smoothed)
         assert "a weight that changes the target" in message
-
-    @case
-    def modules(self):
-        scores = scores_in(torch.float64)
-        module = ft.FitzpatrickSparsemaxLoss(tightness=0.5, process_group=self.group)
-        found = module(scores[:, self.own], LABELS)
-        expected = ft.FitzpatrickSparsemaxLoss(tightness=0.5)(scores, LABELS)
-        torch.testing.assert_close(found, expected)
-        assert "scores of all classes" in raised(NotImplementedError, module.link, scores)
 
     @case
     def reductions(self):
@@ -513,61 +504,87 @@ class Cases:
             found = F.entmax15_loss(scores[:, own], LABELS, process_group=group)
             torch.testing.assert_close(found, F.entmax15_loss(scores, LABELS))
 
-    @case
-    def dtensors(self):
-        mesh = init_device_mesh("cpu", (self.world_size,))
-        for function, y, options in (
-            (F.fitzpatrick_logistic_loss, LABELS, {}),
-            (F.fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none", "label_smoothing": 0.1}),
-            (F.entmax15_loss, proportions_in(torch.float64), {"weight": weights_in(torch.float64)}),
-        ):
-            scores = scores_in(torch.float64)[:5]
-            whole = scores.clone().requires_grad_()
-            expected = function(whole, y[:5], **options)
-            expected.sum().backward()
-            shared = distribute_tensor(scores, mesh, [Shard(1)]).requires_grad_()
-            target = y[:5]
-            if y.is_floating_point():
-                target = distribute_tensor(target, mesh, [Shard(1)])
-                options["weight"] = distribute_tensor(options["weight"], mesh, [Replicate()])
-            found = function(shared, target, **options)
-            assert isinstance(found, DTensor)
-            assert found.placements == (Replicate(),)
-            torch.testing.assert_close(found.to_local(), expected)
-            found.sum().backward()
-            assert shared.grad.placements == (Shard(1),)
-            torch.testing.assert_close(shared.grad.full_tensor(), whole.grad)
-        loss = F.logistic_loss
-        by_rows = distribute_tensor(scores_in(torch.float64), mesh, [Shard(0)])
-        message = raised(ValueError, loss, by_rows, LABELS)
-        assert "must be sharded along its classes, Shard(1)" in message
-        message = raised(ValueError, loss, shared, y[:5])
-        assert "target must be a DTensor with the placements" in message
-        message = raised(ValueError, loss, shared, LABELS[:5], process_group=self.group)
-        assert "leave process_group out" in message
-
-    @case
-    def meshes(self):
-        """Rows over one axis of a mesh, classes over the other."""
-        if self.world_size != 4:
-            return
-        mesh = init_device_mesh("cpu", (2, 2))
+    def compare_dtensors(self, function, y, placements, mesh, **options):
+        """Losses and gradients of scores that a mesh shares, at targets that it shares alike."""
         scores = scores_in(torch.float64)
         whole = scores.clone().requires_grad_()
-        F.fitzpatrick_entmax15_loss(whole, LABELS, reduction="sum").backward()
-        shared = distribute_tensor(scores, mesh, [Shard(0), Shard(1)]).requires_grad_()
-        labels = distribute_tensor(LABELS, mesh, [Shard(0), Replicate()])
-        found = F.fitzpatrick_entmax15_loss(shared, labels, reduction="sum")
-        torch.testing.assert_close(
-            found.full_tensor(), F.fitzpatrick_entmax15_loss(scores, LABELS, reduction="sum")
-        )
-        found.full_tensor().backward()
+        expected = function(whole, y, **options)
+        expected.sum().backward()
+        shared = distribute_tensor(scores, mesh, placements).requires_grad_()
+        is_rows = y.is_floating_point()
+        wanted = [Replicate() if p.is_shard(1) and not is_rows else p for p in placements]
+        for places in (wanted, [Replicate()] * len(wanted)):
+            target = distribute_tensor(y, mesh, places)
+            found = function(shared, target, **options)
+            assert isinstance(found, DTensor)
+            torch.testing.assert_close(found.full_tensor(), expected)
+        found.sum().full_tensor().backward()
+        assert list(shared.grad.placements) == list(placements)
         torch.testing.assert_close(shared.grad.full_tensor(), whole.grad)
-        rows = F.fitzpatrick_entmax15_loss(shared, labels, reduction="none")
-        expected = F.fitzpatrick_entmax15_loss(scores, LABELS, reduction="none")
-        torch.testing.assert_close(rows.full_tensor(), expected)
-        message = raised(ValueError, F.fitzpatrick_entmax15_loss, shared, labels)
-        assert "use 'sum' and divide" in message
+        return shared
+
+    @case
+    def dtensors(self):
+        """Classes, rows or both over the axes of a mesh, with every reduction."""
+        mesh, double = init_device_mesh("cpu", (self.world_size,)), torch.float64
+        places = [(mesh, [Shard(1)]), (mesh, [Shard(0)])]
+        if self.world_size == 4:
+            places = [(init_device_mesh("cpu", (2, 2)), [Shard(0), Shard(1)])]
+        some, weight = ignored([0, 6])(None), weights_in(double)
+        for (on, placements), reduction in itertools.product(places, ("mean", "sum", "none")):
+            given = placements, on
+            compare = functools.partial(self.compare_dtensors, reduction=reduction)
+            compare(F.fitzpatrick_logistic_loss, some, *given)
+            compare(F.fitzpatrick_sparsemax_loss, some, *given, label_smoothing=0.1, weight=weight)
+            shared = compare(F.entmax15_loss, proportions_in(double), *given, weight=weight)
+            nothing = distribute_tensor(LABELS * 0 - 100, on, [Replicate()] * len(placements))
+            assert (F.logistic_loss(shared, nothing).full_tensor().isnan()).all()
+        loss, labels = F.logistic_loss, distribute_tensor(LABELS, mesh, [Shard(0)])
+        by_rows = distribute_tensor(scores_in(double), mesh, [Shard(0)]).requires_grad_()
+        for link in (F.entmax15, F.sigmoid):
+            found = link(by_rows)
+            torch.testing.assert_close(found.full_tensor(), link(scores_in(double)))
+            found.full_tensor().sum().backward()
+        lists = ft.SparseTargets(labels.unsqueeze(-1), distribute_tensor(
+            torch.ones(len(LABELS), 1, dtype=double), mesh, [Shard(0)]))  # fmt: skip
+        torch.testing.assert_close(
+            loss(by_rows, lists).full_tensor(), loss(by_rows, labels).full_tensor()
+        )
+        by_classes = distribute_tensor(scores_in(double), mesh, [Shard(1)])
+        learned = weight.requires_grad_()
+        for error, message, function, *arguments in (
+            (ValueError, "needs all classes of a row", F.sparsemax, by_classes),
+            (ValueError, "target must be a DTensor with the placements", loss, by_rows, LABELS),
+            (ValueError, "or be replicated", loss, by_classes, labels),
+            (ValueError, "leave process_group out", functools.partial(
+                loss, process_group=self.group), by_classes, LABELS),
+            (NotImplementedError, "input.to_local()", functools.partial(
+                loss, return_stats=True), by_rows, labels),
+            (NotImplementedError, "weight of a mean", loss, by_rows, labels, learned),
+        ):  # fmt: skip
+            assert message in raised(error, function, *arguments)
+
+    @case
+    def data_parallel(self):
+        """Means of halves of a batch, and a sum whose gradients are divided by two."""
+        if self.world_size != 2:
+            return
+        labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
+        half = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # this rank or the other has none
+        inputs = torch.linspace(-1, 1, 24, dtype=torch.float64).reshape(8, 3) ** 3
+        total = ft.FitzpatrickEntmax15Loss(reduction="sum", tightness=0.5)
+        layers = [torch.nn.Linear(3, 4).double() for _ in range(2)]
+        layers[1].load_state_dict(layers[0].state_dict())
+        together = DistributedDataParallel(layers[0])
+        distributed.broadcast(layers[0].weight.data, 0)
+        layers[1].load_state_dict(layers[0].state_dict())
+        own = slice(4 * self.rank, 4 * self.rank + 4)
+        for model, rows, share in ((together, own, 2.0), (layers[1], slice(8), 1.0)):
+            ft.FitzpatrickLogisticLoss()(model(inputs[rows]), labels[rows]).backward()
+            ft.SparsemaxLoss()(model(inputs[rows]), labels[rows]).backward()
+            (total(model(inputs[rows]), half[rows]) * share).backward()
+        torch.testing.assert_close(layers[0].weight.grad, layers[1].weight.grad)
+        assert "fitzpatrick.engines.triton.launch" not in sys.modules
 
     @case
     def example(self):
@@ -589,28 +606,33 @@ class Cases:
         own = slice(edges[self.rank], edges[self.rank + 1])
         generator = torch.Generator().manual_seed(3)
         dtypes = TOLERANCES if self.is_thorough else [torch.float32]
-        for dtype, (function, target, options) in itertools.product(dtypes, heads_in()):
+        heads = (
+            (F.linear_fitzpatrick_logistic_loss, ignored([2])(None), {"chunk_size": 3}),
+            (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
+            (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
+            (F.linear_logistic_loss, proportions_in(torch.float64),
+             {"weight": weights_in, "chunk_size": 4}),
+        )  # fmt: skip
+        for dtype, (function, target, options) in itertools.product(dtypes, heads):
             options = {k: v(dtype) if callable(v) else v for k, v in options.items()}
             target = target.to(dtype) if target.is_floating_point() else target
             x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
             layer = torch.randn(N_CLASSES, 7, generator=generator, dtype=torch.float64).to(dtype)
-            whole = [part.clone().requires_grad_() for part in (x, layer[:, :6], layer[:, 6])]
-            parts = [x, layer[own, :6], layer[own, 6]]
-            parts = [part.clone().requires_grad_() for part in parts]
-            expected = function(whole[0], whole[1], target, linear_bias=whole[2], **options)
-            expected.sum().backward()
-            own_target = target[:, own] if target.is_floating_point() else target
-            options["process_group"] = self.group
-            found = function(parts[0], parts[1], own_target, linear_bias=parts[2], **options)
-            found.sum().backward()
+            results = []
+            for classes, group in ((slice(None), None), (own, self.group)):
+                leaves = x, layer[classes, :6], layer[classes, 6]
+                leaves = [leaf.clone().requires_grad_() for leaf in leaves]
+                y = target[:, classes] if target.is_floating_point() else target
+                given = {**options, "linear_bias": leaves[2], "process_group": group}
+                loss = function(*leaves[:2], y, **given)
+                results.append((loss, *torch.autograd.grad(loss.sum(), leaves)))
+            (expected, by_x, *others), found = results
+            expected = expected, by_x, *(gradient[own] for gradient in others)
             # the products have rounding errors of their own, of up to ten terms of size one
             close = {"rtol": 10 * TOLERANCES[dtype], "atol": 10 * TOLERANCES[dtype]}
             torch.testing.assert_close(found, expected, **close)
-            assert_same_on_all_ranks(found)
-            expected_grads = whole[0].grad, whole[1].grad[own], whole[2].grad[own]
-            for part, gradient in zip(parts, expected_grads, strict=True):
-                torch.testing.assert_close(part.grad, gradient, **close)
-            assert_same_on_all_ranks(parts[0].grad)
+            assert_same_on_all_ranks(found[0])
+            assert_same_on_all_ranks(found[1])
         module = ft.LinearFitzpatrickLogisticLoss(
             6, own.stop - own.start, weight=torch.ones(N_CLASSES), process_group=self.group
         )

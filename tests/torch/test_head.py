@@ -1,7 +1,6 @@
 """A linear layer and a loss in one: equal to the loss of all scores, whatever is asked for."""
 
 import copy
-import inspect
 import itertools
 import math
 import pickle
@@ -21,7 +20,6 @@ from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._head import HeadCall, Layer
 
 N, H, K = 11, 5, 7
-KERNEL_LOSSES = [name for name in CLASS_LOSSES if name != "perceptron"]
 # Two ways to the same float64 numbers. The scores differ by the rounding of sums of five products
 # of size one, the losses are within the documented 1e-13 on either side, and the gradients sum some
 # ten such numbers, which may cancel.
@@ -63,8 +61,7 @@ def compare(name, x, linear_weight, target, tolerance=DOUBLE, **options):
         leaves.append(options["linear_bias"])
     found = loss_and_gradients(fused(name, x, linear_weight, target, **options), leaves)
     expected = loss_and_gradients(unfused(name, x, linear_weight, target, **options), leaves)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, **tolerance)
+    torch.testing.assert_close(found, expected, **tolerance)
 
 
 @pytest.mark.parametrize("has_labels", [True, False], ids=["labels", "proportions"])
@@ -126,8 +123,7 @@ def test_ignored_rows_enter_no_product(ignore_index, generator):
     )
     assert torch.equal(found[1][ignored], torch.zeros_like(bad[ignored]))
     found = found[0], found[1][~ignored], *found[2:]
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, **DOUBLE)
+    torch.testing.assert_close(found, expected, **DOUBLE)
     every = fused(
         "fitzpatrick_entmax15", bad, weight, labels, reduction="none", ignore_index=ignore_index
     )
@@ -147,30 +143,23 @@ def test_nothing_but_ignored_rows(generator):
         assert fused("logistic", x, weight, labels, reduction="sum", **options) == 0
 
 
-@pytest.mark.parametrize("wanted", list(itertools.product([True, False], repeat=3)), ids=str)
+@pytest.mark.parametrize("wanted", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)], ids=str)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_gradients_that_are_asked_for(wanted, reduction, generator, monkeypatch):
     x, weight, bias, labels, _ = draw(generator)
-    everything = [x, weight, bias]
-    expected = loss_and_gradients(
-        unfused("logistic", x, weight, labels, linear_bias=bias, reduction=reduction), everything
-    )
-    for leaf, want in zip(everything, wanted, strict=True):
-        leaf.requires_grad_(want)
-    products = []
-    accumulate = _head._accumulate
+    products, accumulate = [], _head._accumulate
     monkeypatch.setattr(
         _head, "_accumulate", lambda *a, **k: products.append(1) or accumulate(*a, **k)
     )
-    loss = fused("logistic", x, weight, labels, linear_bias=bias, reduction=reduction)
-    torch.testing.assert_close(loss.detach(), expected[0], **DOUBLE)
-    assert loss.requires_grad == any(wanted)
-    if any(wanted):
-        leaves = [leaf for leaf in everything if leaf.requires_grad]
-        found = loss_and_gradients(loss, leaves)[1:]
-        kept = [g for g, want in zip(expected[1:], wanted, strict=True) if want]
-        for one, other in zip(found, kept, strict=True):
-            torch.testing.assert_close(one, other, **DOUBLE)
+    for leaf, want in zip((x, weight, bias), wanted, strict=True):
+        leaf.requires_grad_(bool(want))
+    options = {"linear_bias": bias, "reduction": reduction}
+    losses = [f("logistic", x, weight, labels, **options) for f in (fused, unfused)]
+    assert losses[0].requires_grad == any(wanted)
+    leaves = [leaf for leaf in (x, weight, bias) if leaf.requires_grad]
+    if leaves:
+        found, expected = (loss_and_gradients(loss, leaves) for loss in losses)
+        torch.testing.assert_close(found, expected, **DOUBLE)
     assert len(products) == wanted[1]
 
 
@@ -276,8 +265,7 @@ def test_autocast(reduction, generator):
     found = loss_and_gradients(ours, [x, weight, bias])
     expected = loss_and_gradients(theirs, [x, weight, bias])
     eps = torch.finfo(torch.bfloat16).eps
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=4 * eps, atol=4 * eps)
+    torch.testing.assert_close(found, expected, rtol=4 * eps, atol=4 * eps)
     with torch.autocast("cpu", torch.bfloat16):  # float64 stays as it is
         x, weight, _, labels, _ = draw(generator)
         assert fused("logistic", x, weight, labels).dtype == torch.float64
@@ -313,28 +301,6 @@ def test_what_cannot_be_differentiated_says_so(generator):
         torch.autograd.grad(loss(x), x, torch.ones(2), is_grads_batched=True)
 
 
-def test_checkpoint_and_accumulation(generator):
-    x, weight, bias, labels, _ = draw(generator)
-    options = {"linear_bias": bias, "reduction": "sum", "chunk_size": 4}
-    expected = loss_and_gradients(
-        fused("fitzpatrick_logistic", x, weight, labels, **options), [x, weight, bias]
-    )
-
-    def loss(rows):
-        return 0.5 * fused("fitzpatrick_logistic", x[rows], weight, labels[rows], **options)
-
-    checkpoint, whole, halves = torch.utils.checkpoint.checkpoint, slice(N), (slice(4), slice(4, N))
-    for losses in (
-        [checkpoint(loss, whole, use_reentrant=False)],
-        [loss(rows) for rows in halves],
-    ):
-        for one in losses:
-            one.backward()
-        for leaf, gradient in zip((x, weight, bias), expected[1:], strict=True):
-            torch.testing.assert_close(leaf.grad, gradient, **DOUBLE)
-            leaf.grad = None
-
-
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_compile(reduction, generator):
     x, weight, bias, labels, _ = draw(generator)
@@ -350,8 +316,7 @@ def test_compile(reduction, generator):
     for tightness in (1.0, 0.5, 2.0) if reduction == "mean" else (1.0,):  # a number, then a symbol
         found = loss_and_gradients(compiled(x, weight, bias, tightness), [x, weight, bias])
         expected = loss_and_gradients(loss(x, weight, bias, tightness), [x, weight, bias])
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, **DOUBLE)
+        torch.testing.assert_close(found, expected, **DOUBLE)
 
 
 def test_the_operator_passes_opcheck(generator):
@@ -368,22 +333,6 @@ def test_the_operator_passes_opcheck(generator):
             (*tensors, wanted, *call, None),
             test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
         )
-
-
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_signatures(name):
-    function = inspect.signature(getattr(F, f"linear_{name}_loss")).parameters
-    module = inspect.signature(getattr(ft, f"Linear{module_name(name)}")).parameters
-    assert [*function][:3] == ["input", "linear_weight", "target"]
-    assert [*module][:5] == ["in_features", "num_classes", "bias", "device", "dtype"]
-    assert [function[o] for o in [*function][4:]] == [module[o] for o in [*module][5:]]
-    assert all(p.kind is p.KEYWORD_ONLY for p in [*function.values()][3:])
-    is_fitzpatrick = isinstance(fp.get_loss(name), fp.FitzpatrickLoss)
-    assert ("tightness" in function) == is_fitzpatrick
-    peer = getattr(torch.nn, "LinearCrossEntropyLoss", None)
-    if peer is not None:  # PyTorch 2.13; shapes of several axes and options are its own
-        theirs = set(inspect.signature(peer).parameters) - {"out_features", "options"}
-        assert theirs <= set(module)
 
 
 def test_module_state(generator):
@@ -434,10 +383,9 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
     scores[0, 3] = -math.inf
     labels = torch.tensor([1, k - 1, -100, k])[:n]  # the last one is out of range
     weight = torch.rand(k, generator=generator) + 0.1 if form == "weighted" else None
-    target = {
-        "labels": labels,
-        "proportions": torch.softmax(scores.flip(0), -1),
-    }.get(form, smooth(labels.clamp(0, k - 1), k, weight, 0.1, torch.float32)[0])
+    target = {"labels": labels, "proportions": torch.softmax(scores.flip(0), -1)}.get(
+        form, smooth(labels.clamp(0, k - 1), k, weight, 0.1, torch.float32)[0]
+    )
     options = torch.tensor([0.5, 2.0, 1.0, 1.0])[:n], omega, 0.5, -100, True, True
     beside = launch(scores, target, *options)
     buffer = scores.new_full((n, k + 8), 7.0)
@@ -452,7 +400,7 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("k", [7, 8], ids=["odd", "even"])
-@pytest.mark.parametrize("name", KERNEL_LOSSES)
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"])
 def test_the_head_through_the_kernels(name, k, generator):
     pytest.importorskip("triton", reason="the kernels need the package triton")
     x, weight, bias, labels, y = draw(generator, torch.float32, (5,), k)
@@ -468,8 +416,7 @@ def test_the_head_through_the_kernels(name, k, generator):
         loss = fused(name, x, weight, target, engine="triton", chunk_size=3, **options)
         found = loss_and_gradients(loss, leaves)
         expected = loss_and_gradients(unfused(name, x, weight, target, **options), leaves)
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, **tolerance)
+        torch.testing.assert_close(found, expected, **tolerance)
         with torch.no_grad():
             alone = fused(name, x, weight, target, engine="triton", chunk_size=3, **options)
         torch.testing.assert_close(alone, found[0], **tolerance)

@@ -1,29 +1,24 @@
 """Targets that list the classes of a row: equal to proportions, at every door of PyTorch."""
 
-import itertools
 import math
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from fitzpatrick.torch import (  # noqa: E402
-    FitzpatrickLogisticLoss,
-    LinearSparsemaxLoss,
-    SparseTargets,
-    functional,
-)
+import fitzpatrick as fp
+from fitzpatrick.torch import FitzpatrickLogisticLoss, LinearSparsemaxLoss, SparseTargets
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 LOSSES = ("logistic", "sparsemax", "entmax15")
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0)
-# (classes, classes in a list)
-SHAPES = ((7, 1), (7, 3), (7, 7), (300, 64), (1000, 256))
+# (classes, classes in a list, dtype); small ones in other dtypes are in tests/parity
+SHAPES = [(7, 7, torch.bfloat16), (1000, 256, torch.float64), (200_003, 256, torch.float32)]
 # Both ways to compute round each of some k terms; the roots are as good as their dtype.
 TOLERANCES = {torch.float64: 1e-11, torch.float32: 1e-4, torch.bfloat16: 2e-2}
 
 
 def loss_of(name):
-    return getattr(functional, f"fitzpatrick_{name}_loss")
+    return getattr(F, f"fitzpatrick_{name}_loss")
 
 
 def draw(n, k, m, dtype=torch.float64, seed=0, rest=None):
@@ -58,50 +53,36 @@ def assert_close(one, other, dtype=torch.float64):
     torch.testing.assert_close(one.double(), other.double(), **bounds)
 
 
+def assert_equal(one, other, *leaves, dtype=torch.float64):
+    """Losses, and the gradients of their sums."""
+    assert_close(one, other, dtype)
+    if leaves:
+        gradients = (torch.autograd.grad(x.sum(), leaves, retain_graph=True) for x in (one, other))
+        for first, second in zip(*gradients, strict=True):
+            assert_close(first, second, dtype)
+
+
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize(("k", "m"), SHAPES)
-def test_lists_are_proportions(name, k, m):
-    for tightness, dtype in itertools.product(TIGHTNESSES, TOLERANCES):
-        target = draw(5, k, m, torch.float64 if dtype == torch.float64 else torch.float32)
-        x = scores_of(5, k, dtype)
+@pytest.mark.parametrize(("k", "m", "dtype"), SHAPES, ids=str)
+def test_lists_are_proportions(name, k, m, dtype):
+    target = draw(3, k, m, torch.float64 if dtype == torch.float64 else torch.float32)
+    x, (y, kept) = scores_of(3, k, dtype), dense(target, k)
+    for tightness in TIGHTNESSES if k < 10 else [1.0]:
         loss = loss_of(name)(x, target, tightness=tightness)
-        (gradient,) = torch.autograd.grad(loss, x)
-        y, kept = dense(target, k)
-        z = x.detach()[kept].double().requires_grad_()
-        expected = loss_of(name)(z, y.double(), tightness=tightness, validate=False)
-        (rows,) = torch.autograd.grad(expected, z)
+        z = x.detach().double().requires_grad_()
+        expected = loss_of(name)(z[kept], y.double(), tightness=tightness, validate=False)
         assert_close(loss, expected, dtype)
-        assert_close(gradient[kept], rows, dtype)
-        assert not gradient[-1].any()
+        assert_close(_grad(loss, x), _grad(expected, z), dtype)
 
 
 def test_other_losses_take_lists():
-    import fitzpatrick as fp
-
     x, target = scores_of(4, 9), draw(4, 9, 3)
     y, kept = dense(target, 9)
     for loss in ("perceptron", fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3), tightness=0.5)):
-        function = functional.loss_function(loss)
+        function = F.loss_function(loss)
         assert_close(function(x, target), function(x[kept], y))
     alphas = torch.tensor([1.2, 1.5, 1.8, 1.4], dtype=torch.float64)
-    loss = functional.entmax_loss(x, target, alphas)
-    assert_close(loss, functional.entmax_loss(x[kept], y, alphas[kept]))
-
-
-def test_many_classes():
-    k = 200_003
-    x, target = scores_of(2, k, torch.float32), draw(2, k, 256, torch.float32)
-    y, kept = dense(target, k)
-    for name in LOSSES:
-        loss = loss_of(name)(x, target)
-        z = x.detach()[kept].double().requires_grad_()
-        expected = loss_of(name)(z, y.double(), validate=False)
-        assert_close(loss, expected, torch.float32)
-        assert_close(
-            *(torch.autograd.grad(*pair)[0][kept] for pair in ((loss, x),)),
-            _grad(expected, z),
-            torch.float32,
-        )
+    assert_close(F.entmax_loss(x, target, alphas), F.entmax_loss(x[kept], y, alphas[kept]))
 
 
 def _grad(loss, x):
@@ -110,21 +91,13 @@ def _grad(loss, x):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_heads(name):
-    head = getattr(functional, f"linear_fitzpatrick_{name}_loss")
+    head = getattr(F, f"linear_fitzpatrick_{name}_loss")
     h, w = scores_of(6, 5), scores_of(40, 5, seed=2)
     target = draw(6, 40, 8)
     weight = torch.rand(40, dtype=torch.float64)
     for options in ({}, {"weight": weight}, {"label_smoothing": 0.1}, {"reduction": "none"}):
         loss = head(h, w, target, chunk_size=2, **options)
-        expected = loss_of(name)(h @ w.T, target, **options)
-        assert_close(loss, expected)
-        ones = torch.ones_like(loss)
-        for one, other in zip(
-            torch.autograd.grad(loss, (h, w), ones),
-            torch.autograd.grad(expected, (h, w), ones),
-            strict=True,
-        ):
-            assert_close(one, other)
+        assert_equal(loss, loss_of(name)(h @ w.T, target, **options), h, w)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -134,8 +107,8 @@ def test_options_are_those_of_proportions(reduction):
     y, kept = dense(target, k)
     for options in ({"weight": weight}, {"label_smoothing": 0.2}, {}):
         given = {**options, "reduction": reduction}
-        loss = functional.fitzpatrick_logistic_loss(x, target, **given)
-        expected = functional.fitzpatrick_logistic_loss(x[kept], y, **given)
+        loss = F.fitzpatrick_logistic_loss(x, target, **given)
+        expected = F.fitzpatrick_logistic_loss(x[kept], y, **given)
         if reduction == "none":
             assert loss[-1] == 0
             loss = loss[kept]
@@ -151,8 +124,8 @@ def test_axes_and_modules():
     for reduction in ("none", "mean"):
         module = FitzpatrickLogisticLoss(reduction=reduction)
         assert_close(module(x, target), module(x, y))
-        last = functional.sparsemax_loss(x.movedim(1, -1), target, dim=-1, reduction=reduction)
-        assert_close(last, functional.sparsemax_loss(x, y, reduction=reduction))
+        last = F.sparsemax_loss(x.movedim(1, -1), target, dim=-1, reduction=reduction)
+        assert_close(last, F.sparsemax_loss(x, y, reduction=reduction))
     head = LinearSparsemaxLoss(5, 3, dtype=torch.float64)
     h = scores_of(8, 5).detach().reshape(2, 4, 5)
     assert_close(head(h, target), head(h, target.to_dense(3)))
@@ -163,7 +136,7 @@ def test_sparse_tensors():
     y = torch.tensor([[0.25, 0, 0.75], [0, 1.0, 0]], dtype=torch.float64)
     x = scores_of(2, 3)
     for sparse in (y.to_sparse(), y.to_sparse_csr()):
-        assert_close(functional.sparsemax_loss(x, sparse), functional.sparsemax_loss(x, y))
+        assert_close(F.sparsemax_loss(x, sparse), F.sparsemax_loss(x, y))
     twice = torch.sparse_coo_tensor(
         [[0, 0, 1], [2, 2, 0]], [0.5, 0.5, 1.0], (2, 3), check_invariants=True
     )
@@ -185,108 +158,72 @@ def test_bucket_is_a_class_more(tightness):
             merged = torch.cat([row[own], row[others].logsumexp(0)[None]])
             y = values[indices >= 0]
             y = torch.cat([y, 1 - y.sum()[None]])
-            losses.append(functional.fitzpatrick_logistic_loss(merged, y, tightness=tightness))
+            losses.append(F.fitzpatrick_logistic_loss(merged, y, tightness=tightness))
         return torch.stack(losses).mean()
 
     def loss(x):
-        return functional.fitzpatrick_logistic_loss(x, target, tightness=tightness)
+        return F.fitzpatrick_logistic_loss(x, target, tightness=tightness)
 
     assert_close(loss(x), by_hand(x))
     assert_close(_grad(loss(x), x), _grad(by_hand(x), x))
     assert torch.autograd.gradcheck(loss, x)
     assert torch.autograd.gradgradcheck(loss, x)
     h, w = scores_of(4, 5), scores_of(8, 5, seed=3)
-    head = functional.linear_fitzpatrick_logistic_loss(h, w, target, tightness=tightness)
+    head = F.linear_fitzpatrick_logistic_loss(h, w, target, tightness=tightness)
     assert_close(head, loss(h @ w.T))
-
-
-def test_bucket_gives_the_rest_to_the_others_as_the_student_does():
-    """At tightness 0 its gradient is that of a target with r shared out by the student."""
-    target, x = draw(3, 8, 3, rest="bucket"), scores_of(3, 8)
-    (gradient,) = torch.autograd.grad(functional.logistic_loss(x, target, reduction="sum"), x)
-    p = torch.softmax(x.detach(), -1)
-    for row in range(2):
-        own = target.indices[row][target.indices[row] >= 0]
-        values = target.values[row][target.indices[row] >= 0]
-        y = p[row].clone()
-        y[own] = 0
-        y *= (1 - values.sum()) / y.sum()
-        y[own] = values
-        assert_close(gradient[row], p[row] - y)
 
 
 @pytest.mark.parametrize("rest", ["renormalize", "bucket"])
 def test_logarithms(rest):
     target, x = draw(4, 8, 3, rest=rest), scores_of(4, 8)
     logs = SparseTargets(target.indices, target.values.log(), rest, log_values=True)
-    one = functional.fitzpatrick_logistic_loss(x, target)
-    assert_close(functional.fitzpatrick_logistic_loss(x, logs), one)
+    one = F.fitzpatrick_logistic_loss(x, target)
+    assert_close(F.fitzpatrick_logistic_loss(x, logs), one)
     if rest == "renormalize":
         scaled = SparseTargets(target.indices, target.values * 4 / 3)
-        assert_close(functional.fitzpatrick_logistic_loss(x, scaled), one)
-        assert_close(functional.sparsemax_loss(x, logs), functional.sparsemax_loss(x, scaled))
+        assert_close(F.fitzpatrick_logistic_loss(x, scaled), one)
+        assert_close(F.sparsemax_loss(x, logs), F.sparsemax_loss(x, scaled))
         shifted = SparseTargets(target.indices, target.values.log() + 3, rest, log_values=True)
-        assert_close(functional.fitzpatrick_logistic_loss(x, shifted), one)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_second_derivatives(name):
-    x, target = scores_of(3, 6, scale=0.5), draw(3, 6, 3)
-    if name == "sparsemax":  # piecewise quadratic: finite differences meet its kinks
-        v = torch.ones_like(x).cumsum(-1)
-        y, kept = dense(target, 6)
-        products = []
-        for z, t in ((x, target), (x[kept], y)):
-            leaf = z.detach().clone().requires_grad_()
-            loss = functional.fitzpatrick_sparsemax_loss(leaf, t)
-            (g,) = torch.autograd.grad(loss, leaf, create_graph=True)
-            products.append(torch.autograd.grad((g * v[: len(leaf)]).sum(), leaf)[0])
-        assert_close(products[0][kept], products[1])
-    else:
-        assert torch.autograd.gradcheck(lambda x: loss_of(name)(x, target), x)
-        assert torch.autograd.gradgradcheck(lambda x: loss_of(name)(x, target), x)
+        assert_close(F.fitzpatrick_logistic_loss(x, shifted), one)
 
 
 def test_transforms_and_compilers():
     x, target = scores_of(4, 6), draw(4, 6, 3, rest="bucket")
 
     def rows(x, target):
-        return functional.fitzpatrick_logistic_loss(x, target, reduction="sum")
+        return F.fitzpatrick_logistic_loss(x, target, reduction="sum")
 
     mapped = torch.func.vmap(torch.func.grad(rows))(x.detach(), target)
     assert_close(mapped, _grad(rows(x, target), x))
     compiled = torch.compile(rows, fullgraph=True, backend="aot_eager")
-    loss = compiled(x, target)
-    assert_close(loss, rows(x, target))
-    assert_close(_grad(loss, x), _grad(rows(x, target), x))
+    assert_equal(compiled(x, target), rows(x, target), x)
 
     def head(h, w, indices, values):
         targets = SparseTargets(indices, values, "renormalize")
-        return functional.linear_fitzpatrick_sparsemax_loss(h, w, targets)
+        return F.linear_fitzpatrick_sparsemax_loss(h, w, targets)
 
     h, w = scores_of(4, 5), scores_of(6, 5, seed=3)
     given = h, w, target.indices, target.values
-    loss = torch.compile(head, fullgraph=True, backend="aot_eager")(*given)
-    assert_close(loss, head(*given))
-    assert_close(_grad(loss, w), _grad(head(*given), w))
+    compiled = torch.compile(head, fullgraph=True, backend="aot_eager")
+    assert_equal(compiled(*given), head(*given), w)
 
 
 def test_half_precision_and_autocast():
     x, target = scores_of(4, 50, torch.bfloat16), draw(4, 50, 6, torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
-        loss = functional.fitzpatrick_logistic_loss(x, target)
+        loss = F.fitzpatrick_logistic_loss(x, target)
     assert loss.dtype == torch.float32
-    assert_close(loss, functional.fitzpatrick_logistic_loss(x.double(), target), torch.bfloat16)
+    assert_close(loss, F.fitzpatrick_logistic_loss(x.double(), target), torch.bfloat16)
 
 
 def test_no_rows():
     x, target = scores_of(3, 4), SparseTargets(torch.full((3, 2), -1), torch.zeros(3, 2))
-    loss = functional.sparsemax_loss(x, target)
+    loss = F.sparsemax_loss(x, target)
     assert loss.isnan()
     assert not _grad(loss, x).any()
-    assert functional.sparsemax_loss(x, target, reduction="sum") == 0
+    assert F.sparsemax_loss(x, target, reduction="sum") == 0
     nothing = SparseTargets(torch.empty(3, 0, dtype=torch.long), torch.empty(3, 0))
-    assert functional.logistic_loss(x, nothing, reduction="sum") == 0
+    assert F.logistic_loss(x, nothing, reduction="sum") == 0
 
 
 def test_unchecked_lists():
@@ -323,33 +260,34 @@ BAD = {
 def test_bad_lists_are_refused(wrong):
     target, message = BAD[wrong]
     with pytest.raises(ValueError, match=message):
-        functional.logistic_loss(torch.zeros(2, 4), target)
+        F.logistic_loss(torch.zeros(2, 4), target)
 
 
-def test_what_lists_cannot_do_is_said():
-    x, target = torch.zeros(2, 4), lists([[0], [1]], [[0.5], [0.5]], rest="bucket")
-    with pytest.raises(ValueError, match="for the logistic losses"):
-        functional.sparsemax_loss(x, target)
-    with pytest.raises(ValueError, match="have no weight"):
-        functional.logistic_loss(x, target, torch.ones(4))
-    with pytest.raises(ValueError, match="label_smoothing"):
-        functional.logistic_loss(x, target, label_smoothing=0.1)
-    with pytest.raises(ValueError, match="rest must be"):
-        lists([[0]], [[1.0]], rest="other")
-    with pytest.raises(TypeError, match="integer indices"):
-        functional.logistic_loss(x, lists([[0.0], [1.0]], [[1.0], [1.0]]))
-    with pytest.raises(TypeError, match="must be a tensor, got SparseTargets"):
-        functional.sigmoid_loss(x, target)
-    learned = SparseTargets(target.indices, target.values.requires_grad_(), "bucket")
-    with pytest.raises(ValueError, match="not in target"):
-        functional.logistic_loss(x, learned)
+X = torch.zeros(2, 4)
+BUCKET = lists([[0], [1]], [[0.5], [0.5]], rest="bucket")
+LEARNED = SparseTargets(BUCKET.indices, BUCKET.values.clone().requires_grad_(), "bucket")
+REFUSED = [
+    (ValueError, "for the logistic losses", F.sparsemax_loss, X, BUCKET),
+    (ValueError, "have no weight", F.logistic_loss, X, BUCKET, torch.ones(4)),
+    (ValueError, "label_smoothing", F.logistic_loss, X, BUCKET, None, -100, "mean", 0.1),
+    (ValueError, "rest must be", SparseTargets, X, X, "other"),
+    (TypeError, "integer indices", F.logistic_loss, X, lists([[0.0], [1.0]], [[1.0], [1.0]])),
+    (TypeError, "must be a tensor, got SparseTargets", F.sigmoid_loss, X, BUCKET),
+    (ValueError, "not in target", F.logistic_loss, X, LEARNED),
+    (ValueError, "same rows and classes", F.distillation_loss, X, X, X, X[:1]),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[1])
+def test_what_lists_cannot_do_is_said(case):
+    kind, message, function, *given = case
+    with pytest.raises(kind, match=message):
+        function(*given)
 
 
 def test_moving_targets():
-    target = draw(3, 5, 2, rest="bucket")
-    moved = target.to("cpu")
+    moved = draw(3, 5, 2, rest="bucket").to("cpu")
     assert (moved.rest, moved.log_values) == ("bucket", False)
-    assert moved.indices.equal(target.indices)
 
 
 def capped(x, cap):
@@ -363,12 +301,9 @@ def test_scores_are_capped_and_scaled(name, reduction):
     bias = b[0]
     target = draw(6, 9, 3)
     scale = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
-    loss = getattr(functional, f"{name}_loss")
-    head = getattr(functional, f"linear_{name}_loss")
+    loss = getattr(F, f"{name}_loss")
+    head = getattr(F, f"linear_{name}_loss")
     scores = h @ w.T + bias
-
-    def derivatives(value):
-        return torch.autograd.grad(value.sum(), (h, w, b), retain_graph=True)
 
     given = {"temperature": 2.0, "softcap": 3.0, "logit_scale": 1.5, "reduction": reduction}
     expected = loss(capped(scores, 3.0) * 0.75, target, reduction=reduction)
@@ -376,9 +311,7 @@ def test_scores_are_capped_and_scaled(name, reduction):
         loss(scores, target, **given),
         head(h, w, target, linear_bias=bias, chunk_size=4, **given),
     ):
-        assert_close(value, expected)
-        for one, other in zip(derivatives(value), derivatives(expected), strict=True):
-            assert_close(one, other)
+        assert_equal(value, expected, h, w, b)
     learned = {"logit_scale": scale, "reduction": reduction}
     expected = _grad(loss(scores * scale, target, reduction=reduction).sum(), scale)
     assert_close(_grad(loss(scores, target, **learned).sum(), scale), expected)
@@ -390,8 +323,8 @@ def test_scores_are_capped_and_scaled(name, reduction):
 
 def test_a_cap_keeps_masked_classes_out():
     x = torch.tensor([[1.0, -math.inf, 2.0]], requires_grad=True)
-    loss = functional.logistic_loss(x, torch.tensor([0]), softcap=5.0)
-    plain = functional.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
+    loss = F.logistic_loss(x, torch.tensor([0]), softcap=5.0)
+    plain = F.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
     assert_close(loss, plain)
     assert torch.isfinite(_grad(loss, x)).all()
 
@@ -401,7 +334,7 @@ def test_a_cap_keeps_masked_classes_out():
 )
 def test_bad_scales(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be a positive number"):
-        functional.logistic_loss(torch.zeros(1, 2), torch.tensor([0]), **wrong)
+        F.logistic_loss(torch.zeros(1, 2), torch.tensor([0]), **wrong)
     with pytest.raises(ValueError, match="must be a positive number"):
         FitzpatrickLogisticLoss(**wrong)
 
@@ -412,28 +345,16 @@ def test_distillation_from_two_heads(name, reduction):
     h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
     x, v = scores_of(6, 7, seed=4).detach(), scores_of(9, 7, seed=5).detach()
     options = {"linear_bias": b[0], "loss": name, "temperature": 2.0, "softcap": 3.0}
-    loss = functional.distillation_loss(
+    loss = F.distillation_loss(
         h, w, x, v, teacher_softcap=4.0, reduction=reduction, chunk_size=4, **options
     )
-    link = functional.sparsemax if name == "sparsemax" else functional.logistic
+    link = F.sparsemax if name == "sparsemax" else F.logistic
     scores, y = capped(h @ w.T + b[0], 3.0) / 2, link(capped(x @ v.T, 4.0) / 2)
-    expected = getattr(functional, f"{name}_loss")(scores, y, reduction=reduction)
-    assert_close(loss, expected)
-    for one, other in zip(
-        torch.autograd.grad(loss.sum(), (h, w, b)),
-        torch.autograd.grad(expected.sum(), (h, w, b)),
-        strict=True,
-    ):
-        assert_close(one, other)
-
-
-def test_distillation_checks_its_heads():
-    x, w = torch.zeros(2, 3), torch.zeros(4, 3)
-    with pytest.raises(ValueError, match="same rows and classes"):
-        functional.distillation_loss(x, w, x, w[:3])
+    expected = getattr(F, f"{name}_loss")(scores, y, reduction=reduction)
+    assert_equal(loss, expected, h, w, b)
     with pytest.raises(ValueError, match="losses on the simplex"):
-        functional.distillation_loss(x, w, x, w, loss="sigmoid")
-    assert functional.distillation_loss(x[:0], w, x[:0], w).isnan()
+        F.distillation_loss(h, w, x, v, loss="sigmoid")
+    assert F.distillation_loss(h[:0], w, x[:0], v).isnan()
 
 
 def test_stats_of_rows():
@@ -445,9 +366,9 @@ def test_stats_of_rows():
     target = draw(5, 7, 3)
     for given in (labels, target, target.to_dense(7)):
         validate = {"validate": False}  # the last row of the proportions is empty
-        loss, stats = functional.sparsemax_loss(x, given, return_stats=True, **validate)
-        assert_close(loss, functional.sparsemax_loss(x, given, **validate))
-        head, others = functional.linear_sparsemax_loss(
+        loss, stats = F.sparsemax_loss(x, given, return_stats=True, **validate)
+        assert_close(loss, F.sparsemax_loss(x, given, **validate))
+        head, others = F.linear_sparsemax_loss(
             h, w, given, return_stats=True, chunk_size=2, **validate
         )
         assert_close(head, loss)

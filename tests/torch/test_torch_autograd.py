@@ -6,11 +6,12 @@ import pytest
 import torch
 from conftest import (
     CLASS_LOSSES,
+    LABELS,
     LINKS,
     ONE_OF_EACH_KIND,
-    ROUNDING,
     SOME_CLASS_LOSSES,
     TEST_ALL,
+    loss_of,
     module_name,
     targets_like,
 )
@@ -24,12 +25,6 @@ from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-
-LABELS = torch.tensor([0, 3, -100, 2, 1])
-
-
-def loss_of(name):
-    return getattr(F, f"{name}_loss")
 
 
 def cases(name, scores, generator):
@@ -80,22 +75,8 @@ def test_options_have_both_derivatives(name, options, generator):
 
 @pytest.mark.parametrize("name", LINKS)
 def test_links_have_a_gradient_in_both_modes(name, scores):
-    assert gradcheck(getattr(F, name), scores.requires_grad_(), check_forward_ad=True)
-
-
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_per_sample_gradients(name, scores):
-    labels = torch.tensor([0, 3, 1, 2, 1])
-
-    def loss(x, label):
-        return loss_of(name)(x, label)
-
-    rows = torch.func.vmap(torch.func.grad(loss))(scores, labels)
-    x = scores.clone().requires_grad_()
-    loss_of(name)(x, labels, reduction="sum").backward()
-    torch.testing.assert_close(rows, x.grad, **ROUNDING)
-    values = torch.func.vmap(loss, in_dims=(1, 0))(scores.T.contiguous(), labels)
-    torch.testing.assert_close(values, loss_of(name)(scores, labels, reduction="none"))
+    x = scores.requires_grad_()
+    assert gradcheck(getattr(F, name), x, check_forward_ad=True, fast_mode=True)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
@@ -127,26 +108,6 @@ def test_no_gradient_is_computed_without_grad(mode, scores, monkeypatch):
     assert torch.equal(loss, expected)
     with pytest.raises(AssertionError):  # which is where it is computed otherwise
         F.logistic_loss(x, LABELS)
-
-
-def test_all_losses_compile_into_one_graph(scores, generator):
-    def targets(name):
-        return LABELS if name in CLASS_LOSSES else targets_like(name, scores, generator)
-
-    cases = [(loss_of(name), targets(name)) for name in fp.loss_names()]
-
-    def losses(x):
-        return torch.stack([loss(x, target) for loss, target in cases])
-
-    compiled = torch.compile(losses, fullgraph=True, backend="aot_eager")
-    results = []
-    for function in (losses, compiled):
-        x = scores.clone().requires_grad_()
-        values = function(x)
-        gradients = [torch.autograd.grad(v, x, retain_graph=True)[0] for v in values]
-        results.append((values.detach(), torch.stack(gradients)))
-    torch.testing.assert_close(results[1][0], results[0][0], rtol=ROUNDING["rtol"], atol=0)
-    torch.testing.assert_close(results[1][1], results[0][1], **ROUNDING)
 
 
 def test_every_loss_has_code_of_its_own():
@@ -197,18 +158,17 @@ def test_a_loss_function_may_be_made_in_a_compiled_function(scores):
     assert F.link_function("fitzpatrick_sparsemax") is F.sparsemax
 
 
-def test_inductor_compiles_a_training_step_with_any_batch_size(generator):
-    layer = torch.nn.Linear(3, 4)
+def test_a_training_step_compiles_once_for_any_batch_size(generator):
     loss = F.fitzpatrick_logistic_loss
 
     def step(inputs, labels, tightness):
-        return loss(layer(inputs), labels, label_smoothing=0.1, tightness=tightness)
+        return loss(inputs, labels, tightness=tightness)
 
-    counter = CompileCounterWithBackend("inductor")
+    counter = CompileCounterWithBackend("inductor" if TEST_ALL else "aot_eager")
     compiled = torch.compile(step, fullgraph=True, dynamic=True, backend=counter)
     counts = set()
     for n, tightness in ((5, 0.5), (6, 0.7), (7, 1.5)):
-        inputs = torch.randn(n, 3, generator=generator)
+        inputs = torch.randn(n, 4, generator=generator)
         labels = torch.randint(0, 4, (n,), generator=generator)
         expected = step(inputs, labels, tightness)
         torch.testing.assert_close(compiled(inputs, labels, tightness), expected)

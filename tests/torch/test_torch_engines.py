@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from conftest import ROUNDING
-from doubled import Doubled
+from conftest import ROUNDING, value_and_gradient
+from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
 from fitzpatrick.engines import table
@@ -25,17 +25,10 @@ ENGINES = ["reference", pytest.param("triton", marks=needs_triton)]
 LABELS = torch.tensor([0, 3, -100, 2, 1], device=DEVICE)
 
 
-def value_and_gradient(function, x, *args, **options):
-    x = x.detach().clone().requires_grad_()
-    value = function(x, *args, **options)
-    value.sum().backward()
-    return value.detach(), x.grad
-
-
 @needs_triton
-@pytest.mark.parametrize("options", [{}, {"reduction": "none", "label_smoothing": 0.1}])
-def test_kernels_compile_into_one_graph(options, scores):
+def test_kernels_compile_into_one_graph(scores):
     losses = F.fitzpatrick_logistic_loss, F.sparsemax_loss, F.fitzpatrick_entmax15_loss
+    options = {"reduction": "none", "label_smoothing": 0.1}
 
     def compute(x):
         return torch.stack([loss(x, LABELS, engine="triton", **options) for loss in losses])
@@ -94,15 +87,15 @@ def test_transforms_go_through_the_engine(engine, scores):
 
 def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
     """What the table of kernels says of Ω says nothing of its link."""
-    entry = table.Entry(Doubled, fp.sets.Simplex, "logistic")
+    entry = table.Entry(ScaledDistance, fp.sets.Simplex, "sparsemax")
     monkeypatch.setitem(table.KERNELS, "triton", [entry, *table.KERNELS["triton"]])
-    link = F.link_function(fp.FenchelYoungLoss(Doubled()))
+    link = F.link_function(fp.FenchelYoungLoss(ScaledDistance(2.0)))
     x = scores.clone().requires_grad_()
     p = link(x)
-    torch.testing.assert_close(p, torch.softmax(x / 2, -1), **ROUNDING)
+    torch.testing.assert_close(p, F.sparsemax(x / 2), **ROUNDING)
     upstream = scores.flip(0)
     (actual,) = torch.autograd.grad(p, x, upstream, retain_graph=True)
-    (expected,) = torch.autograd.grad(torch.softmax(x / 2, -1), x, upstream)
+    (expected,) = torch.autograd.grad(F.sparsemax(x / 2), x, upstream)
     torch.testing.assert_close(actual, expected, **ROUNDING)
 
 

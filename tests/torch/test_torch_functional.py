@@ -11,9 +11,14 @@ from conftest import (
     CLASS_LOSSES,
     ENTRY_LOSSES,
     EPS,
+    LABELS,
+    ONE_OF_EACH_KIND,
     ROUNDING,
+    SOME_CLASS_LOSSES,
+    loss_of,
     skip_unless_multiplied,
     targets_like,
+    value_and_gradient,
 )
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -21,19 +26,6 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import fitzpatrick as fp
 from fitzpatrick.torch import LogisticLoss
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
-LABELS = torch.tensor([0, 3, -100, 2, 1])
-
-
-def value_and_gradient(function, x, *args, **options):
-    x = x.detach().clone().requires_grad_()
-    value = function(x, *args, **options)
-    value.sum().backward()
-    return value.detach(), x.grad
-
-
-def loss_of(name):
-    return getattr(F, f"{name}_loss")
 
 
 def assert_equal(actual, expected, rtol=ROUNDING["rtol"], atol=ROUNDING["atol"]):
@@ -89,10 +81,10 @@ def test_reproduces_cross_entropy_on_labels(shape, weight, reduction, generator)
             assert_equal(value, expected)
 
 
-INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16]
+INTEGERS = [torch.int8, torch.int32, torch.uint8, torch.uint64]
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, torch.uint32, torch.uint64], ids=str)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_labels_of_any_integer_dtype(dtype, generator):
     x = torch.randn(4, 300, dtype=torch.float64, generator=generator)
     labels = torch.tensor([0, 1, 2, 100])
@@ -162,37 +154,28 @@ def test_reproduces_binary_cross_entropy(soft, reduction, weighted, positive, ge
     assert_equal(value - constant, expected, atol=60 * EPS * constant.abs().max().item())
 
 
-@pytest.mark.parametrize("name", CLASS_LOSSES)
-def test_memory_and_axes_may_lie_anyhow(name, generator):
+def test_classes_in_any_axis(generator):
     x = torch.randn(3, 2, 5, dtype=torch.float64, generator=generator)
-    labels, loss = torch.randint(0, 5, (3, 2), generator=generator), loss_of(name)
+    labels, loss = torch.randint(0, 5, (3, 2), generator=generator), F.fitzpatrick_sparsemax_loss
     expected = loss(x.reshape(6, 5), labels.reshape(6), reduction="none").reshape(3, 2)
     assert_equal(loss(x, labels, dim=-1, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 1), labels, reduction="none"), expected)
     assert_equal(loss(x.movedim(-1, 0), labels, dim=0, reduction="none"), expected)
-    wide, labels = x.reshape(2, 15)[:, ::3], labels.reshape(6)[::3]
-    dense = value_and_gradient(loss, wide.contiguous(), labels)
-    assert_equal(value_and_gradient(loss, wide, labels), dense)
-    row = wide[:1].expand(2, 5)
-    assert_equal(loss(row, labels), loss(row.contiguous(), labels))
 
 
-@pytest.mark.parametrize("name", CLASS_LOSSES)
+@pytest.mark.parametrize("name", SOME_CLASS_LOSSES)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_ignored_rows_count_for_nothing(name, smoothing, scores):
-    options = {"label_smoothing": smoothing}
-    x = scores.clone()
-    x[1] = math.nan
-    labels = torch.tensor([0, -100, 1, 2, 2])
-    value, gradient = value_and_gradient(loss_of(name), x, labels, **options)
-    keep = torch.tensor([0, 2, 3, 4])
-    expected = value_and_gradient(loss_of(name), scores[keep], labels[keep], **options)
-    assert_equal(value, expected[0])
-    assert_equal(gradient[keep], expected[1])
-    assert torch.equal(gradient[1], torch.zeros(4, dtype=torch.float64))
+    options, x = {"label_smoothing": smoothing}, scores.clone()
+    x[2] = math.nan
+    value, gradient = value_and_gradient(loss_of(name), x, LABELS, **options)
+    keep = LABELS >= 0
+    expected = value_and_gradient(loss_of(name), scores[keep], LABELS[keep], **options)
+    assert_equal((value, gradient[keep]), expected)
+    assert not gradient[2].any()
 
 
-@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
 def test_empty_batches(name):
     x = torch.zeros(0, 4, requires_grad=True)
     target = torch.zeros(0, 4) if name in ENTRY_LOSSES else torch.zeros(0, dtype=torch.long)
@@ -201,7 +184,6 @@ def test_empty_batches(name):
     total = loss(x, target, reduction="sum")
     total.backward()
     assert total.item() == 0
-    assert x.grad.shape == (0, 4)
     assert loss(x, target, reduction="none").shape == (target.shape)
 
 
@@ -244,18 +226,15 @@ def test_float32_scores_are_the_same_under_autocast(name, scores, generator):
         outside = value_and_gradient(loss_of(name), x, target, **options)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             inside = value_and_gradient(loss_of(name), x, target, **options)
-        assert torch.equal(inside[0], outside[0])
-        assert torch.equal(inside[1], outside[1])
+        assert all(map(torch.equal, inside, outside))
 
 
 def test_matrix_products_of_the_core_are_exact_under_autocast(scores):
-    x, y = scores.float(), torch.zeros(5, 4)
     loss = F.loss_function(fp.FitzpatrickLoss(fp.regularizers.Quadratic(torch.eye(4) + 0.3)))
-    outside = value_and_gradient(loss, x, y)
+    outside = value_and_gradient(loss, scores.float(), torch.zeros(5, 4))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = value_and_gradient(loss, x, y)
-    assert torch.equal(inside[0], outside[0])
-    assert torch.equal(inside[1], outside[1])
+        inside = value_and_gradient(loss, scores.float(), torch.zeros(5, 4))
+    assert all(map(torch.equal, inside, outside))
 
 
 def test_gradients_of_float16_wait_for_the_loss_scale():
@@ -292,7 +271,7 @@ def test_tensors_without_values_are_not_looked_at(scores):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
-@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
 def test_meta_tensors_have_shapes_and_dtypes(name, dtype):
     x = torch.empty(2, 3, 4, dtype=dtype, device="meta", requires_grad=True)
     labels = torch.empty(2, 4, dtype=torch.long, device="meta")

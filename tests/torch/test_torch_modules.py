@@ -1,22 +1,15 @@
 """Modules: one per registry name, any regularizer, and what modules are used for."""
 
-import contextlib
 import copy
 import inspect
-import os
 import pickle
 import re
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
-import distributed_worker
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, LINKS, ROUNDING, module_name, targets_like
-from doubled import Doubled
+from conftest import LINKS, ONE_OF_EACH_KIND, ROUNDING, SOME_CLASS_LOSSES, module_name, targets_like
+from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
@@ -35,7 +28,7 @@ def test_every_registry_name_has_a_function_and_a_module():
     assert dir(F) == sorted(F.__all__)
 
 
-@pytest.mark.parametrize("name", fp.loss_names())
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
 def test_modules_are_their_functions(name, scores, generator):
     target = targets_like(name, scores, generator)
     options = {"reduction": "sum", "weight": scores[0].exp()}
@@ -81,22 +74,6 @@ def test_one_tensor_may_be_both_weights(scores, generator):
     assert not torch.equal(both, F.sigmoid_loss(scores, y, weight=w))
 
 
-def test_a_subclass_may_have_buffers_of_its_own(scores):
-    class Counting(ft.LogisticLoss):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-
-        def forward(self, input, target):  # noqa: A002
-            self.step += 1
-            return super().forward(input, target)
-
-    labels = torch.tensor([0, 3, 1, 2, 2])
-    criterion = Counting()
-    assert torch.equal(criterion(scores, labels), F.logistic_loss(scores, labels))
-    assert criterion.step == 1
-
-
 def test_the_link_is_along_the_axis_of_the_loss(generator):
     images = torch.randn(2, 3, 4, 5, generator=generator)
     assert torch.equal(ft.SparsemaxLoss().link(images), F.sparsemax(images, dim=1))
@@ -132,12 +109,10 @@ def test_copies_share_their_loss(scores):
     assert torch.equal(twin.link(scores), criterion.link(scores))
 
 
-@pytest.mark.parametrize("pair", [ft.FenchelYoungLoss, ft.FitzpatrickLoss])
-def test_a_regularizer_of_the_users_own(pair, scores):
-    omega = Doubled()
+def test_a_regularizer_of_the_users_own(scores):
     labels = torch.tensor([0, 3, 1, 2, -100])
-    criterion = pair(omega, label_smoothing=0.1)
-    reference = pair(fp.regularizers.Negentropy(), label_smoothing=0.1)
+    criterion = ft.FitzpatrickLoss(ScaledDistance(2.0), label_smoothing=0.1)
+    reference = ft.FitzpatrickSparsemaxLoss(label_smoothing=0.1)
     torch.testing.assert_close(criterion(scores, labels), 2 * reference(scores / 2, labels))
     assert torch.autograd.gradcheck(lambda x: criterion(x, labels), scores.requires_grad_())
     assert torch.autograd.gradgradcheck(lambda x: criterion(x, labels), scores)
@@ -157,7 +132,7 @@ def test_modules_can_be_exported(name, scores, generator):
     )
 
 
-@pytest.mark.parametrize("name", CLASS_LOSSES)
+@pytest.mark.parametrize("name", SOME_CLASS_LOSSES)
 def test_gradients_may_be_recomputed_or_kept_elsewhere(name, scores):
     criterion, labels = getattr(ft, module_name(name))(), torch.tensor([0, 3, -100, 2, 2])
     layer = torch.nn.Linear(4, 4).double()
@@ -171,28 +146,3 @@ def test_gradients_may_be_recomputed_or_kept_elsewhere(name, scores):
     with torch.autograd.graph.save_on_cpu():
         kept = loss()
     assert torch.equal(torch.autograd.grad(kept, layer.weight)[0], expected)
-
-
-def test_vectors_of_any_set(scores):
-    omega = fp.regularizers.SquaredNorm(fp.sets.L2Ball())
-    criterion = ft.FitzpatrickLoss(omega, dim=0, reduction="none")
-    y = omega.domain.project(-scores)
-    expected = fp.FitzpatrickLoss(omega).value(y, scores)
-    torch.testing.assert_close(criterion(scores.T, y.T), expected)
-    assert torch.autograd.gradcheck(lambda x: criterion(x, y.T), scores.T.requires_grad_())
-
-
-def test_distributed_data_parallel(tmp_path):
-    # not forks of this process, which has loaded more than the package
-    script = Path(__file__).with_name("distributed_worker.py")
-    command = [sys.executable, str(script), str(tmp_path)]
-    worker = subprocess.Popen(command, start_new_session=True)
-    try:
-        assert worker.wait(timeout=300) == 0
-    finally:  # none of its forks is left behind
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
-    first, second = torch.load(tmp_path / "0.pt"), torch.load(tmp_path / "1.pt")
-    assert torch.equal(first, second)
-    expected = distributed_worker.train_alone()
-    torch.testing.assert_close(first, expected, **ROUNDING)

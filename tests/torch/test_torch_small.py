@@ -9,7 +9,7 @@ import pytest
 import torch
 from conftest import CLASS_LOSSES, ROUNDING
 
-from fitzpatrick.torch import _autograd, _losses, _reference
+from fitzpatrick.torch import _reference
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 pytest.importorskip("numba")
@@ -23,13 +23,13 @@ CLOSE = {torch.float32: {"rtol": 1e-5, "atol": 1e-6}, torch.float64: ROUNDING}
 @pytest.fixture
 def few(monkeypatch):
     """What the shortest way returned, call by call."""
-    returned = []
+    returned, compute = [], _reference.compute_few_labels
 
     def spy(*arguments):
-        returned.append(_autograd.few_labels(*arguments))
+        returned.append(compute(*arguments))
         return returned[-1]
 
-    monkeypatch.setattr(_losses, "few_labels", spy)
+    monkeypatch.setattr(_reference, "compute_few_labels", spy)
     return returned
 
 

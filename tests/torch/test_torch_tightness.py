@@ -8,9 +8,8 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from conftest import ROUNDING, module_name
+from conftest import LABELS, ROUNDING, loss_of, module_name
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch.func import grad, vmap
 
 import fitzpatrick as fp
 import fitzpatrick.torch as ft
@@ -21,27 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWa
 
 FITZPATRICK = [n for n in fp.loss_names() if isinstance(fp.get_loss(n), fp.FitzpatrickLoss)]
 FENCHEL_YOUNG = [n for n in fp.loss_names() if n not in FITZPATRICK]
-LABELS = torch.tensor([0, 3, -100, 2, 1])
-
-
-def loss_of(name):
-    return getattr(F, f"{name}_loss")
-
-
-def value_and_gradient(function, x, *args, **options):
-    x = x.detach().clone().requires_grad_()
-    value = function(x, *args, **options)
-    value.sum().backward()
-    return value.detach(), x.grad
-
 
 BAD = [
     (-0.5, ValueError, "tightness must be 0 or between 1e-12"),
     (math.nan, ValueError, "tightness must be 0 or between 1e-12"),
-    (math.inf, ValueError, "tightness must be 0 or between 1e-12"),
     ("1", TypeError, "tightness must be a number, such as 0 "),
     (True, TypeError, "tightness must be a number"),
-    (None, TypeError, "tightness must be a number"),
     (torch.ones(1), TypeError, "tightness must be a number"),
 ]
 
@@ -50,14 +34,14 @@ BAD = [
 def test_what_is_no_tightness_raises(tightness, error, message, scores):
     ball = fp.regularizers.SquaredNorm(fp.sets.L2Ball())
     criterion = ft.FitzpatrickLoss(ball)
-    with pytest.raises(error, match=message):
-        F.fitzpatrick_logistic_loss(scores, LABELS, tightness=tightness)
-    with pytest.raises(error, match=message):
-        F.fitzpatrick_squared_loss(scores, scores, tightness=tightness)
-    with pytest.raises(error, match=message):
-        ft.FitzpatrickSparsemaxLoss(tightness=tightness)
-    with pytest.raises(error, match=message):
-        ft.FitzpatrickLoss(ball, tightness=tightness)
+    for function, *given in (
+        (F.fitzpatrick_logistic_loss, scores, LABELS),
+        (F.fitzpatrick_squared_loss, scores, scores),
+        (ft.FitzpatrickSparsemaxLoss,),
+        (ft.FitzpatrickLoss, ball),
+    ):
+        with pytest.raises(error, match=message):
+            function(*given, tightness=tightness)
     with pytest.raises(error, match=message):
         criterion.tightness = tightness
     assert criterion.tightness == 1
@@ -109,19 +93,13 @@ def test_a_changed_number_does_not_compile_anew(scores):
         criterion.tightness = tightness
         return criterion(x, LABELS)
 
-    def per_sample(x, tightness):
-        def loss(x):
-            return F.fitzpatrick_sparsemax_loss(x, LABELS[0], tightness=tightness)
-
-        return vmap(grad(loss))(x)
-
-    for case in (function, module, per_sample):
+    for case in (function, module):
         torch.compiler.reset()
         counter = CompileCounterWithBackend("aot_eager")
         compiled = torch.compile(
             criterion if case is module else case, fullgraph=True, backend=counter
         )
-        for tightness in (0.0, 0.25, 1.0, 2.0):
+        for tightness in (0.0, 0.25, 2.0):
             expected = case(scores, tightness)
             actual = compiled(scores, LABELS if case is module else tightness)
             torch.testing.assert_close(actual, expected, **ROUNDING)
@@ -139,12 +117,3 @@ def test_a_number_that_is_none_raises_in_a_compiled_function(scores):
     for bad in (-1.0, math.nan):
         with pytest.raises(ValueError, match="tightness must be 0 or between 1e-12"):
             compiled(scores, bad)
-
-
-def test_operators_take_the_number_as_a_tensor(scores):
-    arguments = scores, LABELS.clamp(min=0), torch.ones(5, dtype=torch.float64), "logistic"
-    value, gradient = torch.ops.fitzpatrick.value, torch.ops.fitzpatrick.gradient
-    symbolic = torch.tensor(0.5, dtype=torch.float64)
-    for operator in (value, gradient):
-        expected = operator(*arguments, 0.5, "reference", -100)
-        assert torch.equal(operator(*arguments, math.nan, "reference", -100, symbolic), expected)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, ROUNDING
+from conftest import CLASS_LOSSES, LABELS, ROUNDING
 from torch.autograd import forward_ad, functional
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
@@ -12,8 +12,6 @@ from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-
-LABELS = torch.tensor([0, 3, -100, 2, 1])
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Checks of what a user passes in: shapes and dtypes always, values where that is asked for."""
 
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
 import math
 import operator
 import sys
@@ -20,23 +22,37 @@ MAX_NUMPY_SIZE = 1 << 16
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def check_scores(input: Tensor) -> None:  # noqa: A002  # PyTorch's name
+def check_scores(input: Tensor) -> None:
     """Raise unless ``input`` holds floating-point scores."""
+    if getattr(input, "dtype", torch.float32) not in _FLOATS:
+        raise TypeError(
+            f"input must hold floating-point scores, got {input.dtype}; the scores come first and "
+            "the target second. Convert scores with .float()"
+        )
     _check_dense(input, "input", "scores")
 
 
-def _check_dense(x: Tensor, name: str, content: str) -> None:
+def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a tensor of {content}, got {type(x).__name__}")
+        content = f" of {content}" if content else ""
+        raise TypeError(f"{name} must be a tensor{content}, got {type(x).__name__}")
+
+
+def _check_floats(x: Tensor, name: str, content: str = "numbers") -> None:
     if x.dtype not in _FLOATS:
         raise TypeError(
             f"{name} must hold floating-point {content}, got {x.dtype}; convert it with .float()"
         )
+
+
+def _check_dense(x: Tensor, name: str, content: str) -> None:
+    _check_tensor(x, name, content)
+    _check_floats(x, name, content)
     if x.layout is not torch.strided:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
 
-def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None:  # noqa: A002
+def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None:
     if x.device != input.device:
         raise ValueError(
             f"input is on {input.device} and {name} on {x.device}; "
@@ -47,13 +63,12 @@ def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None: 
 _OR_THE_MODULE = ", or the module with .to(device)"
 
 
-def check_features(input: Tensor) -> None:  # noqa: A002
+def check_features(input: Tensor) -> None:
     """Raise unless ``input`` is a tensor, which has a device to look at."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"input must be a tensor of features, got {type(input).__name__}")
+    _check_tensor(input, "input", "features")
 
 
-def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:  # noqa: A002
+def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Raise unless a linear layer of this weight (k, h) and bias (k,) takes ``input`` (…, h)."""
     if input.ndim == 0:
         raise ValueError("input must have at least one axis, the features, got a scalar")
@@ -87,10 +102,9 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:  # 
             )
 
 
-def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
+def check_target(target: Tensor, input: Tensor) -> None:
     """Raise unless ``target`` is a tensor beside ``input`` that wants no gradient."""
-    if not isinstance(target, Tensor):
-        raise TypeError(f"target must be a tensor, got {type(target).__name__}")
+    _check_tensor(target, "target")
     _check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(
@@ -103,27 +117,16 @@ def check_target(target: Tensor, input: Tensor) -> None:  # noqa: A002
         )
 
 
-def check_weight(weight: Tensor, input: Tensor, name: str) -> None:  # noqa: A002
+def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
     """Raise unless ``weight`` is a floating-point tensor beside ``input``."""
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(weight).__name__}")
-    if not weight.is_floating_point():
-        raise TypeError(
-            f"{name} must hold floating-point numbers, got {weight.dtype}; convert it with .float()"
-        )
+    _check_tensor(weight, name)
+    _check_floats(weight, name)
     _check_device(weight, input, name, _OR_THE_MODULE)
-
-
-def check_weight_vector(weight: Tensor, input: Tensor) -> None:  # noqa: A002
-    """Raise unless ``weight`` is a vector beside ``input``, of however many classes."""
-    check_weight(weight, input, "weight")
-    if weight.ndim != 1:
-        raise ValueError(f"weight must have one entry per class, got shape {tuple(weight.shape)}")
 
 
 def check_class_weight(weight: Tensor, k: int, look: bool) -> None:
     """Raise unless ``weight`` has an entry for each class, not negative if values are checked."""
-    if tuple(weight.shape) != (k,):
+    if weight.shape != (k,):
         raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
     if look and bool((weight < 0).any()):
         raise ValueError(
@@ -166,7 +169,7 @@ def check_same_shape(target: Tensor, shape: tuple[int, ...], hint: str = "") -> 
         )
 
 
-def _as_integer(value: SupportsIndex, what: str) -> int:
+def as_integer(value: SupportsIndex, what: str) -> int:
     """The integer that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
     if type(value) is int:
         return value
@@ -179,7 +182,7 @@ def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
     """``chunk_size``, an integer of any library or None; raise where it is no number of rows."""
     if chunk_size is None:
         return None
-    size = _as_integer(chunk_size, "chunk_size must be a number of rows, or None")
+    size = as_integer(chunk_size, "chunk_size must be a number of rows, or None")
     if size < 1:
         raise ValueError(f"chunk_size must be at least one row, got {size}; None chooses it")
     return size
@@ -195,15 +198,8 @@ def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
         )
 
 
-def as_class_index(ignore_index: SupportsIndex) -> int:
-    """``ignore_index``, an integer of any library; raise where it is none."""
-    return _as_integer(ignore_index, "ignore_index must be a class index")
-
-
 def check_options(
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-    validate: bool | None = None,
+    reduction: str = "mean", label_smoothing: float = 0.0, validate: bool | None = None
 ) -> float:
     """Raise for options that no input could go with; ``label_smoothing`` as a number."""
     if reduction not in ("none", "mean", "sum"):
@@ -218,25 +214,19 @@ def check_options(
     return float(label_smoothing)
 
 
-def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:  # noqa: A002
+def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:
     """The axis of the classes, non-negative: ``dim``, or PyTorch's choice, 1 (0 for a vector)."""
     if input.ndim == 0:
         raise ValueError("input must have at least one axis, the classes, got a scalar")
     if dim is None:
         return min(1, input.ndim - 1)
-    dim = _as_integer(dim, "dim must be the number of an axis")
+    dim = as_integer(dim, "dim must be the number of an axis")
     if not -input.ndim <= dim < input.ndim:
         raise ValueError(f"dim={dim} is not an axis of input, which has shape {tuple(input.shape)}")
     return dim % input.ndim
 
 
-def check_parameters(
-    x: Tensor,
-    input: Tensor,  # noqa: A002
-    name: str,
-    low: float,
-    high: float,
-) -> None:
+def check_parameters(x: Tensor, input: Tensor, name: str, low: float, high: float) -> None:
     """Raise unless ``x`` is a floating-point tensor beside ``input``, between two numbers.
 
     Its values are looked at on a CPU; on a GPU one out of range makes its rows NaN.
@@ -246,11 +236,6 @@ def check_parameters(
     if looks_at_values(None, x) and bool(is_wrong.any()):
         wrong = x[is_wrong][0].item()
         raise ValueError(f"{name} must be between {low:g} and {high:g}, got {wrong}")
-
-
-def check_alphas(alpha: Tensor, input: Tensor) -> None:  # noqa: A002
-    """Raise unless ``alpha`` holds orders of entmax."""
-    check_parameters(alpha, input, "alpha", 1, 2)
 
 
 def expand_to(
@@ -265,14 +250,14 @@ def expand_to(
         ) from error
 
 
-def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:  # noqa: A002
+def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:
     """One number of ``x`` for each row of ``input``, with an axis of one entry at the end."""
     shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
     where = "the shape of input with one entry in place of the classes"
     return expand_to(x, shape, name, where).movedim(axis, -1)
 
 
-def expand_mask(mask: Tensor, input: Tensor) -> Tensor:  # noqa: A002
+def expand_mask(mask: Tensor, input: Tensor) -> Tensor:
     """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
     found = getattr(mask, "dtype", type(mask).__name__)
     if found != torch.bool:
@@ -323,16 +308,6 @@ def is_transformed() -> bool:
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
-def check_no_transform() -> None:
-    """Raise inside of ``torch.func`` and of forward mode, where a linear loss has no derivative."""
-    if is_transformed():
-        raise NotImplementedError(
-            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
-            "torch.func or in forward mode; there, use the loss of "
-            "torch.nn.functional.linear(input, linear_weight, linear_bias)"
-        )
-
-
 def is_eager(*tensors: Tensor | None) -> bool:
     """True if the tensors are ordinary ones, and no compiler traces what happens to them."""
     given = [x for x in tensors if x is not None]
@@ -379,13 +354,13 @@ def check_rows(y: Tensor, domain: ConvexSet, axis: int) -> None:
     check_membership(y.numpy(force=True) if is_small else y, domain, "target", axis=axis)
 
 
-def output_dtype(input: Tensor, dtype: torch.dtype | None = None) -> torch.dtype:  # noqa: A002
+def output_dtype(input: Tensor, dtype: torch.dtype | None = None) -> torch.dtype:
     """The dtype of a loss: the scores' own; float32 for half precision under autocast."""
     dtype = input.dtype if dtype is None else dtype
     return torch.float32 if dtype.itemsize == 2 and is_autocast(input) else dtype
 
 
-def product_dtype(input: Tensor) -> torch.dtype:  # noqa: A002
+def product_dtype(input: Tensor) -> torch.dtype:
     """The dtype of matrix products with ``input``; autocast leaves float64 alone."""
     if is_autocast(input) and input.dtype != torch.float64:
         return torch.get_autocast_dtype(input.device.type)

@@ -17,6 +17,7 @@ returns both: the compiler fuses the rescaling with the backward pass of what st
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -29,15 +30,7 @@ from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
 from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
 from ._handles import LossCall
-from ._targets import (
-    Scale,
-    Smoothed,
-    Target,
-    as_rows,
-    parts_of,
-    scale_vector,
-    target_of,
-)
+from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, target_of
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -60,20 +53,17 @@ def apply(function: type[Function], *inputs: Any) -> Tensor:
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Save the inputs for :func:`_saved_inputs`."""
     del output
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    tensors = [x if isinstance(x, Tensor) else None for x in inputs]
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
     ctx.inputs = [None if isinstance(x, Tensor) else x for x in inputs]
-    ctx.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
     ctx.set_materialize_grads(False)
 
 
 def _saved_inputs(ctx: Any) -> list[Any]:
     """The inputs of a function, in their order."""
-    inputs: list[Any] = list(ctx.inputs)
-    for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
-        inputs[i] = x
-    return inputs
+    saved = zip(ctx.saved_tensors, ctx.inputs, strict=True)
+    return [other if tensor is None else tensor for tensor, other in saved]
 
 
 def no_target_derivative() -> NoReturn:
@@ -116,22 +106,26 @@ def _push_forward(ctx: Any, tangents: Any, function: type[Function], by_theta: R
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
-def _scaled_gradient(*rows: Any) -> Tensor:
-    theta, target, scale, v, *others = rows
+def _scaled_gradient(theta: Any, target: Any, scale: Any, v: Any, *others: Any) -> Tensor:
     return apply(_Gradient, theta, target, scale * v, *others)
 
 
-def _gradient_along(*rows: Any) -> Tensor:
-    theta, target, scale, v, *others = rows
+def _gradient_along(theta: Any, target: Any, scale: Any, v: Any, *others: Any) -> Any:
     product = apply(_Gradient, theta, target, scale, *others) * v
-    along: Tensor = product.sum(-1).to(scale.dtype)
-    return along
+    return product.sum(-1).to(scale.dtype)
 
 
-def _scaled_value(*rows: Any) -> Tensor:
-    theta, target, scale, v, *others = rows
-    out: Tensor = v * apply(_Value, theta, target, scale, *others)
-    return out
+def _scaled_value(theta: Any, target: Any, scale: Any, v: Any, *others: Any) -> Any:
+    return apply(_Value, theta, target, scale, *others) * v
+
+
+def hessian_product(
+    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
+) -> Tensor:
+    """By the core, whatever engine computed the gradient."""
+    omega, tightness, _, *others_left = others
+    theta, scale = (refuse_derivative(x, THIRD_DERIVATIVE) for x in (theta, scale))
+    return apply(_HessianProduct, theta, target, scale, v, omega, tightness, *others_left)
 
 
 class _RowFunction(Function):
@@ -167,16 +161,6 @@ class _Gradient(_RowFunction):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
         return _push_forward(ctx, tangents, _Gradient, hessian_product)
-
-
-def hessian_product(
-    theta: Tensor, target: Tensor, scale: Tensor, v: Tensor, *others: Any
-) -> Tensor:
-    """By the core, whatever engine computed the gradient."""
-    omega, tightness, _, ignore_index, symbolic_tightness = others
-    theta, scale = (refuse_derivative(x, THIRD_DERIVATIVE) for x in (theta, scale))
-    others = omega, tightness, ignore_index, symbolic_tightness
-    return apply(_HessianProduct, theta, target, scale, v, *others)
 
 
 class _HessianProduct(_RowFunction):
@@ -287,14 +271,26 @@ def _pull_back_rows(
 
 
 def few_labels(
-    theta: Tensor, target: Tensor, omega: str, tightness: float, ignore_index: int, is_mean: bool
+    theta: Tensor, target: Any, omega: str, tightness: float, ignore_index: Any, reduction: str
 ) -> Tensor | None:
-    """The mean or the sum of L(y, θ) over a small batch; None if compiled rows do not take it.
+    """The loss of a small plain batch on a CPU, by the shortest way; None if there is none.
 
-    The tensors are plain ones on a CPU: scores (n, k) in float32 or float64, int64 labels (n,),
-    which may be no classes; ``ignore_index`` is none.
+    It assumes hard labels and no weights, and nothing else: whatever it does not recognize, be it
+    wrong or only rare, goes the general way, which checks it.
     """
-    count = theta.shape[0] if is_mean else 1
+    if not getattr(theta, "is_cpu", False) or torch.compiler.is_compiling():
+        return None
+    if not is_plain(theta, target) or not (target.is_cpu and target.dtype is torch.int64):
+        return None
+    if theta.dtype is not torch.float32 and theta.dtype is not torch.float64:
+        return None
+    if theta.ndim != 2 or target.shape != theta.shape[:1] or reduction not in ("mean", "sum"):
+        return None
+    if type(ignore_index) is not int or ignore_index >= 0:
+        return None
+    if type(tightness) is not float or not 0 <= tightness < math.inf:
+        return None
+    count = theta.shape[0] if reduction == "mean" else 1
     computed = reference.compute_few_labels(theta, target, omega, tightness, count)
     if computed is None or not (theta.requires_grad and torch.is_grad_enabled()):
         return computed and computed[0]
@@ -415,16 +411,20 @@ def loss_rows(
     Labels may come with scores of shape (outer, k, inner), whose columns are the rows. The tensors
     are ordinary ones if ``is_eager``.
     """
-    parts = parts_of(target)
-    is_learned = isinstance(scale, Tensor) and scale.requires_grad and torch.is_grad_enabled()
-    is_target_learned = any(part.requires_grad for part in parts) and torch.is_grad_enabled()
-    if not is_eager or (is_learned and not is_target_learned):
-        return _any_loss_rows(theta, target, scale, call, is_summed)
-    if is_target_learned:
+    parts, has_graph = parts_of(target), torch.is_grad_enabled()
+    is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
+    is_target_learned = any(part.requires_grad for part in parts) and has_graph
+    is_dispatched = not is_eager or (is_learned and not is_target_learned)
+    if is_target_learned and not is_dispatched:
         no_target_derivative()
-    if theta.ndim == 3 and not _takes_columns(theta, target, call):
+    if theta.ndim == 3 and (is_dispatched or not _takes_columns(theta, target, call)):
         theta = rows_along(theta, 1)
-    needs_grad = theta.requires_grad and torch.is_grad_enabled()
+    if is_dispatched:  # for compilers, transforms and learned weights
+        rows = as_rows(target, theta.shape[1])
+        factors = scale_vector(scale, theta, rows, call.ignore_index)
+        out: Tensor = _differentiable_rows(theta, rows, factors, *call)
+        return out.sum() if is_summed else out
+    needs_grad = theta.requires_grad and has_graph
     is_fused = needs_grad and theta.dtype != torch.float16
     if call.engine == "triton":
         is_fused = is_fused and theta.dtype != torch.float64 and is_summed
@@ -440,19 +440,8 @@ def loss_rows(
     return computed_loss(loss, pull_back, gradients, theta, *parts)
 
 
-def _any_loss_rows(
-    theta: Tensor, target: Target, scale: Scale, call: LossCall, is_summed: bool
-) -> Tensor:
-    """The loss through PyTorch's dispatcher, for compilers, transforms and learned weights."""
-    if theta.ndim == 3:
-        theta = rows_along(theta, 1)
-    rows = as_rows(target, theta.shape[1])
-    factors = scale_vector(scale, theta, rows, call.ignore_index)
-    out: Tensor = _differentiable_rows(theta, rows, factors, *call)
-    return out.sum() if is_summed else out
-
-
 def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:
     """True if an engine computes the columns of (outer, k, inner) scores without a copy."""
-    has_kernel = call.engine == "triton" and kernel_of(call.omega).takes_columns
-    return has_kernel and not isinstance(target, Smoothed) and takes_columns(theta)
+    kernel = kernel_of(call.omega) if call.engine == "triton" else None
+    is_taken = kernel is not None and kernel.takes_columns and not isinstance(target, Smoothed)
+    return is_taken and takes_columns(theta)

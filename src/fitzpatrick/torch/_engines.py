@@ -31,35 +31,26 @@ class _Kernel(NamedTuple):
 
     name: str
     is_entrywise: bool
-    takes_rows: bool
-    takes_columns: bool
+    takes_rows: bool = True
+    takes_columns: bool = False
 
 
 @functools.lru_cache(maxsize=256)
-def _find_kernel(omega: str) -> _Kernel | None:
+def kernel_of(omega: str) -> _Kernel | None:
+    """The Triton kernel of a regularizer, or None."""
     regularizer = regularizer_of(omega)
     name = find_kernel("triton", regularizer)
-    if name is None:
-        return None
-    if regularizer.is_entrywise:
-        return _Kernel(name, is_entrywise=True, takes_rows=True, takes_columns=False)
+    if name is None or regularizer.is_entrywise:
+        return None if name is None else _Kernel(name, is_entrywise=True)
     spec, _ = parse_kernel(name)
     return _Kernel(name, False, spec.takes_rows, spec.takes_columns)
-
-
-def kernel_of(omega: str) -> _Kernel:
-    """The Triton kernel of a regularizer that has one."""
-    kernel = _find_kernel(omega)
-    if kernel is None:
-        raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
-    return kernel
 
 
 # a compiler takes the answer as it is, without a look at the table
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _has_kernel(omega: str, has_labels: bool) -> bool:
     """True if there are Triton kernels for a regularizer, with class indices or other targets."""
-    kernel = _find_kernel(omega)
+    kernel = kernel_of(omega)
     return kernel is not None and (has_labels or kernel.takes_rows)
 
 
@@ -149,7 +140,7 @@ def compute(
         if isinstance(target, Smoothed):
             target = target.rows(theta.shape[1])
         return reference.compute(theta, target, scale, call, with_gradient)
-    kernel = kernel_of(call.omega)
+    kernel: Any = kernel_of(call.omega)
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
         loss = kernel.name, call.tightness, call.ignore_index
@@ -178,10 +169,10 @@ def compute_entries(
     with_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Entry-wise losses by a kernel, or their sum, and their gradients; empty if not asked for."""
-    launcher = _launcher("entry_launch")
-    call = launcher.EntryCall(
-        kernel_of(omega).name, tightness, is_summed, with_value, with_gradient
-    )
+    launcher, kernel = _launcher("entry_launch"), kernel_of(omega)
+    if kernel is None:
+        raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
+    call = launcher.EntryCall(kernel.name, tightness, is_summed, with_value, with_gradient)
     values, gradients = launcher.entry_loss(theta, target, weight, pos_weight, divisor, call)
     return values.sum() if is_summed else values, gradients
 

@@ -6,8 +6,11 @@ entries are kept. The backward pass needs the predictions alone, and is a formul
 operators where it is itself differentiated.
 """
 
+# ruff: noqa: A002  # ``input`` is PyTorch's name
+
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import torch
@@ -19,9 +22,10 @@ from ..engines.rows import for_each_block
 from ..regularizers.norm import normmax_alpha_slope, normmax_link, normmax_product
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
+from . import _arguments as arguments
 from . import _reference as reference
-from ._arguments import check_one_forward_level, is_plain
 from ._autograd import THIRD_DERIVATIVE, Gradients, apply, hessian_product, refuse_derivative
+from ._engines import choose_engine, entmax_alpha, takes_columns
 from ._handles import LossCall, regularizer_of
 from ._operators import register_rows
 from ._targets import working_dtype
@@ -63,13 +67,9 @@ _FORMULAS = {
 
 
 class EntmaxCall(NamedTuple):
-    """What is asked for besides tensors.
+    """What is asked for besides tensors: Ω and α if they are known, "" and 0 else.
 
-    Attributes:
-        omega: handle of Ω if it is one of the core's and its parameter a number, else "".
-        alpha: the parameter if it is a number.
-        engine: who computes.
-        kind: which of the formulas, or "any" for a link of whatever Ω, which has one derivative.
+    ``kind`` is one of the formulas, or "any" for a link of whatever Ω, which has one derivative.
     """
 
     omega: str
@@ -137,9 +137,12 @@ def _any_product(kept: Tensor, v: Tensor, handle: str) -> Tensor:
     omega: Any = regularizer_of(handle)
     dtype = working_dtype(kept)
     if not omega.is_coupled:
+        target = torch.zeros_like(kept)  # any: nothing depends on it
+        if omega.domain.has_labels:
+            target = torch.zeros_like(kept[:, 0], dtype=torch.int64)
         scale = torch.ones_like(kept[:, 0], dtype=dtype)
         call = LossCall(handle, tightness=0.0, engine="reference")
-        return hessian_product(kept, reference.any_target(kept, handle), scale, v, *call, None)
+        return hessian_product(kept, target, scale, v, *call, None)
     p = kept
     if torch.is_grad_enabled():
         p = refuse_derivative(kept, THIRD_DERIVATIVE)
@@ -184,20 +187,22 @@ def _product(
     return _differentiable_product(p, v, alpha, call)
 
 
+def _saved(ctx: Any) -> tuple[Tensor, Tensor | None]:
+    p, *alpha = ctx.saved_tensors
+    return p, alpha[0] if alpha else None
+
+
 def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
-    tensors = ctx.saved_tensors
-    p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+    p, alpha = _saved(ctx)
     by_theta = by_alpha = None
     if upstream is not None:
         with_alpha = alpha is not None and ctx.needs_input_grad[1]
-        if torch.is_grad_enabled() or not is_plain(upstream, p):
+        if torch.is_grad_enabled() or not arguments.is_plain(upstream, p):
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        if alpha is None or by_alpha is None or not with_alpha:
-            by_alpha = None
-        else:
-            by_alpha = by_alpha.to(alpha.dtype)
+        is_asked = with_alpha and alpha is not None and by_alpha is not None
+        by_alpha = by_alpha.to(alpha.dtype) if is_asked else None  # type: ignore[union-attr]
     return by_theta, by_alpha, None, None, None, None, None
 
 
@@ -245,9 +250,8 @@ class _Entmax(Function):
 
     @staticmethod
     def jvp(ctx: Any, theta_dot: Tensor | None, alpha_dot: Tensor | None, *_: Any) -> Tensor:
-        check_one_forward_level()
-        tensors = ctx.saved_tensors
-        p, alpha = tensors[0], tensors[1] if len(tensors) > 1 else None
+        arguments.check_one_forward_level()
+        p, alpha = _saved(ctx)
         out = torch.zeros_like(p)
         if theta_dot is not None:
             out = out + _differentiable_product(p, theta_dot, alpha, ctx.call)[0]
@@ -315,11 +319,6 @@ def _solve_in_graph(
     return p.to(theta.dtype)
 
 
-def link_rows(theta: Tensor, omega: str) -> Tensor:
-    """ŷ(θ) of each row, shape (n, k), for any Ω; once differentiable."""
-    return entmax_rows(theta, None, None, EntmaxCall(omega, 0.0, "reference", "any"))
-
-
 def entmax_rows(
     theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: EntmaxCall
 ) -> Tensor:
@@ -330,10 +329,7 @@ def entmax_rows(
     """
     if torch.onnx.is_in_onnx_export():
         return _solve_in_graph(theta, alpha, mask, call)
-    plain = not torch.compiler.is_compiling() and is_plain(
-        theta, *(x for x in (alpha, mask) if x is not None)
-    )
-    if not plain:
+    if not arguments.is_eager(theta, alpha, mask):
         rows = None if mask is None else mask.reshape(theta.shape)
         result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
         return result
@@ -341,3 +337,68 @@ def entmax_rows(
     if not (needs_grad and torch.is_grad_enabled()):
         return _solve(theta, alpha, mask, call)
     return apply(_PlainEntmax, theta, alpha, mask, *call)
+
+
+def along(
+    input: Tensor,
+    parameter: Tensor | None,
+    call: EntmaxCall,
+    dim: SupportsIndex | None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """A link along an axis, in the dtype of the scores, which are checked.
+
+    A tensor as the parameter broadcasts to the scores with one entry in place of the classes.
+    """
+    axis = arguments.class_dim(input, dim)
+    if arguments.is_dtensor(input):
+        from ._sharded import link_of_dtensor
+
+        if mask is not None or parameter is not None:
+            raise NotImplementedError("mask and tensor parameters need input.to_local()")
+        local: Any = functools.partial(along, parameter=None, call=call, dim=axis)
+        return link_of_dtensor(input, axis, local)  # type: ignore[arg-type]
+    if mask is not None:
+        mask = arguments.expand_mask(mask, input)
+    if parameter is not None:
+        name = "budget" if call.kind == "budget" else "alpha"
+        parameter = arguments.expand_over_rows(parameter, input, axis, name).reshape(-1)
+    if input.numel() == 0:
+        return input.clone()
+    is_kernel = call.engine == "triton"
+    if is_kernel and call.alpha == 1.0 and mask is None:
+        with torch.autocast(input.device.type, enabled=False):
+            return torch.softmax(input, axis)
+    theta = arguments.columns_along(input, axis) if is_kernel else arguments.rows_along(input, axis)
+    if theta.ndim == 3 and not (arguments.is_eager(input) and takes_columns(theta)):
+        theta = arguments.rows_along(input, axis)
+    is_rows = theta.ndim == 2
+    if mask is not None:
+        mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
+    p = entmax_rows(theta, parameter, mask, call)
+    if theta is input:
+        return p
+    if not is_rows:
+        return p.reshape(input.shape)
+    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
+
+
+def link_along(
+    omega: str,
+    input: Tensor,
+    dim: SupportsIndex | None = -1,
+    *,
+    mask: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    """The link of a regularizer along an axis."""
+    arguments.check_scores(input)
+    alpha = entmax_alpha(omega)
+    if alpha is not None:
+        engine = choose_engine(engine, input, omega)
+        return along(input, None, EntmaxCall(omega, alpha, engine), dim, mask)
+    if mask is not None:
+        raise TypeError(f"mask is for links on the simplex, not for {regularizer_of(omega)!r}")
+    if input.ndim == 0 and regularizer_of(omega).is_entrywise:
+        return link_along(omega, input.reshape(1), dim).reshape(())
+    return along(input, None, EntmaxCall(omega, 0.0, "reference", "any"), dim)

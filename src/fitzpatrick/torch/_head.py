@@ -15,16 +15,15 @@ Rows with the label ``ignore_index`` are left out of all products.
 
 import functools
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from ._arguments import check_no_transform, is_plain
+from ._arguments import is_plain, is_transformed
 from ._autograd import Gradients, computed_loss, refuse_derivative
 from ._engines import compute, scale_
 from ._handles import LossCall
@@ -32,24 +31,23 @@ from ._operators import as_number, as_operator_arguments
 from ._stats import RowStats, join_stats, stats_of_chunk
 from ._targets import (
     Scale,
-    Smoothed,
     Target,
     Weighing,
-    divisor_of,
-    is_lists,
     listed_rows,
+    nan_of_nothing,
     parts_of,
     scale_vector,
     working_dtype,
 )
-from ._transform import cap_
+from ._transform import Transform, cap_
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
 
+_UNFUSED = "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
 ONE_DERIVATIVE = (
     "a linear loss has one derivative: its scores are gone when the second one is asked for; "
-    "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+    f"{_UNFUSED}"
 )
 # Scores of a chunk and a padded weight together, on a GPU. Fewer rows would let the products wait
 # for the memory, since each chunk reads and writes the gradient of the weight.
@@ -70,7 +68,7 @@ MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 
 
 class HeadCall(NamedTuple):
-    """What is asked for besides tensors.
+    """What is asked for besides tensors; the first four are a :class:`LossCall`.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
     ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
@@ -88,11 +86,6 @@ class HeadCall(NamedTuple):
     output_dtype: torch.dtype
     softcap: float = 0.0
 
-    @property
-    def loss(self) -> LossCall:
-        """What an engine is told."""
-        return LossCall(self.omega, self.tightness, self.engine, self.ignore_index)
-
 
 class Layer(NamedTuple):
     """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None."""
@@ -101,86 +94,51 @@ class Layer(NamedTuple):
     weight: Tensor
     bias: Tensor | None
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores."""
+        return *self.x.shape[:-1], self.weight.shape[0]
 
-class Teacher(NamedTuple):
-    """Another layer, whose predictions are the targets: a linear layer, its cap, and the link."""
+    def flat(self) -> "Layer":
+        """The layer of rows (n, h) of an input of more axes."""
+        return self._replace(x=self.x.reshape(math.prod(self.x.shape[:-1]), self.x.shape[-1]))
 
-    x: Tensor
-    weight: Tensor
-    bias: Tensor | None
+    def scaled_by(self, transform: Transform) -> "Layer":
+        """A layer whose scores are scaled: by its features, which are fewer than the scores."""
+        bias = None if self.bias is None else transform.scale(self.bias)
+        return Layer(transform.scale(self.x), self.weight, bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """Rows of targets that are the predictions of another layer, by its cap and the link."""
+
+    layer: Layer
     softcap: float
     link: Callable[[Tensor], Tensor]
+    ndim: ClassVar[int] = 2
 
-    def rows(self, now: slice) -> Tensor:
-        """The targets of some rows, in float32 or float64."""
-        dtype = self.weight.dtype
-        bias = None if self.bias is None else self.bias.to(dtype)
-        scores = torch.nn.functional.linear(self.x[now].to(dtype), self.weight, bias)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of a tensor of targets."""
+        return self.layer.shape
+
+    def __getitem__(self, now: slice) -> Tensor:
+        x, weight, bias = self.layer
+        bias = None if bias is None else bias.to(weight.dtype)
+        scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self.softcap:
             cap_(scores, self.softcap)
         return self.link(scores.to(working_dtype(scores)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The rows that count.
-
-    Attributes:
-        kept: their numbers in the batch; None where all count.
-        n: how many there are.
-        chunk: the targets and the scale of some of them.
-        nan_of_no_rows: what is added to the loss, NaN where the mean is over nothing; or None.
-    """
-
-    kept: Tensor | None
-    n: int
-    chunk: Callable[[slice], tuple[Target, Scale]]
-    nan_of_no_rows: Tensor | None
-
-
-def _kept(target: Tensor, ignore_index: int) -> Tensor | None:
+def _kept(target: Any, ignore_index: int) -> Tensor | None:
     """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
-    if target.is_cuda and torch.cuda.is_current_stream_capturing():
+    if target.ndim == 2 or (target.is_cuda and torch.cuda.is_current_stream_capturing()):
         return None  # kernels give ignored rows a gradient of zeros
-    if target.ndim == 2:
-        return None
     counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
     return None if len(kept) == len(target) else kept
-
-
-def _rows(target: Tensor | Teacher, weighing: Weighing, dtype: torch.dtype) -> _Rows:
-    """The rows of a target that count, with their scale in a dtype."""
-    if isinstance(target, Teacher):
-        n, teacher = len(target.x), target
-        nan = teacher.x.new_full((), math.nan) if n == 0 and weighing.reduction == "mean" else None
-        return _Rows(
-            None, n, lambda rows: (teacher.rows(rows), divisor_of(n, weighing.reduction)), nan
-        )
-    kept = _kept(target, weighing.ignore_index)
-    target = target if kept is None else target[kept]
-    n = len(target)
-    nan = None
-    if n == 0 and weighing.reduction == "mean":
-        nan = torch.full((), math.nan, dtype=dtype, device=target.device)
-    if is_lists(target):
-        shares, added = weighing.weigh_lists(target, dtype)
-
-        def listed(rows: slice) -> tuple[Target, Tensor]:
-            return weighing.smooth_lists(target[rows], dtype), shares[rows]
-
-        return _Rows(kept, n, listed, nan if added is None else added)
-    if target.is_floating_point():
-        return _Rows(kept, n, lambda rows: weighing.weigh(target[rows], dtype, n)[:2], nan)
-    y, scale, added = weighing.weigh(target, dtype, n)
-    scale = scale_vector(scale, target.new_empty(0, dtype=dtype), target, weighing.ignore_index)
-
-    def chunk(rows: slice) -> tuple[Target, Tensor]:
-        if not isinstance(y, Smoothed):
-            return y[rows], scale[rows]
-        return Smoothed(y.labels[rows], y.base, y.share[rows], y.own[rows]), scale[rows]
-
-    return _Rows(kept, n, chunk, nan if added is None else added)
 
 
 def chunk_loss(
@@ -210,23 +168,22 @@ def _width(layer: Layer, call: HeadCall) -> int:
     return -(-k // CLASSES_TOGETHER) * CLASSES_TOGETHER
 
 
-def rows_of_chunk(n: int, width: int, weight: Tensor, call: HeadCall) -> int:
-    """How many rows a chunk has."""
+def rows_of_chunk(
+    n: int, width: int, weight: Tensor, call: HeadCall, shard: "ClassShard | None" = None
+) -> int:
+    """How many rows a chunk has: the same number in all processes that share the classes."""
     if call.chunk_size or n == 0:
         return min(call.chunk_size, n)
+    k = weight.shape[0]
+    if shard is not None:
+        k = width = -(-int(shard.n_classes) // shard.n_shards)
     size = width * call.dtype.itemsize
     budget = MAX_CPU_BYTES if weight.is_cpu else MAX_GPU_BYTES
-    if width != weight.shape[0]:
+    if width != k:
         budget -= min(width * weight.shape[1] * call.dtype.itemsize, budget // 2)
     most = max(budget // size // ROWS_TOGETHER, 1) * ROWS_TOGETHER
     even = -(-n // -(-n // most))  # chunks of the same size
     return min(-(-even // ROWS_TOGETHER) * ROWS_TOGETHER, n)
-
-
-def _rows_of_shards_chunk(n: int, weight: Tensor, call: HeadCall, shard: "ClassShard") -> int:
-    """How many rows a chunk has if processes share the classes: the same number on all of them."""
-    even = -(-int(shard.n_classes) // shard.n_shards)
-    return rows_of_chunk(n, even, weight[:1].expand(even, -1), call)
 
 
 def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
@@ -240,16 +197,19 @@ def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
         total.addmm_(gradient.T.to(total.dtype), x.to(total.dtype), beta=beta)
 
 
-def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
-    return torch.autocast(x.device.type, enabled=False)
+@torch.no_grad()
+def _solve(layer: Layer, *given: Any, **options: Any) -> tuple[Tensor, Gradients]:
+    """What :func:`_walk` returns, in the dtypes that it is told, without a graph."""
+    with torch.autocast(layer.x.device.type, enabled=False):
+        return _walk(layer, *given, **options)
 
 
-def _solve(
+def _walk(
     layer: Layer,
-    target: Tensor | Teacher,
+    target: Any,
     weight: Tensor | None,
     call: HeadCall,
-    wanted: tuple[bool, bool, bool],
+    wanted: Sequence[bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
     stats: list[RowStats] | None = None,
@@ -259,58 +219,43 @@ def _solve(
     With an ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a
     list that the numbers of all rows are put into.
     """
-    with torch.no_grad(), _without_autocast(layer.x):
-        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
-
-
-def _walk(
-    layer: Layer,
-    target: Tensor | Teacher,
-    weight: Tensor | None,
-    call: HeadCall,
-    wanted: tuple[bool, bool, bool],
-    upstream: Tensor | None,
-    shard: "ClassShard | None",
-    stats: list[RowStats] | None,
-) -> tuple[Tensor, Gradients]:
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
     working = working_dtype(x)
-    has_labels = isinstance(target, Tensor) and target.ndim != 2  # or lists of them
+    has_labels = target.ndim != 2  # or lists of them
     width = _width(layer, call)
     # in padded rows class indices see further classes, whose score is −∞; the others see k classes
     sees_all = width == k or (has_labels and call.label_smoothing == 0 and call.engine == "triton")
     if width != k:
         w = torch.nn.functional.pad(w, (0, 0, 0, width - k))
         bias = None if bias is None else torch.nn.functional.pad(bias, (0, width - k))
-        if isinstance(target, Tensor) and has_labels and shard is None:
+        if has_labels and shard is None:
             # those out of range stay there
             outside = width + (call.ignore_index == width)
             is_outside = (target >= k) & (target != call.ignore_index)
             if target.ndim == 3:
                 is_outside[:, 1] = False
             target = target.masked_fill(is_outside, outside)
+    kept = _kept(target, call.ignore_index)
+    if kept is not None:
+        target = target[kept]
+        upstream = upstream[kept] if upstream is not None and upstream.ndim else upstream
+    n = target.shape[0]
     n_classes = k if shard is None else shard.n_classes
     options = call.ignore_index, call.reduction, call.label_smoothing
-    rows = _rows(target, Weighing(weight, n_classes, *options, shard), working)
-    if upstream is not None and upstream.ndim and rows.kept is not None:
-        upstream = upstream[rows.kept]
-
-    step = (
-        _rows_of_shards_chunk(rows.n, layer.weight, call, shard)
-        if shard is not None
-        else rows_of_chunk(rows.n, width, layer.weight, call)
-    )
+    weighing = Weighing(weight, n_classes, *options, shard)
+    divisor = weighing.divisor(target, working)
+    step = rows_of_chunk(n, width, layer.weight, call, shard)
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
-    starts = range(0, rows.n, step or 1)
-    sums = _Sums(layer, w, rows.kept, wanted, _accumulation_dtype(layer, call, len(starts)))
+    starts = range(0, n, step or 1)
+    sums = _Sums(layer, w, kept, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
-    values = x.new_empty(rows.n, dtype=working)
+    values = x.new_empty(n, dtype=working)
     for start in starts:
-        now = slice(start, min(start + step, rows.n))
-        some = x[now] if rows.kept is None else x.index_select(0, rows.kept[now])
+        now = slice(start, min(start + step, n))
+        some = x[now] if kept is None else x.index_select(0, kept[now])
         scores = buffer[: len(some)]
         if bias is None:
             torch.mm(some, w.T, out=scores)
@@ -320,14 +265,14 @@ def _walk(
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
-        y, scale = rows.chunk(now)
-        if stats is not None and isinstance(target, Tensor):
-            at = target[now] if rows.kept is None else target[rows.kept[now]]
-            stats.append(stats_of_chunk(seen, at, call.ignore_index))
+        some_target = target[now]
+        if stats is not None:
+            stats.append(stats_of_chunk(seen, some_target, call.ignore_index))
+        y, scale = weighing.weigh(some_target, working, divisor)
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
+        values[now], gradient = chunk_loss(seen, y, scale, LossCall(*call[:4]), any(wanted), shard)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
@@ -335,31 +280,26 @@ def _walk(
         if slopes is not None:
             gradient = gradient.mul_(slopes)
         sums.add(gradient, some, now)
-    if stats is not None:
-        _finish_stats(stats, rows, x)
+    if stats is not None:  # those of rows that do not count are zeros
+        none = x.new_empty(0, dtype=working)
+        joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
+        stats[:] = [joined if kept is None else joined.scatter(kept, len(x))]
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
-    return _reduce(values, rows, len(layer.x), call), (by_x, *others)
-
-
-def _finish_stats(stats: list[RowStats], rows: _Rows, x: Tensor) -> None:
-    """Put the numbers of chunks together, those of rows that do not count as zeros."""
-    none = x.new_empty(0, dtype=working_dtype(x))
-    joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
-    stats[:] = [joined if rows.kept is None else joined.scatter(rows.kept, len(x))]
+    if call.reduction != "none":
+        nan_of_no_rows = nan_of_nothing(divisor, values)
+        values = values.sum() if nan_of_no_rows is None else values.sum() + nan_of_no_rows
+    elif kept is not None:
+        values = values.new_zeros(len(x)).index_copy_(0, kept, values)
+    return values.to(call.output_dtype), (by_x, *others)
 
 
 class _Sums:
     """The gradients of a layer, chunk by chunk, as far as they are wanted."""
 
     def __init__(
-        self,
-        layer: Layer,
-        w: Tensor,
-        kept: Tensor | None,
-        wanted: tuple[bool, bool, bool],
-        dtype: torch.dtype,
+        self, layer: Layer, w: Tensor, kept: Tensor | None, wanted: Any, dtype: torch.dtype
     ) -> None:
         self._layer, self._w, self._kept = layer, w, kept
         self._by_x = self._by_weight = self._by_bias = None
@@ -410,18 +350,6 @@ def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dt
     return torch.float32 if own.itemsize == 2 and is_rounded_often else own
 
 
-def _reduce(values: Tensor, rows: _Rows, n: int, call: HeadCall) -> Tensor:
-    if call.reduction != "none":
-        loss = values.sum()
-        if rows.nan_of_no_rows is not None:
-            loss = loss + rows.nan_of_no_rows
-    elif rows.kept is None:
-        loss = values
-    else:
-        loss = values.new_zeros(n).index_copy_(0, rows.kept, values)
-    return loss.to(call.output_dtype)
-
-
 def _is_fused(call: HeadCall) -> bool:
     """True if the gradient comes from the forward pass."""
     return call.reduction != "none" and call.dtype != torch.float16
@@ -440,16 +368,14 @@ def _pull_back(
     if not is_plain(upstream):
         raise NotImplementedError(
             "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
-            "use the loss of torch.nn.functional.linear(input, linear_weight, linear_bias)"
+            f"{_UNFUSED}"
         )
     *layer, target, weight = tensors
     if gradients is None:
         given = teacher or target, weight, call, needed[:3], upstream, shard
         gradients = _solve(Layer(*layer), *given)[1]
     else:
-        for gradient in gradients:
-            if gradient is not None:
-                scale_(gradient, upstream, call.engine)
+        gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
     if torch.is_grad_enabled():
         sources = [x for x in (*layer, upstream) if x is not None]
         gradients = tuple(
@@ -490,8 +416,7 @@ def linear_loss(
         dtype, output_dtype, softcap,
     )  # fmt: skip
     layer = Layer(x, linear_weight, linear_bias)
-    asked = wanted[0], wanted[1], wanted[2]
-    loss, gradients = _solve(layer, target, weight, call, asked, upstream)
+    loss, gradients = _solve(layer, target, weight, call, wanted, upstream)
     by_x, by_weight, by_bias = (x.new_empty(0) if g is None else g for g in gradients)
     return loss, by_x, by_weight, by_bias
 
@@ -512,13 +437,10 @@ def _(
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _upstream, _wanted, omega, tightness, engine, ignore_index = inputs[:11]
-    others = inputs[11:]
-    ctx.call = omega, tightness, engine, ignore_index, *others[:-1]
-    is_fused = _is_fused(HeadCall(*ctx.call))
-    kept = output[1:] if is_fused else (*tensors, others[-1])
-    ctx.is_fused = is_fused
-    ctx.save_for_backward(*kept)
+    *tensors, _upstream, _wanted = inputs[:7]
+    *ctx.call, symbolic_tightness = inputs[7:]
+    ctx.is_fused = _is_fused(HeadCall(*ctx.call))
+    ctx.save_for_backward(*(output[1:] if ctx.is_fused else (*tensors, symbolic_tightness)))
     ctx.set_materialize_grads(False)
 
 
@@ -534,8 +456,7 @@ def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | No
     else:
         *tensors, symbol = ctx.saved_tensors
         _, *gradients = linear_loss(*tensors, upstream, needed, *ctx.call, symbol)
-    out = (g if need else None for g, need in zip(gradients, needed, strict=True))
-    return *out, *nothing
+    return *(g if need else None for g, need in zip(gradients, needed, strict=True)), *nothing
 
 
 linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
@@ -553,11 +474,14 @@ def head_loss(
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    The target holds labels (n,), proportions (n, k) or lists (n, 2, m). With a shard, weight and
-    bias are those of its classes; a teacher computes the proportions of a chunk. The tensors are
-    ordinary ones if ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
+    With a shard, weight and bias are those of its classes. The tensors are ordinary ones if
+    ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
     """
-    check_no_transform()
+    if is_transformed():
+        raise NotImplementedError(
+            "a linear loss is differentiated by backward() and torch.autograd.grad, not by "
+            f"torch.func or in forward mode; there, {_UNFUSED}"
+        )
     if stats is not None and not is_eager:
         raise NotImplementedError(
             "return_stats of a linear loss needs eager tensors, and torch.compile traces these; "
@@ -565,19 +489,17 @@ def head_loss(
         )
     is_fused = _is_fused(call)
     needs = [part is not None and part.requires_grad and torch.is_grad_enabled() for part in layer]
-    wanted = needs[0] and is_fused, needs[1] and is_fused, needs[2] and is_fused
+    wanted = [need and is_fused for need in needs]
     loss: Tensor
     if shard is None and not is_eager:
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        given = *layer, target, weight, None, list(wanted)
+        given = *layer, target, weight, None, wanted
         loss = linear_loss(*given, omega, number, *rest, symbol)[0]
         return loss
     loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
-    kept = gradients if is_fused else None
-    teacher = target if isinstance(target, Teacher) else None
+    saved, teacher = (target, None) if isinstance(target, Tensor) else (None, target)
     pull_back = functools.partial(_pull_back, call, shard, teacher)
-    saved = target if isinstance(target, Tensor) else None
-    return computed_loss(loss, pull_back, kept, *layer, saved, weight)
+    return computed_loss(loss, pull_back, gradients if is_fused else None, *layer, saved, weight)

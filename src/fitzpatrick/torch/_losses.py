@@ -13,54 +13,27 @@ leaves the rest to the engines.
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import torch
 from torch import Tensor
 
-from .._validation import as_tightness, check_order
-from ..regularizers import Regularizer, Tsallis
-from ._arguments import (
-    as_chunk_size,
-    check_accumulate_dtype,
-    check_alphas,
-    check_features,
-    check_layer,
-    check_options,
-    check_rows,
-    check_same_shape,
-    check_scores,
-    check_target,
-    check_weight,
-    class_dim,
-    columns_along,
-    expand_mask,
-    expand_over_rows,
-    expand_to,
-    is_dtensor,
-    is_eager,
-    is_plain,
-    is_transformed,
-    looks_at_values,
-    output_dtype,
-    product_dtype,
-    rows_along,
-)
+from .._validation import as_tightness
+from ..regularizers import Regularizer
+from . import _arguments as arguments
 from ._autograd import few_labels, loss_rows, training_entries
-from ._engines import choose_engine, entmax_alpha, takes_columns
-from ._entmax import EntmaxCall, entmax_rows, link_rows
-from ._handles import LossCall, handle_of, regularizer_of
+from ._engines import choose_engine
+from ._entmax import link_along
+from ._handles import LossCall, regularizer_of
 from ._head import HeadCall, Layer, Teacher, head_loss
-from ._prepare import ClassOptions, Layout, prepare
+from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
 from ._stats import RowStats, stats_of
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
-
-if TYPE_CHECKING:  # PyTorch may come without it
-    from torch.distributed import ProcessGroup
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
@@ -68,6 +41,16 @@ def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
     if omega.domain.has_labels:
         return class_loss
     return entry_loss if omega.is_entrywise else row_loss
+
+
+def option_defaults(function: Callable[..., Tensor]) -> dict[str, Any]:
+    """The options of a function below, with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    if function is linear_class_loss:
+        defaults = option_defaults(class_loss) | defaults
+        del defaults["dim"], defaults["linear_bias"]  # a parameter of the module
+    return defaults
 
 
 def supports_pos_weight(omega: Regularizer) -> bool:
@@ -82,7 +65,7 @@ def _deliver(out: Tensor, reduction: str, shape: tuple[int, ...], dtype: torch.d
         out = out.reshape(shape)
     if reduction == "mean" and math.prod(shape) == 0:
         out = out * math.nan  # the mean of nothing, as PyTorch has it
-    return out if out.dtype == dtype else out.to(dtype)
+    return out.to(dtype)
 
 
 def class_loss(
@@ -98,7 +81,7 @@ def class_loss(
     dim: int | None = None,
     engine: str | None = None,
     validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
+    process_group: Any = None,
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
@@ -108,96 +91,70 @@ def class_loss(
     # asked first, in few words, since small batches pay for each of them
     is_number = type(logit_scale) is float and logit_scale == 1.0
     if not (is_number and softcap is None and temperature == 1.0):
-        transform = Transform(temperature, logit_scale, softcap)
-        check_scores(input)
-        transform.check()
-        input = transform.apply(input)
+        arguments.check_scores(input)
+        input = Transform(temperature, logit_scale, softcap).check().apply(input)
     is_usual = weight is None and dim is None and engine is None and process_group is None
-    is_usual = is_usual and not return_stats
-    is_hard = type(label_smoothing) is float and label_smoothing == 0
+    is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
     if is_usual and is_hard and (validate is None or type(validate) is bool):
-        loss = _few_labels(omega, tightness, input, target, ignore_index, reduction)
+        loss = few_labels(input, target, omega, tightness, ignore_index, reduction)
         if loss is not None:
             return loss
-    options = ClassOptions(
-        weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
-    )
-    is_shared = process_group is not None or is_dtensor(input)
-    if return_stats:
-        _check_stats(is_shared)
-    compute: Any = functools.partial(_class_loss, return_stats=return_stats)
-    compute = _shared_class_loss if is_shared else compute
-    out: Tensor = compute(omega, tightness, input, target, options, dim)
+    given = weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
+    options = ClassOptions(*given, return_stats, dim)
+    is_shared = process_group is not None or arguments.is_dtensor(input)
+    compute: Any = _shared_class_loss if is_shared else _class_loss
+    out: Tensor = compute(omega, tightness, input, target, options)
     return out
 
 
 def _class_loss(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: ClassTarget,
-    options: ClassOptions,
-    dim: int | None,
-    return_stats: bool = False,
+    omega: str, tightness: float, input: Tensor, target: ClassTarget, options: ClassOptions
 ) -> Any:
-    check_scores(input)  # without which there is no device
+    arguments.check_scores(input)  # without which there is no device
 
-    def find_layout() -> Layout:
-        return Layout(input.shape, class_dim(input, dim), input.dtype)
+    def find_axis() -> tuple[tuple[int, ...], int]:
+        return input.shape, arguments.class_dim(input, options.dim)
 
-    rows = prepare(omega, tightness, input, target, options, find_layout)
-    axis, n, is_summed = rows.axis, math.prod(rows.shape), options.reduction != "none"
+    rows = prepare(omega, tightness, input, target, options, find_axis)
+    axis, is_summed = rows.axis, options.reduction != "none"
     is_rows = rows.target.ndim > 1 or rows.shard is not None
-    theta = rows_along(input, axis) if is_rows else columns_along(input, axis)
-    y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, working_dtype(theta), n)
+    theta = arguments.rows_along(input, axis) if is_rows else arguments.columns_along(input, axis)
+    y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, working_dtype(theta))
     if rows.shard is None:
         out = loss_rows(theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager)
     else:
         from ._sharded import loss_of_shard
 
         out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
-    out = _deliver(out, options.reduction, rows.shape, output_dtype(input))
-    out = out if nan_of_no_rows is None else out + nan_of_no_rows.to(out.dtype)
-    if not return_stats:
+    out = out if is_summed else out.reshape(rows.shape)
+    out = (out if nan_of_no_rows is None else out + nan_of_no_rows).to(
+        arguments.output_dtype(input)
+    )
+    if not options.return_stats:
         return out
-    stats = stats_of(rows_along(input, axis), rows.target, rows.call.ignore_index)
+    stats = stats_of(arguments.rows_along(input, axis), rows.target, rows.call.ignore_index)
     return out, stats.reshape(rows.shape)
-
-
-def _check_stats(is_shared: bool) -> None:
-    """Raise if several processes have the classes of a row."""
-    if is_shared:
-        raise NotImplementedError(
-            "return_stats needs all classes in one process; leave it out, or gather the scores"
-        )
 
 
 # Compilers would trace the reductions one by one.
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def _shared_class_loss(
-    omega: str,
-    tightness: float,
-    input: Any,
-    target: ClassTarget,
-    options: ClassOptions,
-    dim: int | None,
-) -> Tensor:
-    """The loss of scores whose classes are in several processes."""
+    omega: str, tightness: float, input: Any, target: ClassTarget, options: ClassOptions
+) -> Any:
+    """The loss of scores whose classes, or rows, are in several processes."""
     from ._sharded import check_group, from_dtensors  # which need torch.distributed
 
-    if is_transformed():
+    if arguments.is_transformed():
         raise NotImplementedError(
             "with classes in several processes the losses are differentiated by backward() and "
             "torch.autograd.grad, not by torch.func or in forward mode; there, gather the scores "
             "in one process"
         )
-    if not is_dtensor(input):
+    if not arguments.is_dtensor(input):
         check_group(options.process_group)
-        out: Tensor = _class_loss(omega, tightness, input, target, options, dim)
-        return out
-    axis = class_dim(input, dim)
-    scores, target, options, as_dtensor = from_dtensors(input, target, options, axis)
-    return as_dtensor(_class_loss(omega, tightness, scores, target, options, axis))
+        return _class_loss(omega, tightness, input, target, options)
+    scores, target, options, as_dtensor = from_dtensors(input, target, options)
+    return as_dtensor(_class_loss(omega, tightness, scores, target, options))
 
 
 def linear_class_loss(
@@ -208,40 +165,25 @@ def linear_class_loss(
     target: ClassTarget,
     *,
     linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
     chunk_size: SupportsIndex | None = None,
     accumulate_dtype: torch.dtype | None = None,
-    engine: str | None = None,
-    validate: bool | None = None,
-    process_group: "ProcessGroup | None" = None,
     temperature: float = 1.0,
     logit_scale: float | Tensor = 1.0,
     softcap: float | None = None,
-    return_stats: bool = False,
+    **options: Any,
 ) -> Tensor:
-    """A loss on the simplex of the scores that a linear layer would compute."""
-    check_features(input)
+    """A loss on the simplex of the scores that a linear layer would compute.
+
+    The other options are :class:`ClassOptions`.
+    """
+    arguments.check_features(input)
     transform = Transform(temperature, logit_scale, softcap)
-    cap = 0.0
+    layer, cap = Layer(input, linear_weight, linear_bias), 0.0
     if not transform.is_identity:
-        transform.check()
-        cap = transform.cap
-        # of the features, which are fewer than the scores
-        input = transform.scale(input)
-        linear_bias = None if linear_bias is None else transform.scale(linear_bias)
-    options = ClassOptions(
-        weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
-    )
-    layer = Layer(input, linear_weight, linear_bias)
-    if return_stats:
-        _check_stats(process_group is not None)
-    compute: Any = _linear_class_loss if process_group is None else _shared_linear_loss
-    loss: Tensor = compute(
-        omega, tightness, layer, target, options, chunk_size, accumulate_dtype, cap, return_stats
-    )
+        cap, layer = transform.check().cap, layer.scaled_by(transform)
+    o = ClassOptions(**options)
+    compute: Any = _linear_class_loss if o.process_group is None else _shared_linear_loss
+    loss: Tensor = compute(omega, tightness, layer, target, o, chunk_size, accumulate_dtype, cap)
     return loss
 
 
@@ -254,48 +196,52 @@ def _linear_class_loss(
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
-    return_stats: bool = False,
 ) -> Any:
-    input, linear_weight, linear_bias = layer
-    weight = options.weight
+    input, weight = layer.x, options.weight
     if options.process_group is not None:
         from ._sharded import check_group
 
         check_group(options.process_group)
 
-    def find_layout() -> Layout:
-        check_layer(input, linear_weight, linear_bias)
-        check_accumulate_dtype(accumulate_dtype, linear_weight.dtype)
-        shape = *input.shape[:-1], linear_weight.shape[0]
-        return Layout(shape, len(shape) - 1, input.dtype)
+    def find_axis() -> tuple[tuple[int, ...], int]:
+        arguments.check_layer(*layer)
+        arguments.check_accumulate_dtype(accumulate_dtype, layer.weight.dtype)
+        return layer.shape, len(layer.shape) - 1
 
     def details() -> tuple[object, ...]:
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        return as_chunk_size(chunk_size), needs_grad, product_dtype(input), cap
+        return arguments.as_chunk_size(chunk_size), needs_grad, arguments.product_dtype(input), cap
 
-    rows = prepare(omega, tightness, input, target, options, find_layout, details)
+    rows = prepare(omega, tightness, input, target, options, find_axis, details)
     if weight is not None and weight.requires_grad:
         raise ValueError(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
             "weight; pass weight.detach()"
         )
-    dtype = product_dtype(input)
-    call = HeadCall(
-        *rows.call,
-        reduction=options.reduction,
-        label_smoothing=rows.weighing.label_smoothing,
-        chunk_size=as_chunk_size(chunk_size) or 0,
-        accumulate_dtype=accumulate_dtype,
-        dtype=dtype,
-        output_dtype=output_dtype(input, dtype),
-        softcap=cap,
-    )
-    flat = layer._replace(x=input.reshape(math.prod(rows.shape), input.shape[-1]))
-    eager = rows.is_eager and is_eager(linear_weight, linear_bias)
-    stats: list[RowStats] | None = [] if return_stats else None
+    weighing = options.reduction, rows.weighing.label_smoothing
+    call = _head_call(rows.call, *weighing, chunk_size, accumulate_dtype, input, cap)
+    eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
+    stats: list[RowStats] | None = [] if options.return_stats else None
+    flat = layer.flat()
     loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
     return loss if stats is None else (loss, stats[0].reshape(rows.shape))
+
+
+def _head_call(
+    call: LossCall,
+    reduction: str,
+    label_smoothing: float,
+    chunk_size: SupportsIndex | None,
+    accumulate_dtype: torch.dtype | None,
+    input: Tensor,
+    cap: float,
+) -> HeadCall:
+    dtype = arguments.product_dtype(input)
+    dtypes = accumulate_dtype, dtype, arguments.output_dtype(input, dtype)
+    return HeadCall(
+        *call, reduction, label_smoothing, arguments.as_chunk_size(chunk_size) or 0, *dtypes, cap
+    )
 
 
 # Compilers would trace the reductions one by one.
@@ -318,73 +264,29 @@ def distill(
 ) -> Tensor:
     """A loss on the simplex between the scores of two linear layers."""
     for layer, transform in ((student, of_student), (teacher, of_teacher)):
-        check_features(layer.x)
+        arguments.check_features(layer.x)
         transform.check()
-        check_layer(*layer)
+        arguments.check_layer(*layer)
     if not regularizer_of(omega).domain.has_labels:
         raise ValueError(
             f"distillation is for losses on the simplex, not for those of {regularizer_of(omega)!r}"
         )
-    shapes = [(*layer.x.shape[:-1], layer.weight.shape[0]) for layer in (student, teacher)]
-    if shapes[0] != shapes[1] or student.x.device != teacher.x.device:
+    if student.shape != teacher.shape or student.x.device != teacher.x.device:
         raise ValueError(
             "student and teacher must have the same rows and classes on one device, got scores of "
-            f"shape {shapes[0]} on {student.x.device} and {shapes[1]} on {teacher.x.device}"
+            f"shape {student.shape} on {student.x.device} and {teacher.shape} on {teacher.x.device}"
         )
-    check_options(reduction)
-    check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
-
-    def flat(layer: Layer, transform: Transform) -> Layer:
-        rows = layer.x.reshape(math.prod(layer.x.shape[:-1]), layer.x.shape[-1])
-        bias = None if layer.bias is None else transform.scale(layer.bias)
-        return Layer(transform.scale(rows), layer.weight, bias)
-
-    dtype = product_dtype(student.x)
+    arguments.check_options(reduction)
+    arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
     with torch.no_grad():
-        rows = Teacher(*flat(teacher, of_teacher), of_teacher.cap, functools.partial(link, omega))
-    call = HeadCall(
-        omega,
-        as_tightness(tightness),
-        choose_engine(engine, student.x, omega, has_labels=False),
-        -1,
-        reduction,
-        label_smoothing=0.0,
-        chunk_size=as_chunk_size(chunk_size) or 0,
-        accumulate_dtype=accumulate_dtype,
-        dtype=dtype,
-        output_dtype=output_dtype(student.x, dtype),
-        softcap=of_student.cap,
-    )
-    loss = head_loss(flat(student, of_student), rows, None, call, is_eager=True)
+        flat = teacher.scaled_by(of_teacher).flat()
+        rows = Teacher(flat, of_teacher.cap, functools.partial(link_along, omega))
+    engine = choose_engine(engine, student.x, omega, has_labels=False)
+    loss_call = LossCall(omega, as_tightness(tightness), engine)
+    given = reduction, 0.0, chunk_size, accumulate_dtype, student.x, of_student.cap
+    flat = student.scaled_by(of_student).flat()
+    loss = head_loss(flat, rows, None, _head_call(loss_call, *given), is_eager=True)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
-
-
-def _few_labels(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: Any,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor | None:
-    """The loss of a small plain batch on a CPU, by the shortest way; None if there is none.
-
-    It assumes hard labels and no weights, and nothing else: whatever it does not recognize, be it
-    wrong or only rare, goes the general way, which checks it.
-    """
-    if not getattr(input, "is_cpu", False) or torch.compiler.is_compiling():
-        return None
-    if not is_plain(input, target) or not (target.is_cpu and target.dtype is torch.int64):
-        return None
-    if input.dtype is not torch.float32 and input.dtype is not torch.float64:
-        return None
-    if input.ndim != 2 or target.shape != input.shape[:1] or reduction not in ("mean", "sum"):
-        return None
-    if type(ignore_index) is not int or ignore_index >= 0:
-        return None
-    if type(tightness) is not float or not 0 <= tightness < math.inf:
-        return None
-    return few_labels(input, target, omega, tightness, ignore_index, reduction == "mean")
 
 
 def _prepare_rows(
@@ -399,15 +301,17 @@ def _prepare_rows(
     *weights: Tensor | None,
 ) -> tuple[LossCall, bool]:
     """Check a loss whose target has the shape of the scores; True if all tensors are ordinary."""
-    check_target(target, input)
-    check_options(reduction, validate=validate)
-    check_same_shape(target, input.shape)
-    eager = is_eager(input, target, *weights)
+    arguments.check_target(target, input)
+    arguments.check_options(reduction, validate=validate)
+    arguments.check_same_shape(target, input.shape)
+    eager = arguments.is_eager(input, target, *weights)
     call = LossCall(
         omega, as_tightness(tightness), choose_engine(engine, input, omega, has_labels=False)
     )
-    if looks_at_values(validate, input, eager):
-        check_rows(target if target.ndim else target[None], regularizer_of(omega).domain, axis)
+    if arguments.looks_at_values(validate, input, eager):
+        arguments.check_rows(
+            target if target.ndim else target[None], regularizer_of(omega).domain, axis
+        )
     return call, eager
 
 
@@ -424,7 +328,7 @@ def entry_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss that is a sum over entries, each with a target of its own."""
-    check_scores(input)
+    arguments.check_scores(input)
     weight = None if weight is None else _spread(weight, input, "weight")
     pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
     options = reduction, engine, validate, -1, weight, pos_weight
@@ -437,23 +341,19 @@ def entry_loss(
 
     def by_rows(theta: Tensor) -> Tensor:
         rows = _entry_rows(theta, target, weight, pos_weight, divisor_of(theta.numel(), reduction))
-        is_plain_call = eager and is_eager(theta)
+        is_plain_call = eager and arguments.is_eager(theta)
         out = loss_rows(*rows, call, is_summed=reduction != "none", is_eager=is_plain_call)
-        return _deliver(out, reduction, input.shape, output_dtype(input))
+        return _deliver(out, reduction, input.shape, arguments.output_dtype(input))
 
     if call.engine == "triton" and input.numel():
         loss = training_entries(input, target, weight, pos_weight, call, reduction, by_rows)
         if loss is not None:
-            return loss.to(output_dtype(input))
+            return loss.to(arguments.output_dtype(input))
     return by_rows(input)
 
 
 def _entry_rows(
-    theta: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    pos_weight: Tensor | None,
-    divisor: int,
+    theta: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, divisor: int
 ) -> tuple[Tensor, Tensor, Scale]:
     """Entries as rows of one, with their scale."""
     dtype = working_dtype(theta)
@@ -471,8 +371,8 @@ def _entry_rows(
 
 
 def _spread(weight: Tensor, input: Tensor, name: str) -> Tensor:
-    check_weight(weight, input, name)
-    return expand_to(weight, input.shape, name)
+    arguments.check_weight(weight, input, name)
+    return arguments.expand_to(weight, input.shape, name)
 
 
 def row_loss(
@@ -487,93 +387,15 @@ def row_loss(
     validate: bool | None = None,
 ) -> Tensor:
     """A loss of vectors along ``dim``, for any set."""
-    check_scores(input)
-    axis = class_dim(input, dim)
+    arguments.check_scores(input)
+    axis = arguments.class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
     checked = reduction, engine, validate, axis
     call, eager = _prepare_rows(omega, tightness, input, target, *checked)
-    theta = rows_along(input, axis)
-    y = rows_along(target.to(working_dtype(input)), axis)
+    theta = arguments.rows_along(input, axis)
+    y = arguments.rows_along(target.to(working_dtype(input)), axis)
     divisor, is_summed = divisor_of(theta.shape[0], reduction), reduction != "none"
     out = loss_rows(theta, y, divisor, call, is_summed=is_summed, is_eager=eager)
     shape = input.shape[:axis] + input.shape[axis + 1 :]
-    return _deliver(out, reduction, shape, output_dtype(input))
-
-
-def link(
-    omega: str,
-    input: Tensor,
-    dim: int | None = -1,
-    *,
-    mask: Tensor | None = None,
-    engine: str | None = None,
-) -> Tensor:
-    """The link of a regularizer along an axis."""
-    check_scores(input)
-    alpha = entmax_alpha(omega)
-    if alpha is not None:
-        return _entmax(input, None, EntmaxCall(omega, alpha, ""), dim, mask, engine)
-    if mask is not None:
-        raise TypeError(f"mask is for links on the simplex, not for {regularizer_of(omega)!r}")
-    if input.ndim == 0 and regularizer_of(omega).is_entrywise:
-        return link(omega, input.reshape(1), dim).reshape(())
-    axis = class_dim(input, dim)
-    if input.numel() == 0:
-        return input.clone()
-    if input.ndim == 2 and axis == 1:
-        return link_rows(input, omega)
-    moved = input.movedim(axis, -1)
-    rows = link_rows(rows_along(input, axis), omega)
-    return rows.reshape(moved.shape).movedim(-1, axis)
-
-
-def entmax(
-    input: Tensor,
-    alpha: float | Tensor,
-    dim: int | None = -1,
-    *,
-    mask: Tensor | None = None,
-    engine: str | None = None,
-) -> Tensor:
-    """α-entmax along an axis, for one α or a tensor of them."""
-    check_scores(input)
-    if not isinstance(alpha, Tensor):
-        handle = handle_of(Tsallis(check_order(alpha)))
-        return link(handle, input, dim, mask=mask, engine=engine)
-    axis = class_dim(input, dim)
-    check_alphas(alpha, input)
-    rows = expand_over_rows(alpha, input, axis, "alpha").reshape(-1)
-    return _entmax(input, rows, EntmaxCall("", 0.0, ""), dim, mask, engine)
-
-
-def _entmax(
-    input: Tensor,
-    alpha: Tensor | None,
-    call: EntmaxCall,
-    dim: int | None,
-    mask: Tensor | None,
-    engine: str | None,
-) -> Tensor:
-    axis = class_dim(input, dim)
-    if mask is not None:
-        mask = expand_mask(mask, input)
-    if input.numel() == 0:
-        return input.clone()
-    engine = choose_engine(engine, input, call.omega or "sparsemax")
-    call = EntmaxCall(call.omega, call.alpha, engine)
-    if engine == "triton" and call.alpha == 1.0 and mask is None:
-        with torch.autocast(input.device.type, enabled=False):
-            return torch.softmax(input, axis)
-    theta = columns_along(input, axis) if engine == "triton" else rows_along(input, axis)
-    if theta.ndim == 3 and not (is_eager(input) and takes_columns(theta)):
-        theta = rows_along(input, axis)
-    is_rows = theta.ndim == 2
-    if mask is not None:
-        mask = mask.movedim(axis, -1) if is_rows else mask.reshape(theta.shape)
-    p = entmax_rows(theta, alpha, mask, call)
-    if theta is input:
-        return p
-    if not is_rows:
-        return p.reshape(input.shape)
-    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
+    return _deliver(out, reduction, shape, arguments.output_dtype(input))

@@ -15,20 +15,8 @@ import torch
 from torch import Tensor
 
 from .._validation import as_tightness
-from ._arguments import (
-    as_class_index,
-    check_class_target,
-    check_class_weight,
-    check_labels,
-    check_options,
-    check_rows,
-    check_target,
-    check_weight_vector,
-    is_eager,
-    looks_at_values,
-    rows_along,
-)
-from ._engines import choose_engine, entmax_alpha
+from . import _arguments as arguments
+from ._engines import check_engine, choose_engine, entmax_alpha
 from ._handles import LossCall, regularizer_of
 from ._sparse_targets import (
     ClassTarget,
@@ -38,7 +26,7 @@ from ._sparse_targets import (
     from_sparse_tensor,
     tensors_of,
 )
-from ._targets import Weighing, working_dtype_of
+from ._targets import Weighing, working_dtype
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -49,34 +37,24 @@ if TYPE_CHECKING:  # PyTorch may come without it
 class ClassOptions(NamedTuple):
     """The options that all class losses share."""
 
-    weight: Tensor | None
-    ignore_index: SupportsIndex
-    reduction: str
-    label_smoothing: float
-    engine: str | None
-    validate: bool | None
-    process_group: "ProcessGroup | None"
-
-
-class Layout(NamedTuple):
-    """Where the scores of a loss have their classes; the scores may not be computed yet."""
-
-    shape: tuple[int, ...]
-    axis: int
-    dtype: torch.dtype
+    weight: Tensor | None = None
+    ignore_index: SupportsIndex = -100
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
+    engine: str | None = None
+    validate: bool | None = None
+    process_group: "ProcessGroup | None" = None
+    return_stats: bool = False
+    dim: SupportsIndex | None = None
+    row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
 
 
 class ClassRows(NamedTuple):
     """A class loss that is ready to be computed.
 
-    Attributes:
-        call: what the engine is told.
-        target: labels (n,), proportions (n, k) or lists (n, 2, m); k counts the classes of this
-            process, lists and labels count those of all.
-        weighing: how the rows count.
-        axis: where the scores have their classes.
-        shape: of the losses without a reduction.
-        is_eager: True if all tensors are ordinary ones.
+    The target is labels (n,), proportions (n, k) or lists (n, 2, m); k counts the classes of this
+    process, lists and labels count those of all. ``axis`` is that of the classes in the scores,
+    and ``shape`` that of the losses without a reduction. All tensors are ordinary if ``is_eager``.
     """
 
     call: LossCall
@@ -98,94 +76,97 @@ def prepare(
     input: Tensor,
     target: ClassTarget,
     options: ClassOptions,
-    find_layout: Callable[[], Layout],
+    find_axis: Callable[[], tuple[tuple[int, ...], int]],
     details: Callable[[], tuple[object, ...]] | None = None,
 ) -> ClassRows:
     """Check the arguments of a class loss.
 
-    Args:
-        omega: handle of a regularizer.
-        tightness: c.
-        input: the scores, or the features of a linear layer: what tells the device.
-        target: class indices, proportions, lists of classes, or a sparse tensor of proportions.
-        options: those of every class loss.
-        find_layout: checks the scores, or the layer, and says where the classes are.
-        details: checks what else a layer was given, on which all ranks have to agree. The ranks
-            then look at what they agree on, even on a GPU.
+    ``input`` is the scores, or the features of a layer, which ``find_axis`` checks: it returns the
+    shape of the scores and the axis of their classes. ``details`` checks what else a layer was
+    given, on which all ranks have to agree; they then look at that, even on a GPU.
     """
     weight, group = options.weight, options.process_group
     target = from_sparse_tensor(target)
     parts = input, *tensors_of(target), weight
-    eager = is_eager(*[x for x in parts if isinstance(x, Tensor)])
-    look = looks_at_values(options.validate, input, eager)
+    eager = arguments.is_eager(*[x for x in parts if isinstance(x, Tensor)])
+    look = arguments.looks_at_values(options.validate, input, eager)
 
-    def check() -> tuple[Layout, LossCall, float, tuple[object, ...]]:
-        layout = find_layout()
-        smoothing = check_options(options.reduction, options.label_smoothing, options.validate)
-        ignore_index = as_class_index(options.ignore_index)
+    def check() -> tuple[tuple[int, ...], int, LossCall, float, tuple[object, ...]]:
+        shape, axis = find_axis()
+        smoothing = arguments.check_options(
+            options.reduction, options.label_smoothing, options.validate
+        )
+        ignore_index = arguments.as_integer(
+            options.ignore_index, "ignore_index must be a class index"
+        )
         if isinstance(target, SparseTargets):
-            check_sparse_target(target, input, layout.shape, layout.axis)
+            check_sparse_target(target, input, shape, axis)
             _check_rest(target, omega, options, smoothing)
         else:
-            check_target(target, input)
-            check_class_target(target, layout.shape, layout.axis, ignore_index)
+            arguments.check_target(target, input)
+            arguments.check_class_target(target, shape, axis, ignore_index)
         if weight is not None:
-            check_weight_vector(weight, input)
+            arguments.check_weight(weight, input)
+            if weight.ndim != 1:
+                given = tuple(weight.shape)
+                raise ValueError(f"weight must have one entry per class, got shape {given}")
         engine = options.engine
         if group is None:
             has_labels = isinstance(target, Tensor) and not target.is_floating_point()
             has_labels = has_labels and smoothing == 0
             engine = choose_engine(engine, input, omega, has_labels=has_labels)
         else:
-            _check_no_kernels(engine)
+            _check_shared(options)
             engine = "reference"
         call = LossCall(omega, as_tightness(tightness), engine, ignore_index)
-        return layout, call, smoothing, () if details is None else details()
+        return shape, axis, call, smoothing, () if details is None else details()
 
     shard = None
     if group is None:
-        layout, call, smoothing, _ = check()
-        n_classes: Tensor | int = layout.shape[layout.axis]
+        shape, axis, call, smoothing, _ = check()
+        n_classes: Tensor | int = shape[axis]
     else:
         from ._sharded import describe, meet, telling_others
 
         looks_at_sizes = look or details is not None
         with telling_others(group, input.device, looks_at_sizes):
-            layout, call, smoothing, others = check()
+            shape, axis, call, smoothing, others = check()
         agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight, *others
         places = tensors_of(target)[0]
         agreed = *agreed, isinstance(target, SparseTargets)
-        own = describe(layout.shape, layout.axis, layout.dtype, places, *agreed, look=look)
+        own = describe(shape, axis, input.dtype, places, *agreed, look=look)
         shard = meet(group, own, input.device, look=looks_at_sizes)
         n_classes = shard.n_classes
     if isinstance(n_classes, int):
         if n_classes == 0:
             raise ValueError(
-                f"input must have at least one class, got shape {tuple(layout.shape)}"
+                f"input must have at least one class, got shape {tuple(shape)}"
                 + ("" if shard is None else " on every rank")
             )
         if weight is not None:
-            check_class_weight(weight, n_classes, look and smoothing > 0)
+            arguments.check_class_weight(weight, n_classes, look and smoothing > 0)
     if isinstance(target, SparseTargets):
         # nobody knows here how many classes all processes have, unless values are looked at
         most: Any = n_classes if isinstance(n_classes, int) else math.inf
         if look:
             check_lists(target, most)
-        rows = target.lists(most, working_dtype_of(layout.dtype))
+        rows = target.lists(most, working_dtype(input))
     elif target.is_floating_point():
-        rows = rows_along(target, layout.axis)
+        rows = arguments.rows_along(target, axis)
         if look and shard is None:
-            check_rows(target, regularizer_of(omega).domain, layout.axis)
+            arguments.check_rows(target, regularizer_of(omega).domain, axis)
         elif look and shard is not None:
             shard.check_proportions(rows)
     else:
         rows = target if target.dtype == torch.int64 else target.long()
         if look:
-            check_labels(rows, int(n_classes), call.ignore_index)
+            arguments.check_labels(rows, int(n_classes), call.ignore_index)
         rows = rows if rows.ndim == 1 else rows.reshape(rows.numel())
-    weighing = Weighing(weight, n_classes, call.ignore_index, options.reduction, smoothing, shard)
-    shape = layout.shape[: layout.axis] + layout.shape[layout.axis + 1 :]
-    return ClassRows(call, rows, weighing, layout.axis, shape, eager)
+    weighing = Weighing(
+        weight, n_classes, call.ignore_index, options.reduction, smoothing, shard,
+        options.row_groups,
+    )  # fmt: skip
+    return ClassRows(call, rows, weighing, axis, shape[:axis] + shape[axis + 1 :], eager)
 
 
 def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smoothing: float) -> None:
@@ -205,13 +186,15 @@ def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smooth
         raise ValueError(f"rest='bucket' {reason}; use rest='renormalize'")
 
 
-def _check_no_kernels(engine: str | None) -> None:
-    """Raise if an engine is asked for that takes whole rows."""
-    from ._engines import check_engine
-
-    check_engine(engine)
-    if engine == "triton":
+def _check_shared(options: ClassOptions) -> None:
+    """Raise for options that need whole rows."""
+    check_engine(options.engine)
+    if options.engine == "triton":
         raise ValueError(
             'engine="triton" needs all classes in one process; with classes in several use '
             'engine="reference", or None'
+        )
+    if options.return_stats:
+        raise NotImplementedError(
+            "return_stats needs all classes in one process; leave it out, or gather the scores"
         )

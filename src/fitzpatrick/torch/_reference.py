@@ -19,15 +19,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..engines import (
-    BoundLoss,
-    CoreLoss,
-    DenseTargets,
-    Labels,
-    NoTargets,
-    RowBlocks,
-    bind_trusted,
-)
+from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
@@ -148,23 +140,24 @@ class _OneRest:
     log-sum-exp, and whose target is 0, or the rest that a list has.
     """
 
-    def __init__(self, lists: Tensor, k: int, bind: Callable[..., Any]) -> None:
+    def __init__(self, lists: Tensor, k: int, call: LossCall) -> None:
         classes, values = lists[:, 0].long(), lists[:, 1]
         is_class = classes >= 0
         # what is not a class has its place in one more column
         self._columns = torch.where(is_class, classes, k)
         rest = values.masked_fill(classes != REST, 0.0).sum(-1, keepdim=True)
         self._y = torch.cat([values.masked_fill(~is_class, 0.0), rest], -1)
-        self._bind = bind
+        self._call = call
 
-    def _merge(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores of the listed classes and of all others together, and the shares of the latter."""
+    def _merge(self, theta: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """The loss, the scores of listed classes and of all others, the shares of the latter."""
         wide = torch.nn.functional.pad(theta, (0, 1), value=-math.inf)
         own = wide.gather(-1, self._columns)
         others = wide.scatter(-1, self._columns, -math.inf)[:, :-1]
         lse = others.logsumexp(-1, keepdim=True)
         shares = (others - lse.masked_fill(lse == -math.inf, 0.0)).exp()
-        return torch.cat([own, lse], -1), shares
+        merged = torch.cat([own, lse], -1)
+        return _bind_targets(self._call, merged, self._y.to(merged.dtype)), merged, shares
 
     def _split(self, merged: Tensor, shares: Tensor) -> Tensor:
         """The transposed derivative: what belongs to all others is shared among them."""
@@ -172,18 +165,17 @@ class _OneRest:
         return wide.scatter(-1, self._columns, merged[:, :-1])[:, :-1]
 
     def value(self, theta: Tensor) -> Tensor:
-        merged, _ = self._merge(theta)
-        out: Tensor = self._bind(self._y, merged).value(merged)
+        bound, merged, _ = self._merge(theta)
+        out: Tensor = bound.value(merged)
         return out
 
     def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        merged, shares = self._merge(theta)
-        value, gradient = self._bind(self._y, merged).value_and_gradient(merged)
+        bound, merged, shares = self._merge(theta)
+        value, gradient = bound.value_and_gradient(merged)
         return value, self._split(gradient, shares)
 
     def hessian_product(self, theta: Tensor, v: Tensor) -> Tensor:
-        merged, shares = self._merge(theta)
-        bound = self._bind(self._y, merged)
+        bound, merged, shares = self._merge(theta)
         mean = (shares * v).sum(-1, keepdim=True)
         own = torch.nn.functional.pad(v, (0, 1)).gather(-1, self._columns)
         product = bound.hessian_product(merged, torch.cat([own, mean], -1))
@@ -193,14 +185,9 @@ class _OneRest:
 
 
 class ScaledRows(NamedTuple):
-    """A loss at its targets, the scores, and what multiplies the rows.
+    """A loss at targets that exist, the scores in working precision, and what multiplies the rows.
 
-    Attributes:
-        bound: the loss, at classes that exist: a BoundLoss, or what has some of its methods.
-        theta: scores in working precision, (n, k).
-        factor: a number for each row, (n,), or one for all.
-        is_ignored: which rows count for nothing, (n,); None if all count.
-        is_outside: which rows have a label that is no class, (n,); None if none has.
+    Some rows count for nothing (``is_ignored``), or have a label that is no class.
     """
 
     bound: Any
@@ -249,62 +236,31 @@ def _is_one(factor: Tensor | float) -> bool:
 
 
 def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
+    theta = widen(theta)
+    bind = functools.partial(_bind_targets, call, theta)
+    return bind_tensors(theta, widen(target), scale, call.ignore_index, theta.shape[1], bind)
+
+
+def _bind_targets(call: LossCall, theta: Tensor, y: Tensor) -> BoundLoss | _CpuRows | _OneRest:
     """Bind a loss to its targets: to compiled or NumPy rows on a CPU, else to the core."""
-    theta, y = widen(theta), widen(target)
-    if y.ndim == 3:
-        return _bind_lists(theta, y, scale, call)
-    omega = regularizer_of(call.omega)
-    bind: Callable[..., Any] = functools.partial(CoreLoss, omega, call.tightness)
-    # a row of no proportions at all, which was not checked, is none of the engine's rows
-    is_known = y.ndim == 1 or not omega.domain.has_labels or _have_entries(y)
-    if theta.is_cpu and omega.is_row_wise and is_known:
-        bind = functools.partial(_CpuRows, call.omega, call.tightness, theta=theta)
-    return bind_tensors(theta, y, scale, call.ignore_index, theta.shape[1], bind)
-
-
-def _bind_lists(theta: Tensor, lists: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
-    """Bind a loss to lists: compiled rows on a CPU, for the negentropy merged classes, or rows."""
     k, omega = theta.shape[1], regularizer_of(call.omega)
-    is_outside = (lists[:, 0] >= k).any(-1)
-    is_ignored = ~listed_rows(lists)
-    first = lists.new_zeros(lists.shape[1:])
-    first[0, 1:], first[1, 0] = PADDING, 1
-    lists = torch.where((is_outside | is_ignored)[:, None, None], first, lists)
-    weights = (
-        scale if isinstance(scale, Tensor) else theta.new_full((len(theta),), 1 / (scale or 1))
-    )
-    weights = weights.to(theta.dtype)
-    is_ignored = is_ignored | (weights == 0)
-
-    def bind_rows(y: Tensor, scores: Tensor) -> BoundLoss | _CpuRows:
-        y = y if y.ndim == 3 else y.to(scores.dtype)
-        if scores.is_cpu and omega.is_row_wise and (y.ndim == 3 or _have_entries(y)):
-            return _CpuRows(call.omega, call.tightness, y, scores)
-        return CoreLoss(omega, call.tightness, y)
-
-    bound: BoundLoss | _CpuRows | _OneRest
-    # compiled rows take lists of classes that are fewer than all, with a target in each row
-    has_rest = not theta.is_cpu or bool((lists[:, 0] == REST).any())
-    if omega.entmax_alpha == 1 and has_rest:
-        bound = _OneRest(lists, k, bind_rows)
-    elif theta.is_cpu and omega.is_row_wise and lists.shape[2] < k and _have_entries(lists[:, 1]):
-        bound = bind_rows(lists, theta)
-    else:
-        bound = bind_rows(rows_of_lists(lists, k, theta.dtype), theta)
-    factor: Tensor | float = weights
-    wrong: Tensor | None = is_outside & ~is_ignored
-    ignored: Tensor | None = is_ignored
-    if theta.is_cpu:  # which may look, and then has less to do
-        wrong = wrong if bool(is_outside.any()) else None
-        ignored = ignored if bool(is_ignored.any()) else None
-        if len(theta) and ignored is None and bool((weights == weights[0]).all()):
-            factor = float(weights[0])
-    return ScaledRows(bound, theta, factor, ignored, wrong)
+    has_rows = theta.is_cpu and omega.is_row_wise
+    if y.ndim == 3:
+        may_have_rest = not theta.is_cpu or bool((y[:, 0] == REST).any())
+        if omega.entmax_alpha == 1 and may_have_rest:
+            return _OneRest(y, k, call)
+        # compiled rows take lists of classes that are fewer than all, with a target in each row
+        if not (has_rows and y.shape[2] < k and _have_entries(y[:, 1])):
+            y = rows_of_lists(y, k, theta.dtype)
+    # a row of no proportions at all, which was not checked, is none of the engine's rows
+    if has_rows and (y.ndim != 2 or not omega.domain.has_labels or _have_entries(y)):
+        return _CpuRows(call.omega, call.tightness, y, theta)
+    return CoreLoss(omega, call.tightness, y)
 
 
 def _have_entries(y: Tensor) -> bool:
     """True if each row of proportions on a CPU has some that is not zero."""
-    return y.is_cpu and bool(y.numpy(force=True).sum(axis=-1).all())
+    return bool(y.numpy(force=True).sum(axis=-1).all())
 
 
 def bind_tensors(
@@ -319,6 +275,11 @@ def bind_tensors(
     is_ignored = is_outside = None
     if y.ndim == 2:
         y = y.to(theta.dtype)
+    elif y.ndim == 3:
+        is_ignored, is_outside = ~listed_rows(y), (y[:, 0] >= n_classes).any(-1)
+        first_class = y.new_zeros(y.shape[1:])
+        first_class[0, 1:], first_class[1, 0] = PADDING, 1
+        y = torch.where((is_ignored | is_outside)[:, None, None], first_class, y)
     elif not (y.is_cpu and not 0 <= ignore_index < n_classes and _are_inside(y, n_classes)):
         is_ignored = y == ignore_index
         is_outside = ((y < 0) | (y >= n_classes)) & ~is_ignored
@@ -337,7 +298,13 @@ def bind_tensors(
     else:
         factor = scale.to(theta.dtype)
         is_ignored = factor == 0 if is_ignored is None else (factor == 0) | is_ignored
+    if theta.is_cpu:  # which may look, and then has less to do
+        is_ignored, is_outside = _if_any(is_ignored), _if_any(is_outside)
     return ScaledRows(bind(y), theta, factor, is_ignored, is_outside)
+
+
+def _if_any(mask: Tensor | None) -> Tensor | None:
+    return mask if mask is not None and bool(mask.any()) else None
 
 
 def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
@@ -449,10 +416,3 @@ def _has_compiled_product(p: Tensor, v: Tensor) -> bool:
 
 def _threads_for(x: Tensor) -> int:
     return torch.get_num_threads() if x.numel() > _MAX_BLOCK else 1
-
-
-def any_target(theta: Tensor, omega: str) -> Tensor:
-    """Some target, for what does not depend on it: the first class, or zeros."""
-    if regularizer_of(omega).domain.has_labels:
-        return torch.zeros_like(theta[:, 0], dtype=torch.int64)
-    return torch.zeros_like(theta)

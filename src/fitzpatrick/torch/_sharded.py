@@ -19,7 +19,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.distributed as distributed
@@ -30,23 +31,15 @@ from torch.distributed.tensor import Shard as ShardPlacement
 from torch.distributed.tensor.placement_types import Placement
 
 from .._array import Array
-from ..regularizers import Regularizer
 from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
+from ._arguments import class_dim
 from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._sparse_targets import ClassTarget, SparseTargets
-from ._targets import (
-    PADDING,
-    Scale,
-    Smoothed,
-    Target,
-    parts_of,
-    rows_of_lists,
-    working_dtype,
-)
+from ._targets import PADDING, Scale, Smoothed, Target, parts_of, rows_of_lists, working_dtype
 
 ONE_DERIVATIVE = (
     "with classes in several processes the losses are differentiated once; for second derivatives "
@@ -73,16 +66,19 @@ def check_group(group: object) -> None:
         )
 
 
-def _all_reduce_(numbers: Tensor, operation: Any, group: ProcessGroup) -> None:
-    """Put the numbers of all ranks together, in place."""
+def all_reduce(numbers: Tensor, operation: str, group: ProcessGroup) -> Tensor:
+    """The numbers of all ranks put together, the same on every rank."""
+    out = numbers.clone(memory_format=torch.contiguous_format)
     try:
-        distributed.all_reduce(numbers, operation, group=group)
+        if out.numel():
+            distributed.all_reduce(out, getattr(ReduceOp, operation), group=group)
     except RuntimeError as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RuntimeError(
             "a collective of process_group failed: another rank exited, raised an error, or did "
             f"not call the loss before the timeout; see its output ({reason})"
         ) from error
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +101,12 @@ class ClassShard(Shard):
         return distributed.get_world_size(self.group)
 
     def sum(self, numbers: Array) -> Tensor:
-        return self.reduce(numbers, ReduceOp.SUM)
+        return all_reduce(numbers, "SUM", self.group)
 
     def max(self, numbers: Array) -> Tensor:
         # what a maximum does with NaN is up to the backend
-        return self.reduce(torch.where(torch.isnan(numbers), torch.inf, numbers), ReduceOp.MAX)
-
-    def reduce(self, numbers: Tensor, operation: Any) -> Tensor:
-        """All of the group's numbers put together, the same on every rank."""
-        out = numbers.clone(memory_format=torch.contiguous_format)
-        if out.numel():
-            _all_reduce_(out, operation, self.group)
-        return out
+        numbers = torch.where(torch.isnan(numbers), torch.inf, numbers)
+        return all_reduce(numbers, "MAX", self.group)
 
     def own_part(self, vector: Tensor, size: int) -> Tensor:
         """The entries of a vector over all classes that belong to this process's."""
@@ -191,39 +181,14 @@ class ClassShard(Shard):
         return value, theta.new_empty(theta.shape, dtype=dtype)
 
 
-@dataclass(frozen=True)
-class Description:
-    """What a process tells the others of its arguments, before anything else travels.
-
-    Attributes:
-        n_rows: how many rows it has.
-        n_classes: how many classes it has.
-        dtype: of the scores.
-        options: all else that must agree, as text.
-        checksum: of the class indices; 0 for proportions.
-        is_wrong: True if its own arguments are wrong.
-    """
-
-    n_rows: int = 0
-    n_classes: int = 0
-    dtype: torch.dtype | None = None
-    options: str = ""
-    checksum: int = 0
-    is_wrong: bool = False
-
-    def numbers(self) -> list[int]:
-        """All of it, in the order of :data:`_AGREED`, and the number of classes at the end."""
-        texts = [zlib.crc32(text.encode()) for text in (str(self.dtype), self.options)]
-        return [int(self.is_wrong), self.n_rows, *texts, self.checksum, self.n_classes]
-
-
-# What must be the same on all ranks, in the order of Description.numbers.
+# What must be the same on all ranks, by its place in what :func:`describe` returns.
 _AGREED = {
     1: "the number of rows",
     2: "the dtype of the scores",
     3: "the loss, its options, the class weights or the kind of the target",
     4: "the class indices",
 }
+_WRONG = [1, 0, 0, 0, 0, 0]
 
 
 def _checksum(labels: Tensor) -> int:
@@ -252,16 +217,16 @@ def describe(
     target: Tensor,
     *options: object,
     look: bool,
-) -> Description:
-    """The description of scores, with their classes in an axis, a target and right options."""
+) -> list[int]:
+    """What a process tells the others of right arguments, before anything else travels.
+
+    That none is wrong, what must agree, and, at the end, how many classes it has.
+    """
     is_labels = not target.is_floating_point()
-    return Description(
-        n_rows=math.prod(shape[:axis] + shape[axis + 1 :]),
-        n_classes=shape[axis],
-        dtype=dtype,
-        options="; ".join(_summary(option, look) for option in (*options, is_labels, look)),
-        checksum=_checksum(target) if is_labels and look else 0,
-    )
+    text = "; ".join(_summary(option, look) for option in (*options, is_labels, look))
+    checksum = _checksum(target) if is_labels and look else 0
+    texts = [zlib.crc32(x.encode()) for x in (str(dtype), text)]
+    return [0, math.prod(shape[:axis] + shape[axis + 1 :]), *texts, checksum, shape[axis]]
 
 
 @contextmanager
@@ -271,29 +236,27 @@ def telling_others(group: ProcessGroup, device: torch.device, look: bool) -> Ite
         yield
     except (TypeError, ValueError):
         if look:
-            meet(group, Description(is_wrong=True), device, look=True)
+            meet(group, _WRONG, device, look=True)
         raise
 
 
-def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: bool) -> ClassShard:
+def meet(group: ProcessGroup, own: list[int], device: torch.device, *, look: bool) -> ClassShard:
     """Find this process's place among the classes, from one small reduction over all ranks.
 
     Where values are looked at, raise on every rank if the arguments of one are wrong, or if they do
     not agree. Elsewhere the answer stays on the device, and nobody waits for it.
     """
     rank = distributed.get_rank(group)
-    numbers = own.numbers()
-    table = [[0] * len(numbers) for _ in range(distributed.get_world_size(group))]
-    table[rank] = numbers
-    gathered = torch.tensor(table, dtype=torch.int64, device=device)
-    _all_reduce_(gathered, ReduceOp.SUM, group)
+    table = [[0] * len(own) for _ in range(distributed.get_world_size(group))]
+    table[rank] = own
+    gathered = all_reduce(torch.tensor(table, device=device), "SUM", group)
     if not look:
         parts = gathered[:, -1]
         # a share of all classes is to have the digits of the scores
         return ClassShard(group, rank, parts[:rank].sum(), parts.sum().double())
     rows = gathered.tolist()
     wrong = [i for i, row in enumerate(rows) if row[0]]
-    if wrong and not own.is_wrong:
+    if wrong and own is not _WRONG:
         raise ValueError(
             f"the arguments of rank {wrong[0]} of process_group are wrong; see its own error"
         )
@@ -310,19 +273,6 @@ def meet(group: ProcessGroup, own: Description, device: torch.device, *, look: b
     return ClassShard(group, rank, sum(sizes[:rank]), sum(sizes))
 
 
-class _ShardedLoss(NamedTuple):
-    """A loss at the targets of this process's classes, or at labels that count all classes."""
-
-    omega: Regularizer
-    tightness: float
-    shard: ClassShard
-    y: Tensor
-
-    def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        solve = self.omega.solve_shard_labels if self.y.ndim == 1 else self.omega.solve_shard
-        return solve(self.y, theta, self.tightness, self.shard)
-
-
 @reference.exact
 def _compute(
     theta: Tensor,
@@ -332,15 +282,16 @@ def _compute(
     dtype: torch.dtype,
     shard: ClassShard,
 ) -> tuple[Tensor, Tensor]:
-    loss = regularizer_of(call.omega), call.tightness, shard
-    rows = reference.bind_tensors(
-        reference.widen(theta),
-        target,
-        scale,
-        call.ignore_index,
-        shard.n_classes,
-        lambda y: _ShardedLoss(*loss, y),
-    )
+    omega: Any = regularizer_of(call.omega)
+
+    def bind(y: Tensor) -> Any:
+        solve = omega.solve_shard_labels if y.ndim == 1 else omega.solve_shard
+        return SimpleNamespace(
+            value_and_gradient=lambda theta: solve(y, theta, call.tightness, shard)
+        )
+
+    wide, n_classes = reference.widen(theta), shard.n_classes
+    rows = reference.bind_tensors(wide, target, scale, call.ignore_index, n_classes, bind)
     return rows.value_and_gradient(dtype)
 
 
@@ -386,9 +337,9 @@ def loss_of_shard(
 
 
 def from_dtensors(
-    input: DTensor, target: ClassTarget, given: ClassOptions, axis: int
+    input: DTensor, target: ClassTarget, given: ClassOptions
 ) -> tuple[Tensor, ClassTarget, ClassOptions, Callable[[Tensor], DTensor]]:
-    """The local parts of scores that a device mesh shares along the classes, and of the rest.
+    """The local parts of scores that a device mesh shares, along classes or rows, and of the rest.
 
     The last result makes a ``DTensor`` of the loss.
     """
@@ -397,15 +348,16 @@ def from_dtensors(
             "input is a DTensor, which knows its processes; leave process_group out, or pass "
             "input.to_local()"
         )
-    mesh, placements = input.device_mesh, input.placements
-    place = _class_place(placements, axis, input.ndim)
-    other_shards = [i for i, p in enumerate(placements) if i != place and p.is_shard()]
-    if other_shards and given.reduction == "mean":
+    if given.return_stats:
+        raise NotImplementedError("return_stats is for plain tensors; pass input.to_local()")
+    mesh, placements, axis = input.device_mesh, input.placements, class_dim(input, given.dim)
+    class_places = _class_places(input, axis)
+    if len(class_places) > 1:
         raise ValueError(
-            "reduction='mean' needs all rows in the processes that share the classes, but input is "
-            f"also sharded along rows, {placements}; use 'sum' and divide by the number of rows"
+            f"input must be sharded along its classes, Shard({axis}), in one axis of the mesh at "
+            f"most, got {placements}; redistribute it, or pass its full_tensor()"
         )
-    row_placements = [_row_placement(p, axis) for p in placements]
+    row_placements = [_row_placement(p, axis, input.ndim) for p in placements]
     if isinstance(target, SparseTargets):
         indices = _local_target(target.indices, row_placements)
         target = target.with_tensors(indices, _local_target(target.values, row_placements))
@@ -419,49 +371,61 @@ def from_dtensors(
         if not all(p.is_replicate() for p in weight.placements):
             raise ValueError(f"weight must be replicated, got placements {weight.placements}")
         weight = weight.to_local()
-    local = given._replace(weight=weight, process_group=mesh.get_group(place))
-    out = row_placements
+    group = mesh.get_group(class_places[0]) if class_places else None
+    row_groups = tuple(mesh.get_group(i) for i, p in enumerate(row_placements) if p.is_shard())
+    local = given._replace(weight=weight, dim=axis, process_group=group, row_groups=row_groups)
+    shape, out = input.shape[:axis] + input.shape[axis + 1 :], row_placements
     if given.reduction != "none":
-        out = [Partial("sum") if p.is_shard() else p for p in row_placements]
-
-    def as_dtensor(loss: Tensor) -> DTensor:
-        return DTensor.from_local(loss, mesh, out, run_check=False)
-
-    return input.to_local(), target, local, as_dtensor
+        shape, out = shape[:0], [Partial("sum") if p.is_shard() else p for p in row_placements]
+    return input.to_local(), target, local, lambda loss: _as_dtensor(loss, mesh, out, shape)
 
 
-def _class_place(placements: tuple[Placement, ...], axis: int, ndim: int) -> int:
-    """The axis of the mesh along which the classes are sharded."""
-    places = [i for i, p in enumerate(placements) if p.is_shard(axis) or p.is_shard(axis - ndim)]
-    is_known = all(type(p) in (ShardPlacement, Replicate) for p in placements)
-    if len(places) != 1 or not is_known:
+def link_of_dtensor(input: DTensor, axis: int, link: Callable[[Tensor], Tensor]) -> Tensor:
+    """A link along an axis of scores whose rows a device mesh shares."""
+    if _class_places(input, axis):
         raise ValueError(
-            f"input must be sharded along its classes, Shard({axis}), in exactly one axis of the "
-            f"mesh, and sharded along rows or replicated in the others, got {placements}; "
-            f"redistribute it, or pass its full_tensor()"
+            "a link needs all classes of a row in one process, got the placements "
+            f"{input.placements}; redistribute input along its rows, or pass its full_tensor()"
         )
-    return places[0]
+    return _as_dtensor(link(input.to_local()), input.device_mesh, input.placements, input.shape)
 
 
-def _row_placement(placement: Placement, axis: int) -> Placement:
+def _as_dtensor(x: Tensor, mesh: Any, placements: Any, shape: torch.Size) -> DTensor:
+    stride = torch.empty(shape, device="meta").stride()
+    return DTensor.from_local(x, mesh, placements, run_check=False, shape=shape, stride=stride)
+
+
+def _class_places(input: DTensor, axis: int) -> list[int]:
+    """The axes of the mesh along which the classes are sharded."""
+    placements, ndim = input.placements, input.ndim
+    if not all(type(p) in (ShardPlacement, Replicate) for p in placements):
+        raise ValueError(
+            f"input must be sharded or replicated in each axis of the mesh, got {placements}; "
+            "redistribute it, or pass its full_tensor()"
+        )
+    return [i for i, p in enumerate(placements) if p.is_shard(axis) or p.is_shard(axis - ndim)]
+
+
+def _row_placement(placement: Placement, axis: int, ndim: int) -> Placement:
     """How a tensor without the axis of the classes lies in the mesh."""
-    if not isinstance(placement, ShardPlacement) or placement.dim == axis:
+    if not isinstance(placement, ShardPlacement) or placement.dim % ndim == axis:
         return Replicate()
-    return ShardPlacement(placement.dim - int(placement.dim > axis))
+    return ShardPlacement(placement.dim % ndim - int(placement.dim % ndim > axis))
 
 
 def _local_target(target: Tensor, wanted: list[Placement]) -> Tensor:
     """What this process has of a target: of all classes if it holds class indices."""
-    if isinstance(target, DTensor):
-        if list(target.placements) != wanted:
+    if not isinstance(target, DTensor):
+        if not all(p.is_replicate() for p in wanted):
             raise ValueError(
-                f"target must have the placements {wanted} to go with input, got "
-                f"{list(target.placements)}; redistribute it"
+                f"target must be a DTensor with the placements {wanted} to go with input; make it "
+                "with distribute_tensor, or DTensor.from_local"
             )
-        return target.to_local()
-    if not all(p.is_replicate() for p in wanted):
+        return target
+    pairs = zip(target.placements, wanted, strict=True)
+    if not all(have == want or have.is_replicate() for have, want in pairs):
         raise ValueError(
-            f"target must be a DTensor with the placements {wanted} to go with input; make it with "
-            "distribute_tensor, or DTensor.from_local"
+            f"target must have the placements {wanted} to go with input, or be replicated, got "
+            f"{list(target.placements)}; redistribute it"
         )
-    return target
+    return target.redistribute(placements=wanted).to_local()

@@ -7,6 +7,7 @@ their values (see :mod:`._targets`). Everything that a user may pass becomes tha
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,61 +195,59 @@ def check_sparse_target(
         )
 
 
-def _first(wrong: Tensor) -> tuple[int, ...] | None:
-    """The place of the first True, or None."""
-    return tuple(int(i) for i in wrong.nonzero()[0]) if bool(wrong.any()) else None
-
-
-def _name(place: tuple[int, ...]) -> str:
-    if not place:
-        return "target"
-    return f"target row {place[0] if len(place) == 1 else place}"
-
-
 def check_lists(target: SparseTargets, num_classes: int) -> None:
     """Raise with the first row whose classes or values are wrong."""
-    indices, values = target.indices, target.values
-    is_listed = indices >= 0
-    at = _first(indices >= num_classes)
-    if at is not None:
-        raise ValueError(
-            f"{_name(at[:-1])} lists the class {int(indices[at])}, but there are {num_classes} "
-            f"classes, 0 to {num_classes - 1}; negative numbers are padding"
-        )
+    indices, values, is_log = target.indices, target.values, target.log_values
+
+    def refuse(wrong: Tensor, describe: Callable[[tuple[int, ...]], str]) -> None:
+        """Raise if something is wrong in a row, with its number."""
+        if bool(wrong.any()):
+            at = tuple(int(i) for i in wrong.nonzero()[0])
+            place = at[: indices.ndim - 1]
+            row = f" row {place[0] if len(place) == 1 else place}" if place else ""
+            raise ValueError(f"target{row} {describe(at)}")
+
+    refuse(
+        indices >= num_classes,
+        lambda at: (
+            f"lists the class {int(indices[at])}, but there are {num_classes} classes, 0 to "
+            f"{num_classes - 1}; negative numbers are padding"
+        ),
+    )
     ordered = indices.sort(-1).values
-    at = _first((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0))
-    if at is not None:
-        raise ValueError(
-            f"{_name(at[:-1])} lists the class {int(ordered[at])} twice; list it once, with the "
-            "sum of its values"
-        )
+    refuse(
+        (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0),
+        lambda at: (
+            f"lists the class {int(ordered[at])} twice; list it once, with the sum of its values"
+        ),
+    )
     tolerance = membership_tolerance(values)
-    is_low = torch.isnan(values) if target.log_values else ~(values >= 0)
-    most = tolerance if target.log_values else 1 + tolerance
-    if target.log_values and target.rest == "renormalize":
+    is_low = torch.isnan(values) if is_log else ~(values >= 0)
+    most = tolerance if is_log else 1 + tolerance
+    if is_log and target.rest == "renormalize":
         most = math.inf  # logarithms up to a constant, such as those at a temperature
-    at = _first(is_listed & (is_low | (values > most)))
-    if at is not None:
-        expected = "logarithms of numbers from 0 to 1" if target.log_values else "from 0 to 1"
-        hint = "" if target.log_values else "; log_values=True takes logarithms"
-        raise ValueError(
-            f"{_name(at[:-1])} has the value {float(values[at]):.10g} for the class "
-            f"{int(indices[at])}, but values are {expected}{hint}"
-        )
-    plain = SparseTargets(indices, values, None, target.log_values).proportions(torch.float64)
-    total = plain.sum(-1)
+    expected = "logarithms of numbers from 0 to 1"
+    expected = expected if is_log else "from 0 to 1; log_values=True takes logarithms"
+    refuse(
+        (indices >= 0) & (is_low | (values > most)),
+        lambda at: (
+            f"has the value {float(values[at]):.10g} for the class {int(indices[at])}, but values "
+            f"are {expected}"
+        ),
+    )
+    total = SparseTargets(indices, values, None, is_log).proportions(torch.float64).sum(-1)
     tolerance *= max(1.0, math.sqrt(indices.shape[-1]))
-    counts = is_listed.any(-1)
     is_wrong = total > (math.inf if most == math.inf else 1 + tolerance)
     if target.rest is None:
         is_wrong |= total < 1 - tolerance
     elif target.rest == "renormalize":
         is_wrong |= total == 0
-    at = _first(counts & is_wrong)
-    if at is None:
-        return
-    hint = "divide it by its sum" if total[at] > 0 else "give it a positive value"
-    if total[at] < 1 and target.rest is None:
-        hint += ", or say what the others have with rest='renormalize' or rest='bucket'"
-    expected = "not 1" if target.rest is None else "not to a number between 0 and 1"
-    raise ValueError(f"{_name(at)} sums to {float(total[at]):.6g}, {expected}; {hint}")
+
+    def describe_sum(at: tuple[int, ...]) -> str:
+        hint = "divide it by its sum" if total[at] > 0 else "give it a positive value"
+        if total[at] < 1 and target.rest is None:
+            hint += ", or say what the others have with rest='renormalize' or rest='bucket'"
+        expected = "not 1" if target.rest is None else "not to a number between 0 and 1"
+        return f"sums to {float(total[at]):.6g}, {expected}; {hint}"
+
+    refuse((indices >= 0).any(-1) & is_wrong, describe_sum)

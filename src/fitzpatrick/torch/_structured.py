@@ -20,24 +20,29 @@ from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
 from ..sets import CappedSimplex, ConvexSet, Permutahedron
 from ..sets.isotonic import decreasing
-from ._arguments import check_scores
+from ._arguments import check_same_shape, check_scores
+from ._entmax import link_along
 from ._handles import handle_of
-from ._losses import link, row_loss
+from ._losses import row_loss
 from ._targets import working_dtype
 
 __all__ = ["StructuredLink", "StructuredLoss"]
 
 
-def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
-    """The values in working precision, with their items last."""
-    check_scores(values)
-    if regularization != "l2":
-        raise ValueError(f"regularization must be 'l2', got {regularization!r}")
+def _check_strength(scores: Tensor, strength: float) -> None:
+    check_scores(scores)
     if not 0 < strength < math.inf:
         raise ValueError(
             f"regularization_strength must be a positive number, got {strength!r}; the smaller, "
-            "the nearer to hard ranks"
+            "the harder the result"
         )
+
+
+def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
+    """The values in working precision, with their items last."""
+    _check_strength(values, strength)
+    if regularization != "l2":
+        raise ValueError(f"regularization must be 'l2', got {regularization!r}")
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"values must have shape (…, n) with n >= 1, got {tuple(values.shape)}")
     return values.to(working_dtype(values))
@@ -110,19 +115,9 @@ def topk_mask(
         >>> topk_mask(torch.tensor([2.0, 0.9, 0.6, -1.0]), 2)
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
-    check_scores(scores)
-    if not 0 < regularization_strength < math.inf:
-        raise ValueError(
-            f"regularization_strength must be a positive number, got {regularization_strength!r}"
-        )
+    _check_strength(scores, regularization_strength)
     omega = SquaredNorm(CappedSimplex(k))
-    return link(handle_of(omega), scores / regularization_strength, dim)
-
-
-def _as_vectors(omega: Regularizer, input: Tensor) -> tuple[Regularizer, Tensor]:
-    """Ω on vectors, and points of any number of axes as such."""
-    vectors, rows, _ = omega.on_vectors(input, lambda out: out)
-    return vectors, rows
+    return link_along(handle_of(omega), scores / regularization_strength, dim)
 
 
 class StructuredLoss(nn.Module):
@@ -145,10 +140,7 @@ class StructuredLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        regularizer: Regularizer | ConvexSet,
-        tightness: float = 1.0,
-        reduction: str = "mean",
+        self, regularizer: Regularizer | ConvexSet, tightness: float = 1.0, reduction: str = "mean"
     ) -> None:
         super().__init__()
         omega = _as_regularizer(regularizer)
@@ -157,12 +149,9 @@ class StructuredLoss(nn.Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         check_scores(input)
-        if input.shape != target.shape:
-            raise ValueError(
-                f"target must have the shape of the scores, {tuple(input.shape)}, got "
-                f"{tuple(target.shape)}"
-            )
-        omega, scores = _as_vectors(self.loss.regularizer, input)
+        check_same_shape(target, input.shape)
+        # points of any number of axes as vectors
+        omega, scores, _ = self.loss.regularizer.on_vectors(input, lambda out: out)
         y = target.reshape(scores.shape)
         return row_loss(handle_of(omega), self.loss.tightness, scores, y, self.reduction)
 
@@ -202,8 +191,8 @@ class StructuredLink(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         check_scores(input)
-        omega, scores = _as_vectors(self.regularizer, input)
-        return link(handle_of(omega), scores, -1).reshape(input.shape)
+        omega, scores, _ = self.regularizer.on_vectors(input, lambda out: out)
+        return link_along(handle_of(omega), scores, -1).reshape(input.shape)
 
     def extra_repr(self) -> str:
         return repr(self.regularizer)

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
+    from torch.distributed import ProcessGroup
+
     from ._sharded import ClassShard
 
 Scale = Tensor | int | None
@@ -22,11 +24,7 @@ PADDING, REST = -1, -2
 
 
 class Smoothed(NamedTuple):
-    """Rows of targets: the vector ``base`` times the row's share, and its own at the label.
-
-    ``labels``, ``share`` and ``own`` have shape (n,); ``base`` has shape (k,), or (1,) if it is the
-    same for all classes.
-    """
+    """Rows of targets: ``base``, (k,) or (1,), times the row's share, and its own at the label."""
 
     labels: Tensor
     base: Tensor
@@ -41,11 +39,6 @@ class Smoothed(NamedTuple):
 
 # labels (n,), rows (n, k), lists (n, 2, m), or smoothed labels
 Target = Tensor | Smoothed
-
-
-def is_lists(target: Target) -> bool:
-    """True if a target lists the classes of its rows."""
-    return isinstance(target, Tensor) and target.ndim == 3
 
 
 def listed_rows(lists: Tensor) -> Tensor:
@@ -78,14 +71,9 @@ def as_rows(target: Target, k: int) -> Tensor:
     return target.rows(k) if isinstance(target, Smoothed) else target
 
 
-def working_dtype_of(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of the arithmetic: float64 for float64, else float32."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
 def working_dtype(theta: Tensor) -> torch.dtype:
-    """The dtype of the arithmetic with these scores."""
-    return working_dtype_of(theta.dtype)
+    """The dtype of the arithmetic with these scores: float64 for float64, else float32."""
+    return torch.float64 if theta.dtype == torch.float64 else torch.float32
 
 
 def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
@@ -113,9 +101,8 @@ def smooth(
 ) -> tuple[Smoothed, Tensor]:
     """Smoothed labels, and their weights.
 
-    With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩. That is how
-    ``cross_entropy`` weighs them: Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that
-    distribution.
+    With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩, as in ``cross_entropy``:
+    Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that distribution.
     """
     rest = label_smoothing / k
     if weight is None:
@@ -131,13 +118,8 @@ def smooth(
 class Weighing(NamedTuple):
     """How the rows of a class loss count.
 
-    Attributes:
-        weight: one number for each of all classes, or None.
-        n_classes: how many classes there are, in all processes.
-        ignore_index: the label of rows that count for nothing.
-        reduction: "mean", "sum" or "none".
-        label_smoothing: the share of each target that all classes have alike.
-        shard: the classes of this process, or None if it has all.
+    ``weight`` and ``n_classes`` are of all classes, those of ``shard`` and of other processes.
+    ``row_groups`` are processes that have other rows of the batch.
     """
 
     weight: Tensor | None
@@ -146,90 +128,111 @@ class Weighing(NamedTuple):
     reduction: str
     label_smoothing: float
     shard: "ClassShard | None" = None
+    row_groups: tuple["ProcessGroup", ...] = ()
+
+    def weigh_all(self, target: Tensor, dtype: torch.dtype) -> tuple[Target, Scale, Tensor | None]:
+        """The smoothed target, its scale, and what is added to the loss.
+
+        The latter is NaN if a mean is over nothing, and else zero or None. As a factor it would
+        reach the gradient, which is zero there, as in PyTorch.
+        """
+        is_hard = target.ndim == 1 and self.weight is None and self.label_smoothing == 0
+        if is_hard and not self.row_groups and target.shape[0]:
+            return target, None if self.reduction == "mean" else 1, None
+        divisor = self.divisor(target, dtype)
+        return *self.weigh(target, dtype, divisor), nan_of_nothing(divisor, target)
+
+    def divisor(self, target: Tensor, dtype: torch.dtype) -> Tensor | int:
+        """What the sum over rows is divided by: total weight of labels, or the number of rows."""
+        if self.reduction != "mean":
+            return 1
+        if target.ndim == 2 and not self.row_groups:
+            return target.shape[0]
+        total = self._counts(target).sum(dtype=dtype)
+        if target.ndim == 1 and self.weight is not None:
+            total = self._label_weights(target, self.weight, dtype).sum()
+        for group in self.row_groups:
+            from ._sharded import all_reduce
+
+            if total.requires_grad and torch.is_grad_enabled():
+                raise NotImplementedError(
+                    "with rows in several processes the weight of a mean is not differentiated; "
+                    "pass weight.detach()"
+                )
+            total = all_reduce(total, "SUM", group)
+        return total
 
     def weigh(
-        self, target: Tensor, dtype: torch.dtype, n: int
-    ) -> tuple[Target, Scale, Tensor | None]:
-        """The smoothed target of some of n rows, its scale, and what is added to the loss.
+        self, target: Tensor, dtype: torch.dtype, divisor: Tensor | int
+    ) -> tuple[Target, Scale]:
+        """The smoothed target of some rows, and its scale."""
+        weigh = self._weigh_labels, self._weigh_proportions, self._weigh_lists
+        y, weights = weigh[target.ndim - 1](target, dtype)
+        if isinstance(divisor, int):
+            divisor = divisor or 1
+            return y, divisor if weights is None else weights / divisor
+        counts = self._counts(target)
+        weights = counts.to(dtype) if weights is None else weights
+        return y, torch.where(counts, weights / divisor + (divisor / divisor - 1), 0.0)
 
-        The latter is NaN if a weighted mean is over nothing, and else zero or None. As a factor it
-        would reach the gradient, which is zero there, as in PyTorch.
-        """
-        if target.ndim == 3:
-            scale, nan_of_no_rows = self.weigh_lists(target, dtype)
-            return self.smooth_lists(target, dtype), scale, nan_of_no_rows
-        if target.is_floating_point():
-            return *self._weigh_proportions(target, dtype, divisor_of(n, self.reduction)), None
-        if self.weight is None and self.label_smoothing == 0:
-            return target, None if self.reduction == "mean" else 1, None
-        return self._weigh_labels(target, dtype)
+    def _counts(self, target: Tensor) -> Tensor:
+        """Which rows count."""
+        if target.ndim == 1:
+            return target != self.ignore_index
+        return listed_rows(target) if target.ndim == 3 else torch.ones_like(target[:, 0]) > 0
 
-    def _weigh_proportions(
-        self, y: Tensor, dtype: torch.dtype, divisor: int
-    ) -> tuple[Tensor, Scale]:
-        """A row weighs ⟨weight, y⟩ and the mean is over rows."""
+    def _label_weights(self, labels: Tensor, weight: Tensor, dtype: torch.dtype) -> Tensor:
+        """Weights of the classes of labels; 0 for those that count for nothing."""
+        inside = (labels >= 0) & (labels < self.n_classes)
+        weights = weight.to(dtype)[labels.masked_fill(~inside, 0)]
+        return weights.masked_fill(~self._counts(labels), 0.0)
+
+    def _weigh_labels(self, labels: Tensor, dtype: torch.dtype) -> tuple[Target, Tensor | None]:
+        if self.label_smoothing == 0:
+            weight = self.weight
+            return labels, None if weight is None else self._label_weights(labels, weight, dtype)
+        counts = self._counts(labels)
+        inside = counts & (labels >= 0) & (labels < self.n_classes)
+        index = labels.masked_fill(~inside, 0)
+        y, weights = smooth(index, self.n_classes, self.weight, self.label_smoothing, dtype)
+        return y, weights.masked_fill(~inside, torch.nan).masked_fill(~counts, 0.0)
+
+    def _weigh_proportions(self, y: Tensor, dtype: torch.dtype) -> tuple[Target, Tensor | None]:
+        """A row weighs ⟨weight, y⟩."""
         smoothing, weight = self.label_smoothing, self.weight
         if smoothing > 0:
             y = y.to(dtype) * (1 - smoothing) + smoothing / self.n_classes
         if weight is None:
-            return y, divisor
+            return y, None
         if self.shard is not None:
             weight = self.shard.own_weight(weight, y.shape[1])
         # not a matrix product, which autocast would compute in half precision
         total = (y.to(dtype) * weight.to(dtype)).sum(-1)
-        return y, (total if self.shard is None else self.shard.sum(total)) / divisor
+        return y, total if self.shard is None else self.shard.sum(total)
 
-    def weigh_lists(self, lists: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """The scale of lists, as that of proportions, and what is added to the loss.
-
-        Rows without a class count for nothing, and the mean is over the others.
-        """
-        counts = listed_rows(lists)
-        scale = counts.to(dtype)
+    def _weigh_lists(self, lists: Tensor, dtype: torch.dtype) -> tuple[Target, Tensor]:
+        """As proportions, where rows without a class count for nothing."""
+        scale, smoothing = listed_rows(lists).to(dtype), self.label_smoothing
         if self.weight is not None:
             weight = self.weight.to(dtype)
             # a class out of range makes its row NaN by itself
             own = weight[lists[:, 0].long().clamp(0, len(weight) - 1)]
             total = (own * lists[:, 1].to(dtype)).sum(-1)
-            smoothing = self.label_smoothing
             scale = scale * (total * (1 - smoothing) + weight.mean() * smoothing)
-        if self.reduction != "mean":
-            return scale, None
-        n_rows = counts.sum(dtype=dtype)
-        nan_of_no_rows = n_rows / n_rows - 1
-        return (scale / n_rows).masked_fill(~counts, 0.0), nan_of_no_rows
-
-    def smooth_lists(self, lists: Tensor, dtype: torch.dtype) -> Tensor:
-        """Lists as they are, or rows of smoothed proportions, which leave no class out."""
-        smoothing = self.label_smoothing
         if smoothing == 0:
-            return lists
+            return lists, scale
         if self.shard is not None:
             raise NotImplementedError(
                 "label_smoothing of SparseTargets needs all classes in one process; leave it out, "
                 "or pass proportions"
             )
         k: Any = self.n_classes
-        rows = rows_of_lists(lists, k, dtype)
-        return rows.mul_(1 - smoothing).add_(smoothing / k)
+        # smoothed proportions leave no class out
+        return rows_of_lists(lists, k, dtype).mul_(1 - smoothing).add_(smoothing / k), scale
 
-    def _weigh_labels(
-        self, labels: Tensor, dtype: torch.dtype
-    ) -> tuple[Target, Tensor, Tensor | None]:
-        """The mean is over total weight."""
-        weight = self.weight
-        counts = labels != self.ignore_index
-        inside = counts & (labels >= 0) & (labels < self.n_classes)
-        index = labels.masked_fill(~inside, 0)
-        ones = torch.ones_like(labels, dtype=dtype)
-        weights = ones if weight is None else weight.to(dtype)[index]
-        total = weights.masked_fill(~counts, 0.0).sum()
-        y: Target = labels
-        if self.label_smoothing > 0:
-            y, weights = smooth(index, self.n_classes, weight, self.label_smoothing, dtype)
-            weights = weights.masked_fill(~inside, torch.nan)
-        if self.reduction != "mean":
-            return y, weights.masked_fill(~counts, 0.0), None
-        nan_of_no_rows = total / total - 1
-        scale = (weights / total + nan_of_no_rows).masked_fill(~counts, 0.0)
-        return y, scale, nan_of_no_rows.detach()
+
+def nan_of_nothing(divisor: Tensor | int, like: Tensor) -> Tensor | None:
+    """NaN if a mean is over nothing, to be added to the loss, and else zero or None."""
+    if isinstance(divisor, Tensor):
+        return (divisor / divisor - 1).detach()
+    return None if divisor else torch.full((), torch.nan, device=like.device)

@@ -35,8 +35,8 @@ class Transform(NamedTuple):
         is_scaled = isinstance(self.logit_scale, Tensor) or self.logit_scale != 1.0
         return self.softcap is None and not is_scaled and self.temperature == 1.0
 
-    def check(self) -> None:
-        """Raise unless all of them are positive numbers; a tensor is looked at by its shape."""
+    def check(self) -> "Transform":
+        """Itself; raise unless all are positive numbers. A tensor is looked at by its shape."""
         _as_positive(self.temperature, "temperature")
         if self.softcap is not None:
             _as_positive(self.softcap, "softcap")
@@ -47,6 +47,7 @@ class Transform(NamedTuple):
                 "logit_scale must be one number, got a tensor of shape "
                 f"{tuple(self.logit_scale.shape)}"
             )
+        return self
 
     @property
     def factor(self) -> float | Tensor:

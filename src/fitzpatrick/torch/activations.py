@@ -11,34 +11,24 @@ Example:
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
-from ._arguments import (
-    check_alphas,
-    check_parameters,
-    check_scores,
-    class_dim,
-    expand_mask,
-    expand_over_rows,
-    is_plain,
-    output_dtype,
-    rows_along,
-)
-from ._autograd import apply
-from ._engines import compute_probabilities, has_probability_kernel
-from ._entmax import EntmaxCall, entmax_rows
+from . import _arguments as arguments
+from ._autograd import computed_loss
+from ._engines import choose_engine, compute_probabilities, has_probability_kernel
+from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_of
 from ._losses import class_loss
-from ._losses import entmax as _entmax
-from ._prepare import ClassOptions, Layout, prepare
+from ._prepare import ClassOptions, prepare
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
@@ -85,7 +75,13 @@ def entmax(
         >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
         tensor([[0.9443, 0.0000, 0.0557]])
     """
-    return _entmax(input, alpha, dim, mask=mask, engine=engine)
+    arguments.check_scores(input)
+    if not isinstance(alpha, Tensor):
+        omega = handle_of(Tsallis(check_order(alpha)))
+        return link_along(omega, input, dim, mask=mask, engine=engine)
+    arguments.check_parameters(alpha, input, "alpha", 1, 2)
+    call = EntmaxCall("", 0.0, choose_engine(engine, input, "sparsemax"))
+    return along(input, alpha, call, dim, mask)
 
 
 def _along(
@@ -96,67 +92,47 @@ def _along(
     dim: int,
     mask: Tensor | None,
 ) -> Tensor:
-    """A link of rows along an axis, in the dtype of the scores."""
-    check_scores(input)
-    axis = class_dim(input, dim)
-    name = {"normmax": "alpha"}.get(kind, kind)
-    rows = None
-    if isinstance(parameter, Tensor):
-        check_parameters(parameter, input, name, *bounds)
-        rows = expand_over_rows(parameter, input, axis, name).reshape(-1)
-    mask = None if mask is None else expand_mask(mask, input).movedim(axis, -1)
-    if input.numel() == 0:
-        return input.clone()
-    call = EntmaxCall("", 0.0 if rows is not None else float(parameter), "reference", kind)
-    p = entmax_rows(rows_along(input, axis), rows, mask, call)
-    return p.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
+    """A link of a kind that has no kernels, with its parameter checked if it is a tensor."""
+    arguments.check_scores(input)
+    if not isinstance(parameter, Tensor):
+        return along(input, None, EntmaxCall("", float(parameter), "reference", kind), dim, mask)
+    arguments.check_parameters(parameter, input, "budget" if kind == "budget" else "alpha", *bounds)
+    return along(input, parameter, EntmaxCall("", 0.0, "reference", kind), dim, mask)
 
 
 def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int | None) -> Tensor:
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
-    check_scores(input)
-    axis, c = class_dim(input, dim), as_tightness(tightness)
-    is_eager = not torch.compiler.is_compiling() and is_plain(input)
-    if is_eager and has_probability_kernel(omega, c, input):
-        shape = input.movedim(axis, -1).shape
-        q = apply(_KernelProbabilities, rows_along(input, axis), omega, c)
-        return q.reshape(shape).movedim(-1, axis)
-    return _solve_probabilities(input.movedim(axis, -1), omega, c).movedim(-1, axis)
+    arguments.check_scores(input)
+    axis, c = arguments.class_dim(input, dim), as_tightness(tightness)
+    solve = functools.partial(_solve_probabilities, omega, c)
+    if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
+        return solve(input.movedim(axis, -1)).movedim(-1, axis)
+    rows = arguments.rows_along(input, axis)
+    q = computed_loss(
+        compute_probabilities(rows.detach(), c), functools.partial(_pull_back, solve), None, rows
+    )
+    return q.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
 
 
-def _solve_probabilities(theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
+def _solve_probabilities(omega: Regularizer, tightness: float, theta: Tensor) -> Tensor:
     """The core's formulas, with classes in the last axis."""
     wide = theta.float() if theta.dtype.itemsize == 2 else theta
     q: Tensor = omega.solve_probabilities(wide, tightness)
     return q.to(theta.dtype)
 
 
-class _KernelProbabilities(Function):
-    """Probabilities by a kernel; their derivatives are those of the core's formulas."""
-
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, omega: Regularizer, tightness: float) -> Tensor:
-        ctx.save_for_backward(theta)
-        ctx.given = omega, tightness
-        return compute_probabilities(theta, tightness)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
-        (theta,) = ctx.saved_tensors
-        is_differentiated = torch.is_grad_enabled()
-        with torch.enable_grad():
-            theta = theta if is_differentiated else theta.detach().requires_grad_()
-            q = _solve_probabilities(theta, *ctx.given)
-            (gradient,) = torch.autograd.grad(q, theta, upstream, create_graph=is_differentiated)
-        return gradient, None, None
+def _pull_back(
+    solve: Callable[[Tensor], Tensor], tensors: Any, _: Any, upstream: Tensor, __: Any
+) -> Any:
+    """The derivatives of probabilities by a kernel are those of the core's formulas."""
+    (theta,), is_differentiated = tensors, torch.is_grad_enabled()
+    with torch.enable_grad():
+        theta = theta if is_differentiated else theta.detach().requires_grad_()
+        return torch.autograd.grad(solve(theta), theta, upstream, create_graph=is_differentiated)
 
 
 def budget(
-    input: Tensor,
-    budget: float | Tensor = 2.0,
-    dim: int = -1,
-    *,
-    mask: Tensor | None = None,
+    input: Tensor, budget: float | Tensor = 2.0, dim: int = -1, *, mask: Tensor | None = None
 ) -> Tensor:
     r"""Sparsemax with a budget: the point of :math:`[0, 1]^k` that sums to it and is nearest.
 
@@ -179,8 +155,8 @@ def budget(
         >>> F.budget(torch.tensor([2.0, 0.9, 0.6, -1.0]), 2.0)
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
-    check_scores(input)
-    k = input.shape[class_dim(input, dim)]
+    arguments.check_scores(input)
+    k = input.shape[arguments.class_dim(input, dim)]
     if not isinstance(budget, Tensor) and not 0 <= budget <= k:
         raise ValueError(f"budget must be between 0 and the number of classes, {k}, got {budget}")
     return _along("budget", input, budget, (0, k), dim, mask)
@@ -192,11 +168,7 @@ def _check_norm(alpha: float) -> None:
 
 
 def normmax(
-    input: Tensor,
-    alpha: float | Tensor = 2.0,
-    dim: int = -1,
-    *,
-    mask: Tensor | None = None,
+    input: Tensor, alpha: float | Tensor = 2.0, dim: int = -1, *, mask: Tensor | None = None
 ) -> Tensor:
     r"""α-normmax, the link of the norm :math:`\|p\|_\alpha` on the simplex.
 
@@ -234,8 +206,7 @@ def entmax_class_loss(
                 "a tensor alpha is for a loss of tightness 0 by the reference engine in one "
                 "process; pass a number"
             )
-        dim = options.pop("dim")
-        return _loss_of_orders(input, target, alpha, ClassOptions(**options), dim)
+        return _loss_of_orders(input, target, alpha, ClassOptions(**options))
     return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
 
 
@@ -249,19 +220,16 @@ def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
     return (q * log_q * torch.where(is_small, series, torch.expm1(safe) / safe) / alpha).sum(-1)
 
 
-def _loss_of_orders(
-    input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions, dim: int | None
-) -> Tensor:
+def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions) -> Tensor:
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
-    check_scores(input)
-    axis = class_dim(input, dim)
-    layout = Layout(input.shape, axis, input.dtype)
-    rows = prepare("entmax15", 0.0, input, target, options, lambda: layout)
-    check_alphas(alpha, input)
-    orders = expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
-    theta = rows_along(input, axis)
-    dtype, (n, k) = working_dtype(theta), theta.shape
-    y, scale, nan_of_no_rows = rows.weighing.weigh(rows.target, dtype, n)
+    arguments.check_scores(input)
+    axis = arguments.class_dim(input, options.dim)
+    rows = prepare("entmax15", 0.0, input, target, options, lambda: (input.shape, axis))
+    arguments.check_parameters(alpha, input, "alpha", 1, 2)
+    orders = arguments.expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
+    theta = arguments.rows_along(input, axis)
+    dtype, k = working_dtype(theta), theta.shape[1]
+    y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
     weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
     y = as_rows(y, k)
     if y.ndim == 3:
@@ -279,7 +247,7 @@ def _loss_of_orders(
     loss = torch.where(weights == 0, 0.0, _tsallis(y, orders) - _tsallis(p, orders) + gap) * weights
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
-    return loss.to(output_dtype(input))
+    return loss.to(arguments.output_dtype(input))
 
 
 def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
@@ -374,7 +342,7 @@ class Entmax15(_FixedEntmax):
 
 
 class _ParameterLink(nn.Module):
-    """A link with one number, along an axis."""
+    """A link with one number, an attribute of the link's own name for it, along an axis."""
 
     _name: str
 

@@ -30,9 +30,10 @@ import torch
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
+from ._entmax import link_along
 from ._handles import handle_of
 from ._head import Layer
-from ._losses import class_loss, distill, entry_loss, linear_class_loss, link, loss_of_kind
+from ._losses import class_loss, distill, entry_loss, linear_class_loss, loss_of_kind
 from ._sparse_targets import SparseTargets
 from ._structured import soft_rank, soft_sort, topk_mask
 from ._transform import Transform
@@ -107,7 +108,7 @@ def fitzpatrick_logistic_loss(
             to one another, in the order of the ranks. Class indices and ``weight`` are of all
             classes and the same on every rank, proportions are those of the rank's classes. All
             ranks get the same loss, differentiable once, and each the gradient in its own scores. A
-            ``DTensor`` that is sharded along the classes needs no group.
+            ``DTensor`` that is sharded along classes or rows needs no group.
         temperature: T, which divides the scores. In distillation, losses are often multiplied by T²
             afterwards; that is left to you.
         logit_scale: a number that multiplies the scores, or a tensor of one, which is learned.
@@ -525,7 +526,7 @@ def link_function(loss: Loss | str) -> Callable[..., Tensor]:
     """
     omega = handle_of(get_loss(loss).regularizer)
     if omega not in regularizers_by_name():
-        return functools.partial(link, omega)
+        return functools.partial(link_along, omega)
     function: Callable[..., Tensor] = globals()[omega]
     return function
 
@@ -978,7 +979,7 @@ def entmax15(
     Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an
     entry is kept, as in :func:`entmax`, which is this one at α = 1.5.
     """
-    return link("entmax15", input, dim, mask=mask, engine=engine)
+    return link_along("entmax15", input, dim, mask=mask, engine=engine)
 
 
 def logistic(
@@ -989,7 +990,7 @@ def logistic(
     Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an
     entry is kept, as in :func:`entmax`, which is this one at α = 1.
     """
-    return link("logistic", input, dim, mask=mask, engine=engine)
+    return link_along("logistic", input, dim, mask=mask, engine=engine)
 
 
 def perceptron(
@@ -999,7 +1000,7 @@ def perceptron(
 
     Taken along ``dim``, and differentiable once.
     """
-    return link("perceptron", input, dim)
+    return link_along("perceptron", input, dim)
 
 
 def poisson(
@@ -1009,7 +1010,7 @@ def poisson(
 
     Taken along ``dim``, and differentiable once.
     """
-    return link("poisson", input, dim)
+    return link_along("poisson", input, dim)
 
 
 def sigmoid(
@@ -1019,7 +1020,7 @@ def sigmoid(
 
     Taken along ``dim``, and differentiable once.
     """
-    return link("sigmoid", input, dim)
+    return link_along("sigmoid", input, dim)
 
 
 def sparse_sigmoid(
@@ -1029,7 +1030,7 @@ def sparse_sigmoid(
 
     Taken along ``dim``, and differentiable once.
     """
-    return link("sparse_sigmoid", input, dim)
+    return link_along("sparse_sigmoid", input, dim)
 
 
 def sparsemax(
@@ -1040,7 +1041,7 @@ def sparsemax(
     Taken along ``dim``, and differentiable any number of times. ``mask`` is True where an
     entry is kept, as in :func:`entmax`, which is this one at α = 2.
     """
-    return link("sparsemax", input, dim, mask=mask, engine=engine)
+    return link_along("sparsemax", input, dim, mask=mask, engine=engine)
 
 
 def squared(
@@ -1050,7 +1051,7 @@ def squared(
 
     Taken along ``dim``, and differentiable once.
     """
-    return link("squared", input, dim)
+    return link_along("squared", input, dim)
 
 
 def entmax15_probabilities(

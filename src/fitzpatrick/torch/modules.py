@@ -19,7 +19,6 @@ Example:
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,10 +29,11 @@ from .. import losses as core
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from ..regularizers.norm import Norm
-from ._arguments import as_chunk_size, as_class_index, check_accumulate_dtype, check_options
+from ._arguments import as_chunk_size, as_integer, check_accumulate_dtype, check_options
 from ._engines import check_engine
+from ._entmax import link_along
 from ._handles import handle_of, restore
-from ._losses import linear_class_loss, link, loss_of_kind, supports_pos_weight
+from ._losses import linear_class_loss, loss_of_kind, option_defaults, supports_pos_weight
 from ._sparse_targets import SparseTargets
 from ._transform import Transform
 from .activations import probabilities
@@ -42,16 +42,6 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 _BUFFERS = ("weight", "pos_weight")
-
-
-def _option_defaults(function: Callable[..., Tensor], omega: Regularizer) -> dict[str, Any]:
-    """The options of a function of a regularizer's losses, with their defaults."""
-    parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    defaults.pop("linear_bias", None)  # a parameter of the module
-    if not supports_pos_weight(omega):
-        defaults.pop("pos_weight", None)
-    return defaults
 
 
 class LossModule(nn.Module):
@@ -84,7 +74,9 @@ class LossModule(nn.Module):
         self._omega = handle_of(omega)
         self._tightness = loss.tightness
         self._is_fenchel_young = isinstance(loss, core.FenchelYoungLoss)
-        self._defaults = _option_defaults(self._function(), omega)
+        self._defaults = option_defaults(self._function())
+        if not supports_pos_weight(omega):
+            self._defaults.pop("pos_weight", None)
         for option in options:
             if option not in self._defaults:
                 raise TypeError(
@@ -119,7 +111,9 @@ class LossModule(nn.Module):
         Transform(**given).check()
         options.pop("return_stats", None)
         if "ignore_index" in options:
-            self.ignore_index = as_class_index(options.pop("ignore_index"))
+            self.ignore_index = as_integer(
+                options.pop("ignore_index"), "ignore_index must be a class index"
+            )
         for name in _BUFFERS:
             options.pop(name, None)
         check_options(**options)
@@ -165,7 +159,7 @@ class LossModule(nn.Module):
                 "call the link's function, or a module without process_group"
             )
         dim = getattr(self, "dim", -1) if dim is None else dim
-        return link(self._omega, input, dim)
+        return link_along(self._omega, input, dim)
 
     def probabilities(self, input: Tensor, dim: int | None = None) -> Tensor:
         """The class probabilities that belong to the scores, along the axis of the loss."""
