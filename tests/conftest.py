@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import sys
+import tempfile
 from collections.abc import Iterator
 
 # JAX reads these when it is imported. It computes in float32 unless told otherwise, and the
@@ -16,6 +17,11 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
+# What one worker has compiled serves the others, and itself after its memory was given back.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    _cache = tempfile.TemporaryDirectory(prefix="fitzpatrick-jax-")  # goes with this process
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _cache.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 # A GPU is hidden, and Triton's interpreter runs the kernels: every machine tests the same. The
 # tests that use a GPU see it by `make test-gpu`.
 if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
