@@ -201,11 +201,11 @@ def test_projection_onto_assignments_at_any_scale(scale: float) -> None:
     """Sums within rounding errors of the scores; and nearest, for an LP bounds ⟨x − p, v − p⟩."""
     x = scale * seeded(11).normal(size=(6, 12, 12))
     p = Birkhoff().project(x)
-    rounding = 64 * eps("float64") * (24 + 10 * scale)
+    rounding = 64 * eps("float64") * 24
     assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
     assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
     gap = np.sum((x - p) * (Birkhoff().maximize(x - p) - p), axis=(-2, -1))
-    assert_at_most(gap, 0.0, 12 * rounding * 10 * scale + 1e-13)
+    assert_at_most(gap, 0.0, 12 * rounding * (24 + 10 * scale))
 
 
 def test_transport_between_unequal_masses(xp: Library) -> None:
@@ -245,13 +245,13 @@ def matrices(n: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 2.0])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3, 1e4])
 def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: float) -> None:
     """Its sums, and θ − ∇Ψ(P) − c ∇²Ψ(P)(P − Y) = u_i + v_j; the loss from its definition."""
     y, theta = matrices(6, scale, seed=14)
     loss = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness)
     p = loss.y_star(y, theta)
-    rounding = 64 * eps("float64") * (12 + 10 * scale)
+    rounding = 64 * eps("float64") * 12
     assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
     assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
     value = loss.value(y, theta)
