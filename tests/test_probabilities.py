@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _wide_chains
-from fitzpatrick.regularizers._probabilities import _solve_chains, stationary_distribution
-from fitzpatrick.regularizers._wide_chains import wide_chain_probabilities
+from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _probabilities
+from fitzpatrick.regularizers._probabilities import (
+    solve_chains,
+    stationary_distribution,
+    wide_chain,
+)
 from fitzpatrick.sets import Box, Simplex
 from tests.helpers import Library, assert_close, eps, seeded, to_numpy
 from tests.reference import recompute
@@ -187,8 +190,8 @@ def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, d
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
         row = xp.asarray(theta, dtype)
-        exact = _solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
-        found = wide_chain_probabilities(omega, row, tightness)
+        exact = solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
+        found = wide_chain(omega, row, tightness)
         # roots are off by some roundings, which staying for 1 + c steps multiplies
         atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
         np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
@@ -203,8 +206,8 @@ def test_iterated_chains_that_hardly_move(xp: Library) -> None:
         (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
     ):  # fmt: skip
         theta = xp.asarray(seeded(17).normal(size=60) * scale)
-        exact = to_numpy(_solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
-        found = to_numpy(wide_chain_probabilities(Tsallis(alpha), theta, tightness))
+        exact = to_numpy(solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
+        found = to_numpy(wide_chain(Tsallis(alpha), theta, tightness))
         # the bound above; neither way depends on how long the chain stays
         atol = 32 * eps("float64") * (1 + tightness) * exact.max()
         np.testing.assert_allclose(found, exact, rtol=0, atol=atol)
@@ -212,14 +215,14 @@ def test_iterated_chains_that_hardly_move(xp: Library) -> None:
 
 def test_iterated_chains_of_bad_scores(xp: Library, dtype: str) -> None:
     for row in ([0.0, np.nan, 1.0], [-np.inf] * 3, [0.0, np.inf, 1.0]):
-        found = wide_chain_probabilities(Tsallis(1.5), xp.asarray(row, dtype), 1.0)
+        found = wide_chain(Tsallis(1.5), xp.asarray(row, dtype), 1.0)
         assert np.isnan(to_numpy(found)).all()
 
 
 def test_iterated_chains_without_thresholds_are_refused(monkeypatch) -> None:
-    monkeypatch.setattr(_wide_chains, "_NEWTON_STEPS", 2)
+    monkeypatch.setattr(_probabilities, "_NEWTON_STEPS", 2)
     with pytest.raises(RuntimeError, match="thresholds of the chain's columns did not converge"):
-        wide_chain_probabilities(Tsallis(1.5), np.linspace(0, 1, 60), 4.0)
+        wide_chain(Tsallis(1.5), np.linspace(0, 1, 60), 4.0)
 
 
 def test_very_many_active_classes() -> None:
@@ -242,8 +245,8 @@ def test_losses_without_probabilities_say_so(name: str) -> None:
 
 def test_a_state_that_is_never_entered_has_probability_zero(xp: Library) -> None:
     chain = xp.asarray([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.3, 0.4]])
-    expected = np.asarray([0.8, 0.2, 0.0])
-    assert_close(stationary_distribution(chain), expected, rtol=8 * eps("float64"), atol=0)
+    expected, goal = np.asarray([0.8, 0.2, 0.0]), xp.asarray([True, False, False])
+    assert_close(stationary_distribution(chain, goal), expected, rtol=8 * eps("float64"), atol=0)
 
 
 @pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])

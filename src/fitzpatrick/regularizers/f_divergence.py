@@ -40,7 +40,7 @@ from ._base import (
     Shard,
     Solution,
 )
-from ._probabilities import all_class_probabilities
+from ._probabilities import chain_probabilities
 from .negentropy import Negentropy, entropy_terms
 from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
@@ -476,7 +476,7 @@ class FDivergence(SeparableRegularizer):
             shift = namespace(theta).log(self._q(theta))
             return Negentropy().solve_probabilities(theta + shift, tightness)
         if self.reference.ndim == 1:
-            return all_class_probabilities(self, theta, tightness)
+            return chain_probabilities(self, theta, tightness)
         self._q(theta)  # checks its shape
         each = [FDivergence(self.kind, q, self.alpha) for q in self.reference]
         rows = namespace(theta).reshape(theta, (len(each), -1))
