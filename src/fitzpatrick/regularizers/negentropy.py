@@ -103,7 +103,7 @@ class OmegaFormulas(Elementwise):
 
     def start(self, theta: Array) -> Array:
         # p >= exp(s), so that Σ p >= 1 there
-        return logsumexp(theta)
+        return logsumexp(theta) - self.offset
 
     def steps(self, theta: Array) -> int:
         return omega_steps(precision_bits(theta), self.tightness)
@@ -122,12 +122,27 @@ class OmegaFormulas(Elementwise):
         return p, p / (1 + omega)
 
     def terms(self, s: Array) -> Array:
-        xp, c = namespace(s), self.tightness
+        c = self.tightness
         omega, p = self._omega_and_point(s - self.offset)
         if c == 1:
             # (p − y)² / p = (p − y)(1 − ω), a product of two numbers of one sign
             return (p - self.y) * (1 - omega)
-        # log(p/y) in two forms, as p
+        return entropy_terms(self.y, self._log_ratio(s, omega), p, c)
+
+    def gap(self, s: Array) -> Array | None:
+        if self.offset <= 1:
+            return None
+        xp = namespace(s)
+        omega, p = self._omega_and_point(s - self.offset)
+        rho = self._log_ratio(s, omega)
+        is_near = (self.y > 0) & (xp.abs(rho) < 0.5)
+        return xp.where(
+            is_near, self.y * xp.expm1(xp.where(is_near, rho, xp.zeros_like(rho))), p - self.y
+        )
+
+    def _log_ratio(self, s: Array, omega: Array) -> Array:
+        """log(p/y) in two forms, as p."""
+        xp, c = namespace(s), self.tightness
         is_small = omega < 0.5
         safe = xp.where(is_small, xp.ones_like(omega), omega)
         distance = s - self.log_y
@@ -137,7 +152,7 @@ class OmegaFormulas(Elementwise):
             fall = xp.expm1(-rho)
             step = (rho - c * fall - distance) / (1 + c * (1 + fall))
             rho = rho - xp.where(xp.isfinite(step), step, xp.zeros_like(step))
-        return entropy_terms(self.y, rho, p, c)
+        return rho
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +265,7 @@ class Negentropy(SeparableRegularizer):
 
     On matrices with given row and column sums, :math:`\Omega(Y) = \sum_{ij} Y_{ij} \log Y_{ij}`,
     with Sinkhorn's matrix scaling as link. Its Fitzpatrick loss is :math:`\chi^2(Y \| Y^\star)`.
-    The potentials are found by Newton's method, which converges for scores of up to some thousands,
-    and raises where it does not.
+    The potentials are found by Newton's method, for scores of any scale.
 
     Args:
         domain: ``Simplex()`` (the default), ``Orthant()``, ``Birkhoff()`` or ``Transport(a, b)``.
@@ -323,7 +337,9 @@ class Negentropy(SeparableRegularizer):
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:
             return SoftmaxFormulas(y)
-        offset = tightness if self.is_entrywise else 0.0
+        # where p is near y, so is s to log y, and has digits that τ cannot hold
+        has_offset = self.is_entrywise or (tightness > 1 and self.domain == Simplex())
+        offset = tightness if has_offset else 0.0
         return OmegaFormulas(y, namespace(y).log(y), tightness, offset)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
