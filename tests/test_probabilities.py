@@ -44,12 +44,12 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
 ) -> None:
     """Σ q_j (y*(e_j, θ) − e_j) = 0: the convex expected loss has its minimum at θ."""
     loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    if xp.name == "jax" and (tightness not in (0.0, 4.0) or name == "entmax13"):
+    if xp.name == "jax" and (tightness != 4.0 or name != "entmax15" or dtype == "float32"):
         pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     rng = seeded(3)
-    for k in (1, 3) if xp.name == "jax" else (1, 2, 3, 10, 50):
+    for k in (3,) if xp.name == "jax" else (1, 2, 3, 10, 50):
         theta = xp.asarray(draw(rng, 12, k), dtype)
-        q = to_numpy(loss.probabilities(theta))
+        q = to_numpy(xp.compiled(loss.probabilities)(theta))
         # each step is off by a few roundings, and a chain forgets them after about 1 + c steps
         slack = 64 * eps(dtype) * (1 + tightness) * np.sqrt(k)
         np.testing.assert_allclose(q.sum(axis=1), 1, rtol=0, atol=4 * eps(dtype) * k)
@@ -62,7 +62,7 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         for j in range(k):
             is_open = ~is_masked[:, j]
             labels = xp.asarray(np.full(len(q), j))
-            column = to_numpy(loss.y_star(labels, theta))
+            column = to_numpy(xp.compiled(loss.y_star)(labels, theta))
             mean[is_open] += q[is_open, j : j + 1] * column[is_open]
         assert_close(mean, q, rtol=0, atol=slack)
         if tightness == 0:
@@ -103,15 +103,6 @@ def test_the_minimizer_of_an_expected_loss_has_its_probabilities(
     assert_close(loss.probabilities(theta), q, rtol=0, atol=1e-9)
 
 
-@every_loss
-@every_tightness
-def test_the_order_of_the_classes_is_that_of_the_scores(name: str, tightness: float) -> None:
-    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    theta = np.sort(seeded(4).normal(size=(40, 12)) * 3, axis=1)
-    q = loss.probabilities(theta)
-    assert (np.diff(q, axis=1) >= -4 * np.finfo(float).eps).all()
-
-
 @pytest.mark.parametrize("name", ["logistic", "entmax15", "sparsemax"])
 @pytest.mark.parametrize("tightness", [0.25, 1.0, 4.0])
 def test_against_the_chain_from_the_definition(name: str, tightness: float) -> None:
@@ -137,14 +128,17 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
 @pytest.mark.parametrize("omega", [Negentropy(), Tsallis(1.5), Bernoulli()], ids=str)
 def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str) -> None:
     loss = fp.FitzpatrickLoss(omega)
-    q = to_numpy(loss.probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
+    if xp.name == "jax" and dtype == "float32":
+        pytest.skip("JAX compiles each formula anew, and the dtype changes none of them")
+    probabilities = xp.compiled(loss.probabilities)
+    q = to_numpy(probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
     expected = [[1, 0, 0], [0.5, 0.5, 0]]
     if omega == Bernoulli():
         expected = [[1, 0.5, 0], [1, 1, 0]]
     assert_close(q, np.asarray(expected), rtol=0, atol=4 * eps(dtype))
-    nan = to_numpy(loss.probabilities(xp.asarray([[np.nan, 0.0], [1.0, 1.0]], dtype)))
+    nan = to_numpy(probabilities(xp.asarray([[np.nan, 0.0], [1.0, 1.0]], dtype)))
     assert np.isnan(nan[0]).any()
-    masked = to_numpy(loss.probabilities(xp.asarray([[-np.inf, -np.inf]], dtype)))
+    masked = to_numpy(probabilities(xp.asarray([[-np.inf, -np.inf]], dtype)))
     assert np.isnan(masked).all() or omega == Bernoulli()
     assert_close(nan[1, 0], nan[1, 1], rtol=4 * eps(dtype), atol=0)
 
@@ -158,7 +152,7 @@ def test_coins(tightness: float, xp: Library, dtype: str) -> None:
     tails = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), theta))
     heads = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), xp.asarray(-values, dtype)))
     expected = tails / (tails + heads)
-    assert_close(loss.probabilities(theta), expected, rtol=32 * eps(dtype), atol=0)
+    assert_close(xp.compiled(loss.probabilities)(theta), expected, rtol=32 * eps(dtype), atol=0)
     # two classes are a coin, also where they are far apart
     pair = xp.asarray([[30.0, -30.0]], dtype)
     two = fp.FitzpatrickLoss(Negentropy(), tightness=tightness).probabilities(pair)

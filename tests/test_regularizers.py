@@ -74,16 +74,23 @@ def test_newton_agrees_with_closed_forms_at_every_tightness(
     tightness: float, xp: Library, dtype: str
 ) -> None:
     """½‖·‖² through its derivatives is the squared loss, and so with a matrix."""
+    if xp.name == "jax" and (tightness, dtype) != (0.3, "float64"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     given = [xp.asarray(x, dtype) for x in seeded(0).normal(size=(3, 8, 2))]
     pairs = [(SQUARE, SquaredNorm()), *([(FULL, Quadratic(MATRIX))] if xp.name == "numpy" else [])]
     for smooth, exact in pairs:
-        ours, theirs = (fp.Loss(omega, tightness).solve(*given[:2]) for omega in (smooth, exact))
+        both = []
+        for omega in (smooth, exact):
+
+            def results(y, theta, v, omega=omega):
+                solution = fp.Loss(omega, tightness).solve(y, theta)
+                return solution.value(), solution.y_star, solution.hessian_product(v)
+
+            both.append(xp.compiled(results)(*given))
         # Newton's equation is solved up to 1e3 eps
-        close = {"rtol": 1e4 * eps(dtype), "atol": 100 * eps(dtype)}
-        assert_close(ours.value(), theirs.value(), **close)
-        assert_close(ours.y_star, theirs.y_star, **close)
-        products = (solution.hessian_product(given[2]) for solution in (ours, theirs))
-        assert_close(*products, rtol=0, atol=eps(dtype) ** 0.6)
+        for ours, theirs in list(zip(*both, strict=True))[:2]:
+            assert_close(ours, theirs, rtol=1e4 * eps(dtype), atol=100 * eps(dtype))
+        assert_close(both[0][2], both[1][2], rtol=0, atol=eps(dtype) ** 0.6)
 
 
 def test_a_residual_that_stays_above_the_tolerance_raises() -> None:
