@@ -146,6 +146,8 @@ def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str)
 @every_tightness
 def test_coins(tightness: float, xp: Library, dtype: str) -> None:
     """q = p_0/(p_0 + 1 − p_1), from the maximizers at the two labels."""
+    if xp.name == "jax" and (tightness, dtype) != (4.0, "float64"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     loss = fp.FitzpatrickLoss(Bernoulli(), tightness=tightness)
     values = seeded(7).normal(size=(6, 5)) * 4
     theta = xp.asarray(values, dtype)
@@ -179,7 +181,7 @@ def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, d
     if xp.name == "jax" and (alpha, tightness, dtype) != (1.5, 4.0, "float64"):
         pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     omega, rng = Tsallis(alpha), seeded(17)
-    for scale in (0.0, 0.02, 0.5):
+    for scale in (0.5,) if xp.name == "jax" else (0.0, 0.02, 0.5):
         theta = rng.normal(size=60) * scale
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
