@@ -41,7 +41,7 @@ from ._base import (
     Solution,
 )
 from ._probabilities import chain_probabilities
-from .negentropy import Negentropy, entropy_terms
+from .negentropy import Negentropy, OmegaFormulas, entropy_terms
 from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
 
@@ -421,10 +421,12 @@ class FDivergence(SeparableRegularizer):
         xp, c = namespace(r), tightness
         if isinstance(base, FlatFormulas | JensenShannonFormulas):
             return base.level(xp.log(r))
+        if isinstance(base, OmegaFormulas):
+            return xp.log(r) - c * rho / r + base.offset
         assert self._order is not None
         beta = self._order[0] - 1
         if beta == 0:
-            return xp.log(r) - c * rho / r if c > 0 else xp.log(r)
+            return xp.log(r)
         a = anchor_of(beta)
         m = xp.expm1(beta * xp.log(r)) / beta if a else r**beta / beta
         return m + c * (r**beta - rho * r ** (beta - 1)) if c > 0 else m
