@@ -239,10 +239,30 @@ def test_losses_without_probabilities_say_so(name: str) -> None:
         fp.get_loss(name).probabilities(np.zeros((2, 3)))
 
 
-def test_a_state_that_is_never_entered_has_probability_zero(xp: Library) -> None:
-    chain = xp.asarray([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.3, 0.4]])
-    expected, goal = np.asarray([0.8, 0.2, 0.0]), xp.asarray([True, False, False])
-    assert_close(stationary_distribution(chain, goal), expected, rtol=8 * eps("float64"), atol=0)
+def eliminated(chain: np.ndarray) -> np.ndarray:
+    """The stationary distribution by leaving states out, last to first, without a subtraction."""
+    chain, entering = chain.astype(np.longdouble), []
+    for n in range(len(chain) - 1, 0, -1):
+        entering.append(chain[:n, n] / chain[n, :n].sum())
+        chain = chain[:n, :n] + np.outer(entering[-1], chain[n, :n])
+    q = np.ones(1, np.longdouble)
+    for into in reversed(entering):
+        q = np.append(q, q @ into)
+    return q / q.sum()
+
+
+@pytest.mark.parametrize("tightness", [0.1, 4.0, 200.0])
+@np.errstate(all="ignore")
+def test_small_probabilities_have_all_of_their_digits(tightness: float) -> None:
+    """Down to 1e-25; and a state that is never entered has none of it."""
+    labels, goal = np.arange(30), np.arange(30) == 0
+    for alpha, scale in ((1.02, 5.0), (1.1, 2.0), (1.5, 1.0)):
+        theta = np.sort(seeded(21).normal(size=30) * scale)[::-1]
+        chain = Tsallis(alpha).solve_labels(labels, np.tile(theta, (30, 1)), tightness).y_star
+        q = stationary_distribution(chain, goal)
+        assert_close(q, eliminated(chain), rtol=64 * eps("float64"), atol=0)
+        is_entered = (chain * (1 - np.eye(30)) > 0).any(axis=0)
+        assert (q[~is_entered] == 0).all()
 
 
 @pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])

@@ -197,7 +197,7 @@ def test_slopes_of_counts_whose_squares_overflow(
 def test_single_precision_at_large_tightnesses(omega, tightness: float) -> None:
     """The maximizer is so near the target that their difference has few digits of its own.
 
-    Beyond 100, errors may grow in proportion to the tightness, as the losses document.
+    Beyond 100 errors of most orders grow in proportion to the tightness, as the losses document.
     """
     rng = seeded(5)
     y = rng.dirichlet(np.ones(4) * 0.7, 600) * (3 if isinstance(omega.domain, Orthant) else 1)
@@ -209,7 +209,8 @@ def test_single_precision_at_large_tightnesses(omega, tightness: float) -> None:
     loss = fp.FitzpatrickLoss(omega, tightness)
     with np.errstate(all="ignore"):
         found, expected = loss.solve(y, theta), loss.solve(exact, theta.astype(float))
-        growth = max(1.0, tightness / 100)
+        grows = isinstance(omega, Tsallis) and omega.alpha != 1.5
+        growth = max(1.0, tightness / 100) if grows else 1.0
         difference = np.abs(found.value() - expected.value()) / growth
         assert_promised(expected.value() + difference, expected.value(), y, "float32")
         assert_promised(found.gradient() + y, expected.y_star, y, "float32")

@@ -318,10 +318,6 @@ class Elementwise(ABC):
     def terms(self, s: Array) -> Array:
         """The entries' non-negative contributions to the loss."""
 
-    def gap(self, s: Array) -> Array | None:  # for others
-        """p − y where a difference would lose digits that the sum of a row needs; else None."""
-        return None
-
     @property
     def power(self) -> float:
         """β such that (Σ p)^β is convex in τ; 0 stands for log Σ p."""
@@ -359,12 +355,7 @@ class SeparableSolution(Solution):
 
     @property
     def y_star(self) -> Array:
-        gap = self.kernel.gap(self.s)
-        return self.kernel.point(self.s)[0] if gap is None else self.y + gap
-
-    def gradient(self) -> Array:
-        gap = self.kernel.gap(self.s)
-        return super().gradient() if gap is None else gap
+        return self.kernel.point(self.s)[0]
 
     def value(self) -> Array:
         return namespace(self.s).sum(self.kernel.terms(self.s), axis=-1)
@@ -385,9 +376,6 @@ def solve_separable(
     theta = theta - row_max(theta)
     start, steps = kernel.start(theta), kernel.steps(theta)
     s = shift_to_root(kernel.point, theta, start, kernel.power, steps, kernel.bend)
-    gap = kernel.gap(s)
-    if gap is not None:  # p is near y, and hardly changes with s: a step for Σ (p − y) = 0
-        s = s - row_sum(gap) / row_sum(kernel.point(s)[1])
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 

@@ -122,27 +122,12 @@ class OmegaFormulas(Elementwise):
         return p, p / (1 + omega)
 
     def terms(self, s: Array) -> Array:
-        c = self.tightness
+        xp, c = namespace(s), self.tightness
         omega, p = self._omega_and_point(s - self.offset)
         if c == 1:
             # (p − y)² / p = (p − y)(1 − ω), a product of two numbers of one sign
             return (p - self.y) * (1 - omega)
-        return entropy_terms(self.y, self._log_ratio(s, omega), p, c)
-
-    def gap(self, s: Array) -> Array | None:
-        if self.offset <= 1:
-            return None
-        xp = namespace(s)
-        omega, p = self._omega_and_point(s - self.offset)
-        rho = self._log_ratio(s, omega)
-        is_near = (self.y > 0) & (xp.abs(rho) < 0.5)
-        return xp.where(
-            is_near, self.y * xp.expm1(xp.where(is_near, rho, xp.zeros_like(rho))), p - self.y
-        )
-
-    def _log_ratio(self, s: Array, omega: Array) -> Array:
-        """log(p/y) in two forms, as p."""
-        xp, c = namespace(s), self.tightness
+        # log(p/y) in two forms, as p
         is_small = omega < 0.5
         safe = xp.where(is_small, xp.ones_like(omega), omega)
         distance = s - self.log_y
@@ -152,7 +137,7 @@ class OmegaFormulas(Elementwise):
             fall = xp.expm1(-rho)
             step = (rho - c * fall - distance) / (1 + c * (1 + fall))
             rho = rho - xp.where(xp.isfinite(step), step, xp.zeros_like(step))
-        return rho
+        return entropy_terms(self.y, rho, p, c)
 
 
 @dataclass(frozen=True, eq=False)
