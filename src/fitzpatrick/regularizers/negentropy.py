@@ -250,7 +250,8 @@ class Negentropy(SeparableRegularizer):
 
     On matrices with given row and column sums, :math:`\Omega(Y) = \sum_{ij} Y_{ij} \log Y_{ij}`,
     with Sinkhorn's matrix scaling as link. Its Fitzpatrick loss is :math:`\chi^2(Y \| Y^\star)`.
-    The potentials are found by Newton's method, for scores of any scale.
+    The potentials are found by Newton's method, for scores of up to 1e4 and often beyond; where it
+    does not converge, it raises.
 
     Args:
         domain: ``Simplex()`` (the default), ``Orthant()``, ``Birkhoff()`` or ``Transport(a, b)``.
