@@ -65,6 +65,14 @@ class Library:
         values.flags.writeable = False
         return values
 
+    def compiled(self, function: Any) -> Any:
+        """The function as JAX compiles it, which takes a fraction of the time of its steps."""
+        if self.name != "jax":
+            return function
+        import jax
+
+        return jax.jit(function)
+
     @property
     def flushes_subnormals(self) -> bool:
         """XLA's code for the CPU rounds subnormal numbers to zero."""

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _wide_chains
-from fitzpatrick.regularizers._probabilities import _solve_chains, stationary_distribution
-from fitzpatrick.regularizers._wide_chains import wide_chain_probabilities
+from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _probabilities
+from fitzpatrick.regularizers._probabilities import (
+    solve_chains,
+    stationary_distribution,
+    wide_chain,
+)
 from fitzpatrick.sets import Box, Simplex
 from tests.helpers import Library, assert_close, eps, seeded, to_numpy
 from tests.reference import recompute
@@ -41,12 +44,12 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
 ) -> None:
     """Σ q_j (y*(e_j, θ) − e_j) = 0: the convex expected loss has its minimum at θ."""
     loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    if xp.name == "jax" and (tightness not in (0.0, 4.0) or name == "entmax13"):
+    if xp.name == "jax" and (tightness != 4.0 or name != "entmax15" or dtype == "float32"):
         pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     rng = seeded(3)
-    for k in (1, 3) if xp.name == "jax" else (1, 2, 3, 10, 50):
+    for k in (3,) if xp.name == "jax" else (1, 2, 3, 10, 50):
         theta = xp.asarray(draw(rng, 12, k), dtype)
-        q = to_numpy(loss.probabilities(theta))
+        q = to_numpy(xp.compiled(loss.probabilities)(theta))
         # each step is off by a few roundings, and a chain forgets them after about 1 + c steps
         slack = 64 * eps(dtype) * (1 + tightness) * np.sqrt(k)
         np.testing.assert_allclose(q.sum(axis=1), 1, rtol=0, atol=4 * eps(dtype) * k)
@@ -59,7 +62,7 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         for j in range(k):
             is_open = ~is_masked[:, j]
             labels = xp.asarray(np.full(len(q), j))
-            column = to_numpy(loss.y_star(labels, theta))
+            column = to_numpy(xp.compiled(loss.y_star)(labels, theta))
             mean[is_open] += q[is_open, j : j + 1] * column[is_open]
         assert_close(mean, q, rtol=0, atol=slack)
         if tightness == 0:
@@ -100,15 +103,6 @@ def test_the_minimizer_of_an_expected_loss_has_its_probabilities(
     assert_close(loss.probabilities(theta), q, rtol=0, atol=1e-9)
 
 
-@every_loss
-@every_tightness
-def test_the_order_of_the_classes_is_that_of_the_scores(name: str, tightness: float) -> None:
-    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    theta = np.sort(seeded(4).normal(size=(40, 12)) * 3, axis=1)
-    q = loss.probabilities(theta)
-    assert (np.diff(q, axis=1) >= -4 * np.finfo(float).eps).all()
-
-
 @pytest.mark.parametrize("name", ["logistic", "entmax15", "sparsemax"])
 @pytest.mark.parametrize("tightness", [0.25, 1.0, 4.0])
 def test_against_the_chain_from_the_definition(name: str, tightness: float) -> None:
@@ -134,14 +128,17 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
 @pytest.mark.parametrize("omega", [Negentropy(), Tsallis(1.5), Bernoulli()], ids=str)
 def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str) -> None:
     loss = fp.FitzpatrickLoss(omega)
-    q = to_numpy(loss.probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
+    if xp.name == "jax" and dtype == "float32":
+        pytest.skip("JAX compiles each formula anew, and the dtype changes none of them")
+    probabilities = xp.compiled(loss.probabilities)
+    q = to_numpy(probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
     expected = [[1, 0, 0], [0.5, 0.5, 0]]
     if omega == Bernoulli():
         expected = [[1, 0.5, 0], [1, 1, 0]]
     assert_close(q, np.asarray(expected), rtol=0, atol=4 * eps(dtype))
-    nan = to_numpy(loss.probabilities(xp.asarray([[np.nan, 0.0], [1.0, 1.0]], dtype)))
+    nan = to_numpy(probabilities(xp.asarray([[np.nan, 0.0], [1.0, 1.0]], dtype)))
     assert np.isnan(nan[0]).any()
-    masked = to_numpy(loss.probabilities(xp.asarray([[-np.inf, -np.inf]], dtype)))
+    masked = to_numpy(probabilities(xp.asarray([[-np.inf, -np.inf]], dtype)))
     assert np.isnan(masked).all() or omega == Bernoulli()
     assert_close(nan[1, 0], nan[1, 1], rtol=4 * eps(dtype), atol=0)
 
@@ -149,13 +146,15 @@ def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str)
 @every_tightness
 def test_coins(tightness: float, xp: Library, dtype: str) -> None:
     """q = p_0/(p_0 + 1 − p_1), from the maximizers at the two labels."""
+    if xp.name == "jax" and (tightness, dtype) != (4.0, "float64"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     loss = fp.FitzpatrickLoss(Bernoulli(), tightness=tightness)
     values = seeded(7).normal(size=(6, 5)) * 4
     theta = xp.asarray(values, dtype)
     tails = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), theta))
     heads = to_numpy(loss.y_star(xp.asarray(np.zeros((6, 5)), dtype), xp.asarray(-values, dtype)))
     expected = tails / (tails + heads)
-    assert_close(loss.probabilities(theta), expected, rtol=32 * eps(dtype), atol=0)
+    assert_close(xp.compiled(loss.probabilities)(theta), expected, rtol=32 * eps(dtype), atol=0)
     # two classes are a coin, also where they are far apart
     pair = xp.asarray([[30.0, -30.0]], dtype)
     two = fp.FitzpatrickLoss(Negentropy(), tightness=tightness).probabilities(pair)
@@ -182,13 +181,13 @@ def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, d
     if xp.name == "jax" and (alpha, tightness, dtype) != (1.5, 4.0, "float64"):
         pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     omega, rng = Tsallis(alpha), seeded(17)
-    for scale in (0.0, 0.02, 0.5):
+    for scale in (0.5,) if xp.name == "jax" else (0.0, 0.02, 0.5):
         theta = rng.normal(size=60) * scale
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
         row = xp.asarray(theta, dtype)
-        exact = _solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
-        found = wide_chain_probabilities(omega, row, tightness)
+        exact = solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
+        found = wide_chain(omega, row, tightness)
         # roots are off by some roundings, which staying for 1 + c steps multiplies
         atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
         np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
@@ -203,8 +202,8 @@ def test_iterated_chains_that_hardly_move(xp: Library) -> None:
         (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
     ):  # fmt: skip
         theta = xp.asarray(seeded(17).normal(size=60) * scale)
-        exact = to_numpy(_solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
-        found = to_numpy(wide_chain_probabilities(Tsallis(alpha), theta, tightness))
+        exact = to_numpy(solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
+        found = to_numpy(wide_chain(Tsallis(alpha), theta, tightness))
         # the bound above; neither way depends on how long the chain stays
         atol = 32 * eps("float64") * (1 + tightness) * exact.max()
         np.testing.assert_allclose(found, exact, rtol=0, atol=atol)
@@ -212,14 +211,14 @@ def test_iterated_chains_that_hardly_move(xp: Library) -> None:
 
 def test_iterated_chains_of_bad_scores(xp: Library, dtype: str) -> None:
     for row in ([0.0, np.nan, 1.0], [-np.inf] * 3, [0.0, np.inf, 1.0]):
-        found = wide_chain_probabilities(Tsallis(1.5), xp.asarray(row, dtype), 1.0)
+        found = wide_chain(Tsallis(1.5), xp.asarray(row, dtype), 1.0)
         assert np.isnan(to_numpy(found)).all()
 
 
 def test_iterated_chains_without_thresholds_are_refused(monkeypatch) -> None:
-    monkeypatch.setattr(_wide_chains, "_NEWTON_STEPS", 2)
+    monkeypatch.setattr(_probabilities, "_NEWTON_STEPS", 2)
     with pytest.raises(RuntimeError, match="thresholds of the chain's columns did not converge"):
-        wide_chain_probabilities(Tsallis(1.5), np.linspace(0, 1, 60), 4.0)
+        wide_chain(Tsallis(1.5), np.linspace(0, 1, 60), 4.0)
 
 
 def test_very_many_active_classes() -> None:
@@ -240,10 +239,30 @@ def test_losses_without_probabilities_say_so(name: str) -> None:
         fp.get_loss(name).probabilities(np.zeros((2, 3)))
 
 
-def test_a_state_that_is_never_entered_has_probability_zero(xp: Library) -> None:
-    chain = xp.asarray([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.3, 0.4]])
-    expected = np.asarray([0.8, 0.2, 0.0])
-    assert_close(stationary_distribution(chain), expected, rtol=8 * eps("float64"), atol=0)
+def eliminated(chain: np.ndarray) -> np.ndarray:
+    """The stationary distribution by leaving states out, last to first, without a subtraction."""
+    chain, entering = chain.astype(np.longdouble), []
+    for n in range(len(chain) - 1, 0, -1):
+        entering.append(chain[:n, n] / chain[n, :n].sum())
+        chain = chain[:n, :n] + np.outer(entering[-1], chain[n, :n])
+    q = np.ones(1, np.longdouble)
+    for into in reversed(entering):
+        q = np.append(q, q @ into)
+    return q / q.sum()
+
+
+@pytest.mark.parametrize("tightness", [0.1, 4.0, 200.0])
+@np.errstate(all="ignore")
+def test_small_probabilities_have_all_of_their_digits(tightness: float) -> None:
+    """Down to 1e-25; and a state that is never entered has none of it."""
+    labels, goal = np.arange(30), np.arange(30) == 0
+    for alpha, scale in ((1.02, 5.0), (1.1, 2.0), (1.5, 1.0)):
+        theta = np.sort(seeded(21).normal(size=30) * scale)[::-1]
+        chain = Tsallis(alpha).solve_labels(labels, np.tile(theta, (30, 1)), tightness).y_star
+        q = stationary_distribution(chain, goal)
+        assert_close(q, eliminated(chain), rtol=64 * eps("float64"), atol=0)
+        is_entered = (chain * (1 - np.eye(30)) > 0).any(axis=0)
+        assert (q[~is_entered] == 0).all()
 
 
 @pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])

@@ -74,16 +74,23 @@ def test_newton_agrees_with_closed_forms_at_every_tightness(
     tightness: float, xp: Library, dtype: str
 ) -> None:
     """½‖·‖² through its derivatives is the squared loss, and so with a matrix."""
+    if xp.name == "jax" and (tightness, dtype) != (0.3, "float64"):
+        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
     given = [xp.asarray(x, dtype) for x in seeded(0).normal(size=(3, 8, 2))]
     pairs = [(SQUARE, SquaredNorm()), *([(FULL, Quadratic(MATRIX))] if xp.name == "numpy" else [])]
     for smooth, exact in pairs:
-        ours, theirs = (fp.Loss(omega, tightness).solve(*given[:2]) for omega in (smooth, exact))
+        both = []
+        for omega in (smooth, exact):
+
+            def results(y, theta, v, omega=omega):
+                solution = fp.Loss(omega, tightness).solve(y, theta)
+                return solution.value(), solution.y_star, solution.hessian_product(v)
+
+            both.append(xp.compiled(results)(*given))
         # Newton's equation is solved up to 1e3 eps
-        close = {"rtol": 1e4 * eps(dtype), "atol": 100 * eps(dtype)}
-        assert_close(ours.value(), theirs.value(), **close)
-        assert_close(ours.y_star, theirs.y_star, **close)
-        products = (solution.hessian_product(given[2]) for solution in (ours, theirs))
-        assert_close(*products, rtol=0, atol=eps(dtype) ** 0.6)
+        for ours, theirs in list(zip(*both, strict=True))[:2]:
+            assert_close(ours, theirs, rtol=1e4 * eps(dtype), atol=100 * eps(dtype))
+        assert_close(both[0][2], both[1][2], rtol=0, atol=eps(dtype) ** 0.6)
 
 
 def test_a_residual_that_stays_above_the_tolerance_raises() -> None:
@@ -181,19 +188,32 @@ def test_slopes_of_counts_whose_squares_overflow(
         np.testing.assert_allclose(slopes, expected, rtol=8 * eps(dtype), atol=1e-300)
 
 
-@pytest.mark.parametrize("omega", [Negentropy(Orthant()), Bernoulli(), Tsallis(1.5)], ids=repr)
-@pytest.mark.parametrize("tightness", [1000.0, 1e5])
+@pytest.mark.parametrize(
+    "omega",
+    [Negentropy(), Negentropy(Orthant()), Bernoulli(), Tsallis(1.1), Tsallis(1.5), Tsallis(1.9)],
+    ids=repr,
+)
+@pytest.mark.parametrize("tightness", [1.5, 3.0, 10.0, 100.0, 1000.0, 1e5])
 def test_single_precision_at_large_tightnesses(omega, tightness: float) -> None:
-    """The maximizer is so near the target that their difference has few digits of its own."""
+    """The maximizer is so near the target that their difference has few digits of its own.
+
+    Beyond 100 errors of most orders grow in proportion to the tightness, as the losses document.
+    """
     rng = seeded(5)
-    y = rng.dirichlet(np.ones(3), 200) * (3 if isinstance(omega.domain, Orthant) else 1)
-    theta = rng.normal(size=(200, 3)) * 10 ** rng.uniform(-1, 1.5, (200, 1))
+    y = rng.dirichlet(np.ones(4) * 0.7, 600) * (3 if isinstance(omega.domain, Orthant) else 1)
+    theta = rng.normal(size=(600, 4)) * 10 ** rng.uniform(-1, 1.5, (600, 1))
     y, theta = y.astype("float32"), theta.astype("float32")
+    exact = y.astype(float)
+    if not omega.domain.is_product:
+        exact /= exact.sum(axis=1, keepdims=True)
     loss = fp.FitzpatrickLoss(omega, tightness)
     with np.errstate(all="ignore"):
-        value = loss.solve(y, theta).value()
-        exact = loss.solve(y.astype(float), theta.astype(float)).value()
-    assert_promised(value, exact, y, "float32")
+        found, expected = loss.solve(y, theta), loss.solve(exact, theta.astype(float))
+        grows = isinstance(omega, Tsallis) and omega.alpha != 1.5
+        growth = max(1.0, tightness / 100) if grows else 1.0
+        difference = np.abs(found.value() - expected.value()) / growth
+        assert_promised(expected.value() + difference, expected.value(), y, "float32")
+        assert_promised(found.gradient() + y, expected.y_star, y, "float32")
 
 
 # Parameters and domains.

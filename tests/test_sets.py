@@ -79,16 +79,16 @@ def points(dtype: str, seed: int = 0, n: int = N, k: int = K) -> np.ndarray:
 @every_set
 def test_projection(domain, xp: Library, dtype: str) -> None:
     """In the set, idempotent, and nearest: ⟨x − p, c − p⟩ <= 0 for every c in the set."""
-    x = points(dtype)
-    p = domain.project(xp.asarray(x, dtype))
+    x, project = points(dtype), xp.compiled(domain.project)
+    p = project(xp.asarray(x, dtype))
     assert_same_kind(p, xp.asarray(x, dtype))
     assert np.all(to_numpy(domain.contains(p)))
     scale = 1 + np.max(np.abs(x), axis=-1)
-    again = domain.project(xp.asarray(to_numpy(p), dtype))
+    again = project(xp.asarray(to_numpy(p), dtype))
     assert_close(again, p, rtol=0, atol=8 * eps(dtype))
     p = to_numpy(p)
     c = targets(domain, seeded(1), N, K, dtype)
-    assert_close(domain.project(xp.asarray(c, dtype)), c, rtol=0, atol=4 * eps(dtype))
+    assert_close(project(xp.asarray(c, dtype)), c, rtol=0, atol=4 * eps(dtype))
     angle = np.sum((x - p) * (c - p), axis=-1)
     assert_at_most(angle, 0.0, 32 * eps(dtype) * scale * (1 + np.max(np.abs(c), axis=-1)))
 
@@ -132,7 +132,8 @@ def test_projection_derivative_agrees_with_differences(domain, xp: Library) -> N
     backward, forward = (middle - ends[0]) / h, (ends[1] - middle) / h
     smooth = np.all(np.abs(forward - backward) < 1e-5, axis=-1)
     assert np.mean(smooth) > 0.9
-    derivative = to_numpy(domain.project_derivative(xp.asarray(x), xp.asarray(v)))
+    derivative = xp.compiled(domain.project_derivative)(xp.asarray(x), xp.asarray(v))
+    derivative = to_numpy(derivative)
     assert_close(derivative[smooth], ((forward + backward) / 2)[smooth], rtol=0, atol=1e-6)
 
 
@@ -187,10 +188,10 @@ ADVERSARIES = {
 def test_simplex_projection_of_adversarial_rows(name: str, xp: Library, dtype: str) -> None:
     """The fixed number of steps is enough: PyTorch and JAX never stop early."""
     for k in (1, 2, 3, 17, 60, 3000):
-        if xp.name == "jax" and k not in (3, 60):
+        if xp.name == "jax" and (k != 60 or dtype == "float32"):
             continue  # each shape is compiled anew
         x = ADVERSARIES[name](k)[None].astype(dtype)
-        p = to_numpy(Simplex().project(xp.asarray(x)))
+        p = to_numpy(xp.compiled(Simplex().project)(xp.asarray(x)))
         assert_close(p, sort_projection(x), rtol=0, atol=4 * eps(dtype))
         assert_close(np.sum(p, axis=-1), 1.0, rtol=0, atol=max(k, 4) * eps(dtype))
 

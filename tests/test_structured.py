@@ -5,8 +5,6 @@ And the losses of the entropies on them.
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -57,15 +55,6 @@ every_polytope = pytest.mark.parametrize(
 SCALES = (0.1, 1.0, 10.0)
 
 
-def compiled(function: Callable[..., Any], xp: Library) -> Callable[..., Any]:
-    """The function as JAX compiles it, which takes a fraction of the time of its single steps."""
-    if xp.name != "jax":
-        return function
-    import jax
-
-    return jax.jit(function)
-
-
 def nearest(vertices: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The point of the convex hull nearest to x, by non-negative least squares.
 
@@ -85,7 +74,7 @@ def rows(k: int, seed: int = 0, n: int = 12) -> np.ndarray:
 @every_polytope
 def test_projection_is_that_of_a_quadratic_program(domain, vertices, xp: Library) -> None:
     x = rows(vertices.shape[1])
-    p = to_numpy(compiled(domain.project, xp)(xp.asarray(x)))
+    p = to_numpy(xp.compiled(domain.project)(xp.asarray(x)))
     assert_close(p, [nearest(vertices, row) for row in x], rtol=0, atol=1e-10)
     assert np.all(to_numpy(domain.contains(xp.asarray(p))))
 
@@ -101,17 +90,12 @@ def test_oracle_finds_the_best_vertex(domain, vertices, xp: Library) -> None:
     assert_at_most(distance, 0.0, 1e-12)
 
 
-@every_polytope
-def test_projections_are_firmly_non_expansive(domain, vertices) -> None:
-    """‖Px − Py‖² <= ⟨Px − Py, x − y⟩, up to the rounding errors of x and y."""
-    x, y = rows(vertices.shape[1], seed=2), rows(vertices.shape[1], seed=3)
-    move, step = domain.project(x) - domain.project(y), x - y
-    slack = 64 * eps("float64") * (1 + np.abs(step).sum(axis=1)) * (1 + np.abs(vertices).max()) ** 2
-    assert_at_most(np.sum(move * move, axis=1), np.sum(move * step, axis=1), slack)
-
-
-@every_polytope
-def test_jacobian_agrees_with_differences(domain, vertices, xp: Library) -> None:
+@pytest.mark.parametrize(
+    ("domain", "vertices"),
+    [(s, np.asarray(v, float)) for s, v in VERTICES.items() if isinstance(s, Flat)],
+    ids=lambda x: type(x).__name__,
+)
+def test_jacobian_on_matrices_agrees_with_differences(domain, vertices) -> None:
     x, v = rows(vertices.shape[1], seed=4), rows(vertices.shape[1], seed=5)
     h = 1e-6
     backward, forward = (
@@ -119,8 +103,7 @@ def test_jacobian_agrees_with_differences(domain, vertices, xp: Library) -> None
     )
     smooth = np.all(np.abs(forward - backward) < 1e-5, axis=-1)
     assert np.mean(smooth) > 0.8
-    derivative = compiled(domain.project_derivative, xp)
-    product = to_numpy(derivative(xp.asarray(x), xp.asarray(v)))
+    product = domain.project_derivative(x, v)
     atol = 1e-9 / h * 1e-2 * (1 + np.abs(x).max())
     assert_close(product[smooth], ((forward + backward) / 2)[smooth], rtol=0, atol=atol)
 
@@ -201,18 +184,18 @@ def test_projection_onto_assignments_at_any_scale(scale: float) -> None:
     """Sums within rounding errors of the scores; and nearest, for an LP bounds ⟨x − p, v − p⟩."""
     x = scale * seeded(11).normal(size=(6, 12, 12))
     p = Birkhoff().project(x)
-    rounding = 64 * eps("float64") * (24 + 10 * scale)
+    rounding = 64 * eps("float64") * 24
     assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
     assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
     gap = np.sum((x - p) * (Birkhoff().maximize(x - p) - p), axis=(-2, -1))
-    assert_at_most(gap, 0.0, 12 * rounding * 10 * scale + 1e-13)
+    assert_at_most(gap, 0.0, 12 * rounding * (24 + 10 * scale))
 
 
 def test_transport_between_unequal_masses(xp: Library) -> None:
     a, b = (0.1, 2.0, 0.9), (1.0, 1.5, 0.25, 0.25)
     x = 3 * seeded(12).normal(size=(2, 5, 3, 4))
     plans = Transport(a, b)
-    p = to_numpy(compiled(plans.project, xp)(xp.asarray(x)))
+    p = to_numpy(xp.compiled(plans.project)(xp.asarray(x)))
     assert_close(p.sum(axis=-1), np.asarray(a), rtol=1e-13, atol=1e-13)
     assert_close(p.sum(axis=-2), np.asarray(b), rtol=1e-13, atol=1e-13)
     best = to_numpy(plans.maximize(xp.asarray(x - p)))
@@ -222,7 +205,7 @@ def test_transport_between_unequal_masses(xp: Library) -> None:
 def sinkhorn(theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Plain Sinkhorn, in logarithms, until nothing changes."""
     u, v = np.zeros(len(a)), np.zeros(len(b))
-    for _ in range(20_000):
+    for _ in range(2_000):
         u = np.logaddexp.reduce(theta - v, axis=1) - np.log(a)
         v = np.logaddexp.reduce(theta - u[:, None], axis=0) - np.log(b)
     return np.exp(theta - u[:, None] - v)
@@ -231,7 +214,7 @@ def sinkhorn(theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def test_link_of_the_negentropy_is_that_of_sinkhorn(xp: Library) -> None:
     a, b = np.asarray([0.5, 1.0, 1.5]), np.asarray([0.75, 0.75, 0.75, 0.75])
     theta = 2 * seeded(13).normal(size=(3, 4))
-    link = compiled(Negentropy(Transport(tuple(a), tuple(b))).link, xp)(xp.asarray(theta))
+    link = xp.compiled(Negentropy(Transport(tuple(a), tuple(b))).link)(xp.asarray(theta))
     assert_close(link, sinkhorn(theta, a, b), rtol=1e-11, atol=1e-13)
 
 
@@ -245,13 +228,13 @@ def matrices(n: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 2.0])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3, 1e4])
 def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: float) -> None:
     """Its sums, and θ − ∇Ψ(P) − c ∇²Ψ(P)(P − Y) = u_i + v_j; the loss from its definition."""
     y, theta = matrices(6, scale, seed=14)
     loss = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness)
     p = loss.y_star(y, theta)
-    rounding = 64 * eps("float64") * (12 + 10 * scale)
+    rounding = 64 * eps("float64") * 12
     assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
     assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
     value = loss.value(y, theta)
@@ -296,29 +279,19 @@ def test_losses_on_matrices_have_their_gradient_and_hessian(omega) -> None:
     assert_close(out[1], product, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("tightness", [0.0, 1.0])
-def test_losses_on_matrices_of_every_library(tightness: float, xp: Library) -> None:
+def test_losses_on_matrices_of_other_libraries() -> None:
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    from fitzpatrick.jax import make_fitzpatrick_loss
+
     y, theta = matrices(3, 1.0, seed=22)
-    loss = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness)
-    expected = loss.value_and_gradient(y, theta)
-    found = compiled(loss.value_and_gradient, xp)(xp.asarray(y), xp.asarray(theta))
-    for one, other in zip(found, expected, strict=True):
-        assert_close(one, other, rtol=1e-12, atol=1e-14)
-
-
-def test_losses_on_matrices_in_jax() -> None:
-    jax = pytest.importorskip("jax")
-    from fitzpatrick.jax import make_fitzpatrick_loss, make_link
-
-    y, theta = matrices(3, 1.0, seed=23)
     omega = Negentropy(Birkhoff())
-    value, gradient = fp.FitzpatrickLoss(omega).value_and_gradient(y, theta)
-    loss = jax.jit(make_fitzpatrick_loss(omega))
-    assert_close(loss(theta, y), value, rtol=1e-12, atol=1e-14)
-    found = jax.grad(lambda scores: loss(scores, y).sum())(jax.numpy.asarray(theta))
-    assert_close(found, gradient, rtol=1e-12, atol=1e-13)
-    link = jax.jit(make_link(omega))(theta)
-    assert_close(link, omega.link(theta), rtol=1e-12, atol=1e-14)
+    loss, in_jax = fp.FitzpatrickLoss(omega), make_fitzpatrick_loss(omega)
+    value, gradient = loss.value_and_gradient(y, theta)
+    found = loss.value_and_gradient(torch.asarray(y), torch.asarray(theta))
+    traced = jax.jit(jax.value_and_grad(lambda scores: in_jax(scores, y).sum()))(theta)
+    for total, slope in ((found[0].sum(), found[1]), traced):
+        assert_close(total, value.sum(), rtol=1e-12, atol=1e-14)
+        assert_close(slope, gradient, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", [Negentropy, SquaredNorm, Indicator])
@@ -363,10 +336,10 @@ def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
 # Polytopes of a user.
 
 
-def test_a_thousand_random_polytopes() -> None:
+def test_random_polytopes() -> None:
     """Every gap is below the tolerance, and the point that of a quadratic program."""
     rng = seeded(19)
-    for _ in range(1000):
+    for _ in range(400):
         m, k = rng.integers(2, 25), rng.integers(2, 12)
         vertices = rng.normal(size=(m, k)) * 10.0 ** rng.uniform(-1, 1)
         if rng.random() < 0.5:

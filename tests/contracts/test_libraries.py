@@ -6,6 +6,7 @@ tests/parity compares the losses themselves with mpmath.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,10 @@ def test_public_functions(case: Case, xp: Library, dtype: str) -> None:
         known, batch = on_both(case, xp, dtype, k, scale=1.0)
         y, z, theta = known.draw_targets(), known.draw_targets(), known.draw_scores()
         v = known.draw_direction()
-        results = [functions(b, *map(b.array, (y, z, theta, v))) for b in (known, batch)]
+        results = [
+            b.xp.compiled(partial(functions, b))(*map(b.array, (y, z, theta, v)))
+            for b in (known, batch)
+        ]
         sizes = [largest(x) for x in (y, z, theta, v)]
         for name, expected in results[0].items():
             found, expected = results[1][name], to_numpy(expected)

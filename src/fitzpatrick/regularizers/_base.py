@@ -525,7 +525,7 @@ class SeparableRegularizer(Regularizer):
             return super().solve_probabilities(theta, tightness)
         if tightness == 0:
             return self.solve_link(theta)
-        return chain_probabilities(self, theta, tightness)
+        return chain_probabilities(self, theta, tightness, has_equal_classes=True)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard

@@ -11,38 +11,37 @@ The chain of the negentropy is reversible. With p the soft argmax,
 .. math:: q_j \propto p_j\,(1 - p_j)\,(1 + c / w_j).
 
 Two classes are a coin, entry by entry: the odds of heads are those of leaving tails over those of
-leaving heads. Other chains are solved by elimination without a subtraction (Grassmann, Taksar and
-Heyman), which keeps the digits of every entry, or iterated where very many classes take part.
+leaving heads. Other chains are solved as systems of linear equations, or iterated where very many
+classes take part.
 """
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from .._array import Array, class_indices, is_concrete, is_jax, namespace, row_max, row_sum
-from ..special import sigmoid, softplus, wright_omega
-from ._wide_chains import wide_chain_probabilities
+from .._array import Array, class_indices, is_concrete, namespace, row_max, row_sum
+from ..special import logsumexp, sigmoid, softplus, wright_omega
 
 if TYPE_CHECKING:
     from ._base import Regularizer, SeparableRegularizer
 
-# Elimination takes the cube of the active classes; beyond this many a chain is iterated.
+# A system of equations takes the cube of the active classes; beyond this many a chain is iterated.
 MAX_ACTIVE = 1024
 # Rows are taken together while their chains hold this many numbers at most.
 _MAX_CHAIN_SIZE = 1 << 22
+# A function whose nearest singularity is a range away is interpolated to 5.8^−N; and the least z of
+# an interpolated class over its largest, which high powers would exceed.
+_NODES, _MIN_RATIO = 22, 1e-3
+_NEWTON_STEPS, _MAX_STEPS = 30, 1000
 
 
 def negentropy_probabilities(theta: Array, tightness: float) -> Array:
     """The closed form above, in logarithms, so that no score overflows or cancels."""
     xp = namespace(theta)
     theta = theta - row_max(theta)
-    weights = xp.exp(theta)
     # one minus the largest entry is the sum of the others, which a difference would lose
     is_top = class_indices(theta) == xp.argmax(theta, axis=-1, keepdims=True)
-    others = xp.where(is_top, xp.full_like(theta, -xp.inf), theta)
-    second = row_max(others)
-    second = xp.where(second == -xp.inf, xp.zeros_like(second), second)
-    log_others = second + xp.log(row_sum(xp.exp(others - second)))
-    log_total = xp.log(row_sum(weights))
+    log_others = logsumexp(xp.where(is_top, xp.full_like(theta, -xp.inf), theta))
+    log_total = logsumexp(theta)
     log_p = theta - log_total
     inside = xp.where(is_top, xp.zeros_like(theta), xp.exp(log_p))
     log_rest = xp.where(is_top, log_others - log_total, xp.log1p(-inside))
@@ -50,10 +49,7 @@ def negentropy_probabilities(theta: Array, tightness: float) -> Array:
     # log(1 − p) + log(1 + c/ω); c/ω is e^(c + ω − d) where ω may underflow
     is_small = omega < 1
     near = log_p + tightness + xp.where(is_small, omega, xp.zeros_like(omega))
-    larger = xp.maximum(log_rest, near)
-    smaller = xp.minimum(log_rest, near)
-    gap = xp.where(smaller == -xp.inf, smaller, smaller - larger)
-    near = larger + xp.log1p(xp.exp(gap))
+    near = xp.logaddexp(log_rest, near)
     far = log_rest + xp.log1p(tightness / xp.where(is_small, xp.ones_like(omega), omega))
     log_q = xp.where(log_p == -xp.inf, log_p, log_p + xp.where(is_small, near, far))
     q = xp.exp(log_q - row_max(log_q))
@@ -67,151 +63,169 @@ def coin_probabilities(theta: Array, tightness: float) -> Array:
 
 def _log_leaving(theta: Array, tightness: float) -> Array:
     """log y*_c(0, θ), the probability of leaving tails: −log(1 + 1/r) with r = ω/c."""
-    xp = namespace(theta)
     z = theta - tightness + math.log(tightness)
     omega = wright_omega(z)
-    is_small = omega < 1
-    log_omega = xp.where(
-        is_small, z - omega, xp.log(xp.where(is_small, xp.ones_like(omega), omega))
-    )
+    # log ω has digits where ω is large, and its equation where ω may underflow
+    log_omega = namespace(z).where(omega < 1, z - omega, namespace(z).log(omega + (omega < 1)))
     return -softplus(math.log(tightness) - log_omega)
 
 
-def chain_probabilities(omega: "SeparableRegularizer", theta: Array, tightness: float) -> Array:
-    """The stationary distribution of the chain of a separable regularizer on the simplex, c > 0.
+def chain_probabilities(
+    omega: "Regularizer", theta: Array, tightness: float, *, has_equal_classes: bool = False
+) -> Array:
+    """The stationary distribution of the chain of a regularizer on the simplex, c > 0.
 
-    A sparse chain stays among the highest scores. They are taken in order, twice as many each time,
-    until no chain leaves them, and beyond ``MAX_ACTIVE`` it is iterated; while a compiler traces,
-    all classes are taken at once.
-    """
-    xp = namespace(theta)
-    k = theta.shape[-1]
-    if not is_concrete(theta):
-        q = _solve_chains(omega, theta, tightness, k)
-        assert q is not None  # no class is left out
-        return q
-    rows = xp.reshape(theta, (-1, k))
-    found, at = [], 0
-    active = min(k, 16)
-    while at < rows.shape[0]:
-        active = min(k, active)
-        block = rows[at : at + max(1, _MAX_CHAIN_SIZE // active**2)]
-        q = _solve_chains(omega, block, tightness, active)
-        if q is None and active < MAX_ACTIVE:
-            active *= 2
-            continue
-        if q is None:
-            q = xp.stack([wide_chain_probabilities(omega, row, tightness) for row in block])
-        found.append(q)
-        at += block.shape[0]
-    if not found:
-        return theta
-    return xp.reshape(xp.concat(found, axis=0), theta.shape)
-
-
-def all_class_probabilities(omega: "Regularizer", theta: Array, tightness: float) -> Array:
-    """The stationary distribution with a column of the chain for every class, c > 0.
-
-    For regularizers that tell the classes apart, and those without formulas for single entries.
+    Where all classes have the same separable formulas, a sparse chain stays among the highest
+    scores. They are taken in order, twice as many each time, until no chain leaves them. While a
+    compiler traces, all rows and classes are taken at once.
     """
     xp, k = namespace(theta), theta.shape[-1]
-    if k > MAX_ACTIVE:
+    if k > MAX_ACTIVE and not has_equal_classes:
         raise ValueError(
             f"the class probabilities of {omega!r} are found for {MAX_ACTIVE} classes at most, got "
             f"{k}; loss.link(theta) is the prediction"
         )
-    rows, found = xp.reshape(theta, (-1, k)), []
-    size = max(1, _MAX_CHAIN_SIZE // k**2)
-    for at in range(0, rows.shape[0], size):
+    active = min(k, 16) if is_concrete(theta) and has_equal_classes else k
+    rows, found, at = xp.reshape(theta, (-1, k)), [], 0
+    while at < rows.shape[0]:
+        size = max(1, _MAX_CHAIN_SIZE // active**2) if is_concrete(theta) else rows.shape[0]
         block = rows[at : at + size]
-        scores = xp.broadcast_to(block[:, None, :], (*block.shape, k))
-        labels = xp.broadcast_to(class_indices(block), block.shape)
-        columns = omega.solve_labels(labels, scores, tightness).y_star
-        # a masked class is never entered; leaving it for the highest keeps the elimination finite
-        highest = xp.astype(
-            class_indices(block) == xp.argmax(block, axis=-1, keepdims=True), theta.dtype
-        )
-        q = stationary_distribution(
-            xp.where((block == -xp.inf)[..., None], highest[:, None, :], columns)
-        )
-        has_answer = row_max(block) > -xp.inf
-        found.append(xp.where(has_answer, q, xp.full_like(q, xp.nan)))
+        q = solve_chains(omega, block, tightness, active)
+        if q is None and active < MAX_ACTIVE:
+            active = min(k, 2 * active)
+            continue
+        if q is None:
+            q = xp.stack([wide_chain(omega, row, tightness) for row in block])  # type: ignore[arg-type]
+        found.append(q)
+        at += block.shape[0]
     return xp.reshape(xp.concat(found, axis=0), theta.shape) if found else theta
 
 
-def _solve_chains(
-    omega: "SeparableRegularizer", theta: Array, tightness: float, active: int
-) -> Array | None:
+def solve_chains(omega: "Regularizer", theta: Array, tightness: float, active: int) -> Array | None:
     """Probabilities from the chains on the ``active`` highest scores; None if one leaves these."""
-    xp = namespace(theta)
-    k = theta.shape[-1]
-    order = xp.argsort(theta, axis=-1, descending=True, stable=True)
-    ordered = xp.take_along_axis(theta, order, axis=-1)
-    top = ordered[..., :active]
-    shape = (*top.shape, active)
-    scores = xp.broadcast_to(top[..., None, :], shape)
+    xp, k = namespace(theta), theta.shape[-1]
+    top = theta
+    if active < k:
+        order = xp.argsort(theta, axis=-1, descending=True, stable=True)
+        ordered = xp.take_along_axis(theta, order, axis=-1)
+        top = ordered[..., :active]
+    scores = xp.broadcast_to(top[..., None, :], (*top.shape, active))
     labels = xp.broadcast_to(class_indices(top), top.shape)
-    solution: Any = omega.solve_labels(labels, scores, tightness)  # a SeparableSolution
+    solution: Any = omega.solve_labels(labels, scores, tightness)
     if active < k:
         # p of the highest class that was left out, as seen from each label
         s = solution.s[..., :1] + (ordered[..., active : active + 1] - top[..., :1])[..., None, :]
-        zero = xp.zeros_like(s)
-        if bool((omega.zero_kernel(zero, tightness).point(s)[0] > 0).any()):
+        zero: Any = omega.zero_kernel(xp.zeros_like(s), tightness)  # type: ignore[attr-defined]
+        if bool((zero.point(s)[0] > 0).any()):
             return None
-    # a masked class is never entered; leaving it for the first one keeps the elimination finite
-    is_masked = (top == -xp.inf)[..., None]
-    first = xp.astype(class_indices(top) == 0, theta.dtype)
-    q = stationary_distribution(xp.where(is_masked, first, solution.y_star))
-    q = xp.where(top[..., :1] > -xp.inf, q, xp.full_like(q, xp.nan))  # no class is left
-    if active < k:
-        q = xp.concat([q, xp.zeros_like(ordered[..., active:])], axis=-1)
+    # a masked class is never entered; leaving it for the highest keeps the equations regular
+    highest = class_indices(top) == xp.argmax(top, axis=-1, keepdims=True)
+    way_out = xp.astype(highest, theta.dtype)[..., None, :]
+    columns = xp.where((top == -xp.inf)[..., None], way_out, solution.y_star)
+    q = stationary_distribution(columns, highest)
+    q = xp.where(row_max(top) > -xp.inf, q, xp.full_like(q, xp.nan))  # no class is left
+    if active == k:
+        return q
+    q = xp.concat([q, xp.zeros_like(ordered[..., active:])], axis=-1)
     return xp.take_along_axis(q, xp.argsort(order, axis=-1), axis=-1)
 
 
-def stationary_distribution(chain: Array) -> Array:
-    """q with q = q A for stochastic matrices A (…, k, k), of which all reach the first state.
+def stationary_distribution(chain: Array, is_goal: Array) -> Array:
+    """q with q = q A for stochastic matrices A (…, k, k), of which all states reach a goal (…, k).
 
-    States are left out one by one, from the last: what enters a state leaves it in its proportions.
-    Entries are sums of products of non-negative numbers, exact in their own digits.
-
-    Example:
-        >>> import numpy as np
-        >>> stationary_distribution(np.asarray([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [1.0, 0, 0]]))
-        array([0.33333333, 0.66666667, 0.        ])
+    With x_j = q_j (1 − A_jj), how often the chain leaves a state, x = x P, where P goes to another
+    state each time. P does not know how long the chain stays, and its equations are regular with
+    Σ x = 1. One step with P makes x a sum of non-negative numbers.
     """
-    if is_jax(chain):
-        return _stationary_in_jax(chain)
     xp = namespace(chain)
-    entering = []
-    for n in range(chain.shape[-1] - 1, 0, -1):
-        leaving = chain[..., n, :n]
-        into = chain[..., :n, n] / row_sum(leaving)
-        entering.append(into)
-        chain = chain[..., :n, :n] + into[..., :, None] * leaving[..., None, :]
-    q = chain[..., 0] * 0 + 1
-    for into in reversed(entering):
-        q = xp.concat([q, row_sum(q * into)], axis=-1)
-    return q / row_sum(q)
+    is_own = class_indices(chain) == class_indices(chain)[:, None]
+    unit = xp.astype(is_own, chain.dtype)
+    away = xp.where(is_own, xp.zeros_like(chain), chain)
+    leaving = row_sum(away)
+    stays = leaving == 0
+    leaving = xp.where(stays, xp.ones_like(leaving), leaving)
+    jump = xp.where(stays, xp.astype(is_goal, chain.dtype)[..., None, :], away / leaving)
+    first = xp.sum(xp.where(is_goal[..., None], jump, xp.zeros_like(jump)), axis=-2)[..., None]
+    x = xp.linalg.solve(unit - xp.matrix_transpose(jump) + first, first)
+    x = xp.sum(xp.abs(x) * jump, axis=-2)
+    least = xp.min(leaving, axis=(-2, -1), keepdims=True)
+    q = x * (least / leaving)[..., 0]
+    # no number is small enough for what leaves a state other than the goal
+    is_lost = xp.any(stays[..., 0] & ~is_goal, axis=-1, keepdims=True)
+    return xp.where(is_lost, xp.full_like(q, xp.nan), q / row_sum(q))
 
 
-def _stationary_in_jax(chain: Array) -> Array:
-    """The elimination in loops that are compiled once, on whole rows instead of shorter ones."""
-    import jax.numpy as jnp
-    from jax import lax
+def wide_chain(omega: "SeparableRegularizer", theta: Array, tightness: float) -> Array:
+    """Probabilities of one row (k,), without its matrix; NaN unless the largest score is finite.
 
-    k = chain.shape[-1]
-    places = jnp.arange(k)
+    From label j the chain goes to class i ≠ j with probability z(θ_i − τ_j), where z is the
+    maximizer at y = 0. With g_i = Σ_j q_j z(θ_i − τ_j), q_i = g_i/(1 − Δ_i), where Δ_i is the
+    probability of staying less z(θ_i − τ_i). The columns of z are nearly parallel, so that this
+    forgets where it started in a few steps. The more classes are active, the closer are all τ. For
+    a class that lies above them by more than their range, z is interpolated in τ at Chebyshev
+    nodes; others, at the edge or with too wide a range of z, are summed one by one.
+    """
+    xp = namespace(theta)
+    top = xp.max(theta)  # NaN if a score is
+    if not bool(xp.isfinite(top)):
+        return xp.full_like(theta, xp.nan)
+    order = xp.argsort(theta, descending=True, stable=True)
+    x, spacing = xp.take(theta, order) - top, float(xp.finfo(theta.dtype).eps)
+    point = omega.zero_kernel(xp.zeros_like(x[:1, None]), tightness).point
+    own = omega.kernel(xp.ones_like(x[:1, None]), tightness).point
 
-    def leave_out(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        chain, entering = state
-        n = k - 1 - i
-        leaving = jnp.where(places < n, chain[..., n, :], 0)
-        into = jnp.where(places < n, chain[..., :, n], 0) / row_sum(leaving)
-        return chain + into[..., :, None] * leaving[..., None, :], entering.at[..., n, :].set(into)
+    def tau_of(label: int) -> Array:
+        labels = xp.full((1,), label, dtype=xp.int64, device=x.device)
+        solution: Any = omega.solve_labels(labels, x[None, :], tightness)
+        return x[0] - solution.s[0, 0]
 
-    def enter(n: Array, q: Array) -> Array:
-        return jnp.where(places == n, row_sum(q * entering[..., n, :]), q)
+    # the lowest class that is reached has the lowest τ, which may reach further
+    high, m, reached = tau_of(0), 0, 1
+    while reached > m:
+        m, low = reached, tau_of(reached - 1)
+        reached = max(m, int(xp.count_nonzero(point((x - low)[None, :])[0])))
+    x = x[:m]
+    span = xp.maximum(high - low, 64 * spacing * (1 + xp.abs(high)))  # not 0 for ties
+    degrees = xp.arange(_NODES, dtype=x.dtype, device=x.device)
+    angles = (degrees + 0.5) * (math.pi / _NODES)
+    to_nodes = xp.cos(degrees[:, None] * angles) * xp.clip(degrees + 1, 1, 2)[:, None] / _NODES
+    # classes well above all τ, whose least z has digits beside the largest
+    above = point((x - high - span)[None, :])[0] > 0
+    most, least = (point((x - end)[None, :])[0] for end in (low, high))
+    n_far = int(xp.count_nonzero(above & (least >= _MIN_RATIO * most)))
+    z, d = point(x[None, :n_far] - (low + span * (xp.cos(angles) + 1) / 2)[:, None])
+    edge = x[n_far:]
+    size = max(1, _MAX_CHAIN_SIZE // max(1, m - n_far))
+    blocks = [slice(at, at + size) for at in range(0, m, size)]
 
-    _, entering = lax.fori_loop(0, k - 1, leave_out, (chain, jnp.zeros_like(chain)))
-    q = lax.fori_loop(1, k, enter, jnp.where(places == 0, 1.0, 0.0) + 0 * chain[..., 0])
-    return q / row_sum(q)
+    def weights(tau: Array) -> Array:
+        """What each node counts at τ, shape (m, N)."""
+        angle = xp.acos(xp.clip(2 * (tau - low) / span - 1, -1.0, 1.0))
+        return xp.cos(angle[:, None] * degrees) @ to_nodes
+
+    # Newton's method for all τ from below, where the sum of a column is convex. It sums to one, so
+    # that 1 − Δ is its sum with z in place of the own entry, which has all of its digits.
+    tau, is_close = low + xp.zeros_like(x), False
+    for _ in range(_NEWTON_STEPS):
+        parts = [point(edge - tau[at, None]) for at in blocks]
+        p, slope = (
+            weights(tau) @ xp.sum(far, axis=1) + xp.concat([xp.sum(b[i], axis=1) for b in parts])
+            for i, far in enumerate((z, d))
+        )
+        (own_p, own_d), (own_z, own_slope) = (f((x - tau)[None, :]) for f in (own, point))
+        move = (p + (own_p - own_z)[0] - 1) / (slope + (own_d - own_slope)[0])
+        tau, leave = tau + move, p - move * slope
+        if is_close:  # the error of a step is the square of the one before
+            break
+        is_close = not bool(xp.max(xp.abs(move)) > spacing**0.5 * (1 + xp.max(xp.abs(tau))))
+    else:
+        raise RuntimeError("the thresholds of the chain's columns did not converge")
+    columns, q = weights(tau), least[0] + spacing
+    for _ in range(_MAX_STEPS):
+        at_edge = sum(q[at] @ point(edge - tau[at, None])[0] for at in blocks)
+        reach = xp.concat([(q @ columns) @ z, at_edge]) / leave
+        change, q = reach / xp.sum(reach) - q, reach / xp.sum(reach)
+        if not bool(xp.max(xp.abs(change)) > 4 * spacing * xp.max(q)):  # NaN ends, too
+            q = xp.concat([q, xp.zeros_like(theta[m:])])
+            return xp.take(q, xp.argsort(order))
+    raise RuntimeError(f"the chain of {omega!r} at tightness {tightness:g} did not converge")

@@ -40,7 +40,7 @@ from .._array import (
 from ..sets import ConvergenceError, ConvexSet
 from ..special import logsumexp, sigmoid
 from ._base import Regularizer, Solution, at_labels, mark_labels
-from ._probabilities import all_class_probabilities
+from ._probabilities import chain_probabilities
 
 
 class ChainStatus(Enum):
@@ -601,7 +601,7 @@ class Chain(Regularizer):
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._is_base(tightness) or not self.has_probabilities:
             return self.base.solve_probabilities(theta, 0.0)
-        return all_class_probabilities(self, theta, tightness)
+        return chain_probabilities(self, theta, tightness)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):

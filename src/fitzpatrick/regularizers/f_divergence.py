@@ -40,8 +40,8 @@ from ._base import (
     Shard,
     Solution,
 )
-from ._probabilities import all_class_probabilities
-from .negentropy import Negentropy, entropy_terms
+from ._probabilities import chain_probabilities
+from .negentropy import Negentropy, OmegaFormulas, entropy_terms
 from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
 
@@ -421,10 +421,12 @@ class FDivergence(SeparableRegularizer):
         xp, c = namespace(r), tightness
         if isinstance(base, FlatFormulas | JensenShannonFormulas):
             return base.level(xp.log(r))
+        if isinstance(base, OmegaFormulas):
+            return xp.log(r) - c * rho / r + base.offset
         assert self._order is not None
         beta = self._order[0] - 1
         if beta == 0:
-            return xp.log(r) - c * rho / r if c > 0 else xp.log(r)
+            return xp.log(r)
         a = anchor_of(beta)
         m = xp.expm1(beta * xp.log(r)) / beta if a else r**beta / beta
         return m + c * (r**beta - rho * r ** (beta - 1)) if c > 0 else m
@@ -476,7 +478,7 @@ class FDivergence(SeparableRegularizer):
             shift = namespace(theta).log(self._q(theta))
             return Negentropy().solve_probabilities(theta + shift, tightness)
         if self.reference.ndim == 1:
-            return all_class_probabilities(self, theta, tightness)
+            return chain_probabilities(self, theta, tightness)
         self._q(theta)  # checks its shape
         each = [FDivergence(self.kind, q, self.alpha) for q in self.reference]
         rows = namespace(theta).reshape(theta, (len(each), -1))

@@ -103,7 +103,7 @@ class OmegaFormulas(Elementwise):
 
     def start(self, theta: Array) -> Array:
         # p >= exp(s), so that Σ p >= 1 there
-        return logsumexp(theta)
+        return logsumexp(theta) - self.offset
 
     def steps(self, theta: Array) -> int:
         return omega_steps(precision_bits(theta), self.tightness)
@@ -250,8 +250,8 @@ class Negentropy(SeparableRegularizer):
 
     On matrices with given row and column sums, :math:`\Omega(Y) = \sum_{ij} Y_{ij} \log Y_{ij}`,
     with Sinkhorn's matrix scaling as link. Its Fitzpatrick loss is :math:`\chi^2(Y \| Y^\star)`.
-    The potentials are found by Newton's method, which converges for scores of up to some thousands,
-    and raises where it does not.
+    The potentials are found by Newton's method, for scores of up to 1e4 and often beyond; where it
+    does not converge, it raises.
 
     Args:
         domain: ``Simplex()`` (the default), ``Orthant()``, ``Birkhoff()`` or ``Transport(a, b)``.
@@ -323,7 +323,9 @@ class Negentropy(SeparableRegularizer):
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:
             return SoftmaxFormulas(y)
-        offset = tightness if self.is_entrywise else 0.0
+        # where p is near y, so is s to log y, and has digits that τ cannot hold
+        has_offset = self.is_entrywise or (tightness > 1 and self.domain == Simplex())
+        offset = tightness if has_offset else 0.0
         return OmegaFormulas(y, namespace(y).log(y), tightness, offset)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:

@@ -103,7 +103,9 @@ class L1Ball(_Ball):
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
-        magnitude = self.radius * Simplex().project(xp.abs(x) / self.radius)
+        size = xp.abs(x)
+        # less the largest first, which a compiler may divide in another way elsewhere
+        magnitude = self.radius * Simplex().project((size - row_max(size)) / self.radius)
         return xp.where(self._is_outside(x), xp.sign(x) * magnitude, x)
 
     @quiet

@@ -6,12 +6,15 @@ increasing. The potentials minimize the convex dual function
 .. math:: \phi(u, v) = \sum_{ij} h(\theta_{ij} - u_i - v_j) + \langle a, u\rangle
                        + \langle b, v\rangle, \qquad h' = p.
 
-Rows are balanced exactly, one by one, which gives u for any v. Newton's method with a line search
-finds v. Its Hessian is the Laplacian of a graph of the columns, made of the slopes :math:`d = p'`;
-its diagonal is summed from the rest, so that tiny slopes keep their digits. Scores of a large
-scale are approached from smaller ones, where the matrix is spread out.
+Rows are balanced exactly, one by one, which gives u for any v. Damped Newton steps find v. Their
+Hessian is the Laplacian of a graph of the columns, made of the slopes :math:`d = p'`; its diagonal
+is summed from the rest, so that tiny slopes keep their digits. Scores of a large scale are
+approached from smaller ones, where the matrix is spread out. The iteration holds
+:math:`s = \theta - u - v`, which is small where P is not, instead of the potentials: sums have all
+of their digits at any scale.
 """
 
+import math
 from abc import ABC, abstractmethod
 from enum import Enum
 from typing import NamedTuple
@@ -21,17 +24,19 @@ from .._root import State, iterate
 from ._base import ConvergenceError
 
 MAX_STEPS = 400
-# A step is taken if φ falls by this share of what its slope promises; else the next is shorter.
-_SUFFICIENT, _CUT = 1e-4, 0.25
-# What is added to the Hessian, in terms of how far the sums are off: it bounds steps of the
-# potentials, and vanishes at the solution.
-_DAMPING = 0.1
+# A step is taken if φ falls by this share of what its slope promises, and is a good one if it falls
+# by that share.
+_SUFFICIENT, _GOOD = 1e-4, 0.5
+# What is added to the Hessian at first, in terms of how far the sums are off, which bounds steps of
+# the potentials; bad steps multiply it by a factor, and good ones divide it.
+_DAMPING, _CHANGE = 0.1, 4.0
 # Scores begin with this range, and grow by this factor once all sums are off by at most this share.
 _FIRST_RANGE, _GROWTH, _CLOSE = 8.0, 4.0, 0.5
-# Steps that may fail to halve the error of the sums where φ has no more digits.
-_PATIENCE = 6
-# Errors of the sums, in spacings at 1, that end the iteration; and those, in rounding errors of the
-# largest score, that count as convergence in the end.
+# Steps that may fail to halve the error of the sums where φ has no more digits: the fifth part once
+# the error counts as convergence.
+_PATIENCE = 40
+# Errors of the sums, in spacings at 1, that end the iteration; and those for each row and column
+# that count as convergence in the end.
 _EXACT, _ROUNDING = 8.0, 64.0
 
 
@@ -66,13 +71,11 @@ class Entries(ABC):
 
 
 class _State(NamedTuple):
-    u: Array
-    v: Array
-    scale: Array  # of the scores, up to 1
-    length: Array  # of the next step
+    s: Array  # scale · θ − u − v
+    scale: Array  # of the scores, a power of four up to 1
+    damping: Array  # of the next step
     patience: Array
-    best_u: Array  # with the smallest error so far
-    best_v: Array
+    best_s: Array  # with the smallest error so far
     error: Array  # of the sums there
     goes_on: Array
 
@@ -125,57 +128,65 @@ def tangent(d: Array, w: Array) -> Array:
 
 class _Problem(NamedTuple):
     entries: Entries
-    theta: Array
     a: Array
     b: Array
 
-    def shifted(self, v: Array, scale: Array) -> Array:
-        """θ − v."""
-        return scale[..., None, None] * self.theta - v[..., None, :]
+    @property
+    def tolerance(self) -> float:
+        """The error of the sums that counts as convergence."""
+        return _ROUNDING * eps(self.a) * (len(self.a) + len(self.b))
 
-    def dual(self, p: Array, u: Array, v: Array) -> tuple[Array, Array]:
-        """φ, and how large its rounding error may be."""
+    def errors(self, p: Array) -> tuple[Array, Array, Array]:
+        """By how much row and column sums are off, and the largest share."""
         xp = namespace(p)
-        parts = [self.entries.dual(p), (self.a * u)[..., None, :], (self.b * v)[..., None, :]]
-        value = sum(xp.sum(part, axis=(-2, -1)) for part in parts)
-        size = sum(xp.sum(xp.abs(part), axis=(-2, -1)) for part in parts)
-        return value, 8 * eps(p) * size
+        r, q = xp.sum(p, axis=-1) - self.a, _column_sum(p) - self.b
+        shares = xp.concat([xp.abs(r) / self.a, xp.abs(q) / self.b], axis=-1)
+        return r, q, xp.max(shares, axis=-1)
 
     def step(self, given: State) -> State:
         state = _State(*given)
-        xp, u, v, scale, length = namespace(self.theta), *state[:4]
-        is_whole = scale == 1
-        s = self.shifted(v, scale) - u[..., None]
+        xp, s = namespace(self.a), state.s
+        one = xp.ones_like(state.scale)
+        is_whole = state.scale > 0.5  # a power of four
         p, d = self.entries.point(s)
-        r, q = xp.sum(p, axis=-1) - self.a, _column_sum(p) - self.b
-        error = xp.maximum(xp.max(xp.abs(r) / self.a, axis=-1), xp.max(xp.abs(q) / self.b, axis=-1))
-        is_better = is_whole & (error < state.error)
-        damping = _DAMPING * xp.clip(error, 0, 1) * xp.mean(_column_sum(d), axis=-1)
-        alpha, beta = solve_sums(d, r, q, damping[..., None])
-        slope = xp.sum(r * alpha, axis=-1) + xp.sum(q * beta, axis=-1)
-        trial_v = v + length[..., None] * beta
-        trial_s = self.shifted(trial_v, scale)
-        trial_u = self.entries.row_potential(trial_s, self.a)
-        now, rounding = self.dual(p, u, v)
-        after, _ = self.dual(self.entries.point(trial_s - trial_u[..., None])[0], trial_u, trial_v)
-        is_flat = slope <= rounding + eps(s) * xp.sum(self.a)
-        is_taken = is_flat | (after <= now - _SUFFICIENT * length * slope + rounding)
+        r, q, error = self.errors(p)
+        is_best = is_whole & (error < state.error)
+        damping = state.damping * xp.clip(error, 0, 1) * xp.mean(_column_sum(d), axis=-1)
+        alpha, v = solve_sums(d, r, q, damping[..., None])
+        slope = xp.sum(r * alpha, axis=-1) + xp.sum(q * v, axis=-1)
+        trial = s - v[..., None, :]
+        u = self.entries.row_potential(trial, self.a)
+        trial = trial - u[..., None]
+        trial_p = self.entries.point(trial)[0]
+        # by how much φ falls, from numbers that are small close to the solution
+        parts = [
+            self.entries.dual(p) - self.entries.dual(trial_p),
+            -(self.a * u)[..., None, :],
+            -(self.b * v)[..., None, :],
+        ]
+        fall = sum(xp.sum(part, axis=(-2, -1)) for part in parts)
+        size = sum(xp.sum(xp.abs(part), axis=(-2, -1)) for part in parts)
+        rounding = 8 * eps(s) * (size + xp.sum(self.a))
+        is_flat = slope <= rounding
+        is_better = self.errors(trial_p)[2] < error
+        is_taken = xp.where(is_flat, is_better, fall >= _SUFFICIENT * slope - rounding)
         is_stuck = is_whole & is_flat & (error >= state.error / 2)
-        patience = xp.where(is_stuck, state.patience - 1, state.patience)
+        cost = xp.where(error <= self.tolerance, one * _PATIENCE / 5, one)
+        patience = xp.where(is_stuck, state.patience - cost, state.patience)
         is_done = (is_whole & (error <= _EXACT * eps(s))) | (patience <= 0) | ~xp.isfinite(error)
         grows = ~is_whole & (error < _CLOSE)
-        larger = xp.where(grows, xp.clip(_GROWTH * scale, 0, 1), scale)
-        moves, ratio = (is_taken & ~is_done)[..., None], (larger / scale)[..., None]
+        growth = xp.where(grows, one * _GROWTH, one)
+        is_good = is_flat | (fall > _GOOD * slope)
+        change = xp.where(is_taken, xp.where(is_good, one / _CHANGE, one), one * _CHANGE)
+        moved = xp.where((is_taken & ~is_done)[..., None, None], trial, s)
         return _State(
-            xp.where(moves, trial_u, u) * ratio,
-            xp.where(moves, trial_v, v) * ratio,
-            larger,
-            xp.where(is_taken | grows, xp.clip(2 * length, 0, 1), length * _CUT),
+            growth[..., None, None] * moved,
+            growth * state.scale,
+            xp.maximum(state.damping * change, eps(s) / xp.clip(error, eps(s))),
             patience,
-            xp.where(is_better[..., None], u, state.best_u),
-            xp.where(is_better[..., None], v, state.best_v),
-            xp.where(is_better, error, state.error),
-            ~is_done & (length > eps(s)),
+            xp.where(is_best[..., None, None], s, state.best_s),
+            xp.where(is_best, error, state.error),
+            ~is_done & (state.damping < 1 / eps(s)),
         )
 
 
@@ -193,19 +204,19 @@ def solve_potentials(entries: Entries, theta: Array, a: Array, b: Array) -> Arra
     xp = namespace(theta)
     theta = without_derivatives(theta)
     theta = theta - xp.max(theta, axis=-1, keepdims=True)
-    problem = _Problem(entries, theta, a, b)
-    size = -xp.min(theta, axis=(-2, -1))
+    size = xp.clip(-xp.min(theta, axis=(-2, -1)), _FIRST_RANGE)
     one = xp.ones_like(size)
-    scale = xp.clip(_FIRST_RANGE / xp.where(size > 0, size, one), 0, 1)
-    v = entries.first_potential(scale[..., None, None] * theta, a, b)
-    u = entries.row_potential(problem.shifted(v, scale), a)
-    start = _State(u, v, scale, one, _PATIENCE * one, u, v, xp.inf * one, one == one)
+    scale = _GROWTH ** -xp.ceil(xp.log(size / _FIRST_RANGE) / math.log(_GROWTH))
+    s = scale[..., None, None] * theta
+    s = s - entries.first_potential(s, a, b)[..., None, :]
+    s = s - entries.row_potential(s, a)[..., None]
+    start = _State(s, scale, _DAMPING * one, _PATIENCE * one, s, xp.inf * one, one == one)
+    problem = _Problem(entries, a, b)
     found = _State(*iterate(problem.step, start, MAX_STEPS))
-    s = problem.shifted(found.best_v, one) - found.best_u[..., None]
-    has_converged = found.error <= _ROUNDING * eps(theta) * (len(a) + len(b) + size)
+    has_converged = found.error <= problem.tolerance
     is_nan = xp.any(xp.isnan(theta), axis=(-2, -1))
     if is_concrete(theta) and not bool(xp.all(has_converged | is_nan)):
         worst = float(xp.max(xp.where(is_nan, xp.zeros_like(size), found.error)))
         status = PotentialStatus.STALLED
         raise ConvergenceError(status, status.value.format(error=worst))
-    return xp.where(has_converged[..., None, None], s, xp.nan)
+    return xp.where(has_converged[..., None, None], found.best_s, xp.nan)
