@@ -90,6 +90,15 @@ def test_oracle_finds_the_best_vertex(domain, vertices, xp: Library) -> None:
     assert_at_most(distance, 0.0, 1e-12)
 
 
+@every_polytope
+def test_projections_are_firmly_non_expansive(domain, vertices) -> None:
+    """‖Px − Py‖² <= ⟨Px − Py, x − y⟩, up to the rounding errors of x and y."""
+    x, y = rows(vertices.shape[1], seed=2), rows(vertices.shape[1], seed=3)
+    move, step = domain.project(x) - domain.project(y), x - y
+    slack = 64 * eps("float64") * (1 + np.abs(step).sum(axis=1)) * (1 + np.abs(vertices).max()) ** 2
+    assert_at_most(np.sum(move * move, axis=1), np.sum(move * step, axis=1), slack)
+
+
 @pytest.mark.parametrize(
     ("domain", "vertices"),
     [(s, np.asarray(v, float)) for s, v in VERTICES.items() if isinstance(s, Flat)],
@@ -336,10 +345,10 @@ def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
 # Polytopes of a user.
 
 
-def test_random_polytopes() -> None:
+def test_a_thousand_random_polytopes() -> None:
     """Every gap is below the tolerance, and the point that of a quadratic program."""
     rng = seeded(19)
-    for _ in range(400):
+    for _ in range(1000):
         m, k = rng.integers(2, 25), rng.integers(2, 12)
         vertices = rng.normal(size=(m, k)) * 10.0 ** rng.uniform(-1, 1)
         if rng.random() < 0.5:

@@ -1,6 +1,6 @@
 """Regularizers Ω = Ψ + ι_C, each with its value, conjugate, link and the family of its losses."""
 
-from ..sets import ConvergenceError
+from ..sets import ConvergenceError as ConvergenceError  # described with the sets
 from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution
 from .bernoulli import Bernoulli
 from .f_divergence import FDivergence
@@ -13,7 +13,6 @@ from .twice_differentiable import NewtonStatus, TwiceDifferentiable
 
 __all__ = [
     "Bernoulli",
-    "ConvergenceError",
     "Elementwise",
     "FDivergence",
     "Indicator",
