@@ -13,7 +13,6 @@ import json
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

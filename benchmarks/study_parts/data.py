@@ -61,6 +61,7 @@ class Task:
 
     @property
     def has_labels(self) -> bool:
+        """True if targets are class labels."""
         return self.Y.ndim == 1
 
     @functools.cached_property
@@ -139,7 +140,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def columns(frame: pd.DataFrame, letter: str) -> np.ndarray:
-    """The columns f1, f2, … or d1, d2, …"""
+    """The columns of features, f1 and so on, or of targets, d1 and so on."""
     return frame.filter(regex=rf"^{letter}\d+$").to_numpy(dtype=np.float64)
 
 
