@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from _machine import describe
 from joblib import Parallel, delayed
 from study_parts import records
 from study_parts.data import LOSSES, SETS, MissingDataError, load
 from study_parts.fits import COPIES, SIMULATIONS, Cell, measure
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 FEW = (0.0, 1.0, 2.0)  # for models that take longer
@@ -86,6 +87,26 @@ def missing(folder: Path, parts: list[str], sets: list[str], losses: list[str]) 
     return [job for job in jobs if not losses or job[1].loss in losses]
 
 
+def describe_sets(folder: Path, names: Iterable[str]) -> None:
+    """Add what the page says of these sets to sets.csv; simulations have no rows of their own."""
+    path = folder / "sets.csv"
+    known = pd.read_csv(path, index_col="name") if path.exists() else pd.DataFrame()
+    for name in available((name for name in names if name not in known.index), said=set()):
+        task = load(name)
+        train, test = task.split(0)
+        row = {
+            "kind": task.kind,
+            "rows": task.X.shape[0],
+            "features": task.X.shape[1],
+            "classes": task.targets.shape[1],
+            "zeros": round(float((task.targets == 0).mean()), 4),
+            "train": len(train),
+            "test": len(test),
+        }
+        known = pd.concat([known, pd.DataFrame([row], [name])])
+    known.rename_axis("name").to_csv(path)
+
+
 def measured(job: Job) -> tuple[Job, records.Values]:
     return job, measure(*job)
 
@@ -100,6 +121,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     about = json.dumps(describe(), indent=1, default=str)
     (folder / "machine.json").write_text(about + "\n", encoding="utf-8")
+    describe_sets(folder, arguments.sets or SETS)
     jobs = missing(folder, arguments.part or list(PARTS), arguments.sets, arguments.losses)
     for (part, cell), values in results(jobs, arguments.jobs, "study"):
         records.add(folder, part, cell, values)

@@ -141,7 +141,7 @@ def table(name: str) -> pd.DataFrame:
 
 def columns(frame: pd.DataFrame, letter: str) -> np.ndarray:
     """The columns of features, f1 and so on, or of targets, d1 and so on."""
-    return frame.filter(regex=rf"^{letter}\d+$").to_numpy(dtype=np.float64)
+    return np.asarray(frame.filter(regex=rf"^{letter}\d+$"), dtype=np.float64)
 
 
 def distributions(name: str) -> Task:
@@ -151,7 +151,7 @@ def distributions(name: str) -> Task:
 
 def counties() -> Task:
     frame = table("study/us_counties.csv.gz")
-    X = frame.loc[:, "PST045214":"POP060210"].to_numpy(dtype=np.float64)  # type: ignore[misc]
+    X = frame.loc[:, "PST045214":"POP060210"].to_numpy(dtype=np.float64)
     return Task("us_counties", "proportions", np.sign(X) * np.log1p(np.abs(X)), columns(frame, "d"))
 
 

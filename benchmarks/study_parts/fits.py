@@ -29,6 +29,7 @@ from .data import Task, load
 # Steps of the grids of penalties, in eighths of a power of ten.
 STEPS = {"decade": 8, "quarter": 2, "eighth": 1}
 SCREENING_TOL, TOL = 1e-4, 1e-6
+ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
 METRICS = (
     "squared_error",
@@ -82,6 +83,10 @@ def evaluate(task: Task, Y: np.ndarray, found: Found) -> dict[str, float]:
     return values | {name: metrics.squared_error(Y, other) for name, other in found.coarse.items()}
 
 
+def metric_of(task: Task) -> str:
+    return "brier_score" if task.has_labels else "squared_error"
+
+
 def predict(task: Task, model: Any, X: Any) -> np.ndarray:
     return np.asarray(model.predict_proba(X) if task.has_labels else model.predict(X))
 
@@ -100,35 +105,17 @@ def decades(low: float, high: float) -> np.ndarray:
     return 10.0 ** np.arange(round(np.log10(low)), round(np.log10(high)) + 1)
 
 
-def fit_linear(
-    task: Task,
-    loss: Loss,
-    train: np.ndarray,
-    test: np.ndarray,
-    seed: int,
-    *,
-    dev: np.ndarray | None = None,
-    intercept: bool = True,
-) -> Found:
+def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
     """A linear model; with dev rows its penalty is chosen on these, and they are not learned."""
-    options = {
-        "standardize": task.standardize,
-        "fit_intercept": intercept,
-        "n_threads": 1,
-    }
+    options: dict[str, Any] = {"standardize": task.standardize, "n_threads": 1}
+    options["fit_intercept"] = rows.dev is None  # the paper has none
     folds = (StratifiedKFold if task.has_labels else KFold)(3, shuffle=True, random_state=seed)
-    cross_validated = FitzpatrickClassifierCV if task.has_labels else ProportionRegressorCV
-    search = cross_validated(
-        loss,
-        decades(*task.alphas),
-        cv=folds,
-        scoring="brier_score" if task.has_labels else "squared_error",
-        refine=3,
-        tol=SCREENING_TOL,
-        **options,
+    options_of_search = {"cv": folds, "scoring": metric_of(task), "tol": SCREENING_TOL}
+    search = (FitzpatrickClassifierCV if task.has_labels else ProportionRegressorCV)(
+        loss, decades(*task.alphas), refine=3, **options_of_search, **options
     )
-    X, Y = task.X[train], task.Y[train]
-    search.fit(X, Y, dev=None if dev is None else (task.X[dev], task.Y[dev]))
+    X, Y = task.X[rows.train], task.Y[rows.train]
+    search.fit(X, Y, dev=None if rows.dev is None else (task.X[rows.dev], task.Y[rows.dev]))
     errors = -np.asarray(search.scores_).mean(axis=0)
     best = chosen_penalties(search.alphas_, errors)
     model = (FitzpatrickClassifier if task.has_labels else ProportionRegressor)(
@@ -137,7 +124,7 @@ def fit_linear(
     predictions = {}
     for alpha in sorted(set(best.values()), reverse=True):
         model.set_params(alpha=alpha).fit(X, Y)
-        predictions[alpha] = predict(task, model, task.X[test])
+        predictions[alpha] = predict(task, model, task.X[rows.test])
     coarse = {name: predictions[best[name]] for name in ("decade", "quarter")}
     return Found(predictions[best["eighth"]], float(errors.min()), best["eighth"], coarse)
 
@@ -148,21 +135,19 @@ def copied(X: Any, Y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     return X[rows], labels, Y[rows, labels]
 
 
-def fit_copies(task: Task, train: np.ndarray, test: np.ndarray, seed: int) -> Found:
+def fit_copies(task: Task, _: Loss, rows: "Rows", seed: int) -> Found:
     """scikit-learn's LogisticRegression on copied rows, with the penalty of our logistic loss."""
-    found = fit_linear(task, make_loss("logistic", 0), train, test, seed)
-    X = task.X
+    found = fit_linear(task, make_loss("logistic", 0), rows, seed)
+    X, Y = task.X, task.targets
     if task.standardize:
-        X = (X - X[train].mean(axis=0)) / np.maximum(X[train].std(axis=0), 1e-12)
-        X[:, np.ptp(task.X[train], axis=0) == 0] = 0
-    Y = task.targets
-    rows, labels, weights = copied(X[train], Y[train])
+        deviation = X[rows.train].std(axis=0)
+        X = (X - X[rows.train].mean(axis=0)) / np.where(deviation > 1e-12, deviation, np.inf)
     # two shares have two rows of coefficients with us, and one there
     alpha = found.setting / 2 if Y.shape[1] == 2 and not task.has_labels else found.setting
     model = LogisticRegression(C=1 / alpha, max_iter=10000, tol=TOL)
-    model.fit(rows, labels, weights)
-    P = np.zeros((len(test), Y.shape[1]))
-    P[:, model.classes_] = model.predict_proba(X[test])
+    model.fit(*copied(X[rows.train], Y[rows.train]))
+    P = np.zeros((len(rows.test), Y.shape[1]))
+    P[:, model.classes_] = model.predict_proba(X[rows.test])
     return Found(P, found.inner, found.setting, {})
 
 
@@ -173,62 +158,54 @@ def inner_rows(task: Task, train: np.ndarray, seed: int) -> tuple[np.ndarray, np
     return fit, dev
 
 
-def fit_boosted(
-    task: Task, loss: Loss | None, train: np.ndarray, test: np.ndarray, seed: int
-) -> Found:
-    """Trees by LightGBM; without a loss, by its own multiclass objective on copied rows."""
-    import lightgbm
-
+def fit_boosted(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
+    """Trees by LightGBM, their rounds chosen on a fifth of the rows."""
     from fitzpatrick.boosting import BoostedClassifier, BoostedProportionRegressor
 
-    leaf = max(1, min(20, len(train) // 20))
-    if loss is not None:
-        model = (BoostedClassifier if task.has_labels else BoostedProportionRegressor)(
-            loss,
-            n_estimators=300,
-            num_leaves=15,
-            min_child_samples=leaf,
-            early_stopping_rounds=20,
-            validation_fraction=0.2,
-            metric="brier_score" if task.has_labels else "squared_error",
-            random_state=seed,
-            n_jobs=1,
-            library_params={"feature_pre_filter": False, "min_data_in_bin": 1},
-        ).fit(task.X[train], task.Y[train])
-        error = model.booster_[0].best_score["valid_0"]["metric"]
-        return Found(predict(task, model, task.X[test]), error, model.n_iter_, {})
-    fit, dev = inner_rows(task, train, seed)
+    model = (BoostedClassifier if task.has_labels else BoostedProportionRegressor)(
+        loss,
+        n_estimators=300,
+        num_leaves=15,
+        min_child_samples=min_leaf(rows),
+        early_stopping_rounds=20,
+        validation_fraction=0.2,
+        metric=metric_of(task),
+        random_state=seed,
+        n_jobs=1,
+        library_params=ANY_SPLIT,
+    ).fit(task.X[rows.train], task.Y[rows.train])
+    error = model.booster_[0].best_score["valid_0"]["metric"]
+    return Found(predict(task, model, task.X[rows.test]), error, model.n_iter_, {})
+
+
+def min_leaf(rows: "Rows") -> int:
+    return max(1, min(20, len(rows.train) // 20))
+
+
+def fit_boosted_copies(task: Task, _: Loss, rows: "Rows", seed: int) -> Found:
+    """Trees by LightGBM's own multiclass objective, on copied rows."""
+    import lightgbm
+
+    fit, dev = inner_rows(task, rows.train, seed)
     Y = task.targets
     X, labels, weights = copied(task.X[fit], Y[fit])
     data = lightgbm.Dataset(X, labels, weight=weights)
-
-    def judge(predicted: np.ndarray, _: Any) -> tuple[str, float, bool]:
-        return "metric", metrics.squared_error(Y[dev], predicted), False
-
+    settings = {"objective": "multiclass", "num_class": Y.shape[1], "metric": "None", "seed": seed,
+                "num_leaves": 15, "min_child_samples": min_leaf(rows), "verbosity": -1,
+                "num_threads": 1, **ANY_SPLIT}  # fmt: skip
     booster = lightgbm.train(
-        {
-            "objective": "multiclass",
-            "num_class": Y.shape[1],
-            "metric": "None",
-            "num_leaves": 15,
-            "min_child_samples": leaf,
-            "feature_pre_filter": False,
-            "min_data_in_bin": 1,
-            "verbosity": -1,
-            "num_threads": 1,
-            "seed": seed,
-        },
+        settings,
         data,
         300,
         valid_sets=[lightgbm.Dataset(task.X[dev], np.zeros(len(dev)), reference=data)],
-        feval=judge,
+        feval=lambda P, _: ("metric", metrics.squared_error(Y[dev], P), False),
         callbacks=[lightgbm.early_stopping(20, verbose=False)],
     )
-    error = booster.best_score["valid_0"]["metric"]
-    return Found(np.asarray(booster.predict(task.X[test])), error, booster.best_iteration, {})
+    error, P = booster.best_score["valid_0"]["metric"], booster.predict(task.X[rows.test])
+    return Found(np.asarray(P), error, booster.best_iteration, {})
 
 
-def fit_network(task: Task, loss: Loss, train: np.ndarray, test: np.ndarray, seed: int) -> Found:
+def fit_network(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
     """One hidden layer of 64, Adam, batches of 64, at most 200 epochs."""
     import torch
     from torch import nn
@@ -237,7 +214,7 @@ def fit_network(task: Task, loss: Loss, train: np.ndarray, test: np.ndarray, see
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    fit, dev = inner_rows(task, train, seed)
+    fit, dev = inner_rows(task, rows.train, seed)
     mean, deviation = task.X[fit].mean(axis=0), task.X[fit].std(axis=0)
     X = torch.tensor((task.X - mean) / np.where(deviation > 0, deviation, 1), dtype=torch.float32)
     Y = torch.tensor(task.Y) if task.has_labels else torch.tensor(task.Y, dtype=torch.float32)
@@ -247,19 +224,19 @@ def fit_network(task: Task, loss: Loss, train: np.ndarray, test: np.ndarray, see
     function = functional.loss_function(loss)
     link = loss.probabilities if task.has_labels else loss.link
 
-    def outputs(rows: np.ndarray) -> np.ndarray:
+    def outputs(at: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            return np.asarray(link(network(X[rows]).double().numpy()))
+            return np.asarray(link(network(X[at]).double().numpy()))
 
-    best, error, at = outputs(test), np.inf, 0
+    best, error, at = outputs(rows.test), np.inf, 0
     for epoch in range(1, 201):
-        for batch in torch.tensor(fit)[torch.randperm(len(fit))].split(64):
+        for batch in torch.split(torch.tensor(fit)[torch.randperm(len(fit))], 64):
             optimizer.zero_grad()
-            function(network(X[batch]), Y[batch]).backward()
+            torch.autograd.backward(function(network(X[batch]), Y[batch]))
             optimizer.step()
         now = metrics.squared_error(task.targets[dev], outputs(dev))
         if now < error:
-            best, error, at = outputs(test), now, epoch
+            best, error, at = outputs(rows.test), now, epoch
         elif epoch - at >= 10:
             break
     return Found(best, float(error), at, {})
@@ -282,8 +259,18 @@ SIMULATIONS = list(
 )
 
 
-def simulated(name: str, seed: int) -> tuple[Task, np.ndarray, np.ndarray, np.ndarray]:
-    """A task, its rows to learn from and to test on, and the true shares."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a model of a task learns from and is tested on: targets (n, k), or true shares."""
+
+    train: np.ndarray
+    test: np.ndarray
+    targets: np.ndarray
+    dev: np.ndarray | None = None
+
+
+def simulated(name: str, seed: int) -> tuple[Task, Rows]:
+    """Few rows to learn from, and fresh ones whose true shares are known."""
     factor, _, value = name.partition("=")
     setting = BASE | ({factor: float(value)} if value else {})
     n, k = int(setting["samples"]), int(setting["classes"])
@@ -294,59 +281,47 @@ def simulated(name: str, seed: int) -> tuple[Task, np.ndarray, np.ndarray, np.nd
     Y = np.stack([rng.multinomial(draws, row) for row in shares]) / draws
     wrong = np.flatnonzero(rng.uniform(size=n) < setting["noise"])
     Y[wrong] = Y[rng.integers(0, n, size=len(wrong))]
-    rows = np.arange(n + 2000)
-    return Task(name, "simulation", X, Y), rows[:n], rows[n:], shares
+    rows = Rows(np.arange(n), np.arange(n, n + 2000), shares)
+    return Task(name, "simulation", X, Y), rows
 
 
-def simulate(cell: Cell) -> dict[str, float]:
-    """Errors against the true shares of fresh samples."""
-    task, train, test, shares = simulated(cell.data, cell.split)
-    loss = make_loss(cell.loss, cell.tightness)
-    return evaluate(task, shares[test], fit_linear(task, loss, train, test, cell.split))
+def prepare(part: str, cell: Cell) -> tuple[Task, Rows]:
+    """The task of a cell and its rows.
 
-
-def by_the_paper(cell: Cell) -> dict[str, float]:
-    """The paper's protocol: official parts, dev a quarter of train, no intercept, no refit."""
-    task = replace(load(cell.data), alphas=(1e-4, 1e4))
-    rows = np.random.default_rng(cell.split).permutation(task.n_official)
-    n_dev = -(-len(rows) // 4)
-    test = np.arange(task.n_official, task.X.shape[0])
-    loss = make_loss(cell.loss, cell.tightness)
-    found = fit_linear(
-        task, loss, rows[n_dev:], test, cell.split, dev=rows[:n_dev], intercept=False
-    )
-    return evaluate(task, task.targets[test], found)
-
-
-def ten_folds(cell: Cell) -> dict[str, float]:
-    """One of ten shuffled folds, as the literature of label distributions has them."""
+    The paper's protocol has the official parts, and a quarter of train as dev; the literature of
+    label distributions has ten shuffled folds.
+    """
+    if part == "simulation":
+        return simulated(cell.data, cell.split)
     task = load(cell.data)
-    folds = list(KFold(10, shuffle=True, random_state=0).split(task.X))
-    train, test = folds[cell.split]
-    found = fit_linear(task, make_loss(cell.loss, cell.tightness), train, test, cell.split)
-    return evaluate(task, task.targets[test], found)
-
-
-def split_once(part: str, cell: Cell) -> dict[str, float]:
-    task = load(cell.data)
-    train, test = task.split(cell.split)
-    own = None if cell.loss == COPIES else make_loss(cell.loss, cell.tightness)
-    if part == "boosted":
-        found = fit_boosted(task, own, train, test, cell.split)
-    elif own is None:
-        found = fit_copies(task, train, test, cell.split)
+    if part == "paper":
+        official = np.random.default_rng(cell.split).permutation(task.n_official)
+        dev, train = np.split(official, [-(-len(official) // 4)])
+        test = np.arange(task.n_official, task.X.shape[0])
+        return replace(task, alphas=(1e-4, 1e4)), Rows(train, test, task.targets, dev)
+    if part == "folds":
+        folds = KFold(10, shuffle=True, random_state=0).split(task.X)
+        train, test = list(folds)[cell.split]
     else:
-        found = (fit_linear if part == "linear" else fit_network)(
-            task, own, train, test, cell.split
-        )
-    return evaluate(task, task.targets[test], found)
+        train, test = task.split(cell.split)
+    return task, Rows(train, test, task.targets)
 
 
 def measure(part: str, cell: Cell) -> dict[str, float]:
     """The numbers of one cell; seconds are those of the processor."""
+    fits = {
+        "boosted": fit_boosted,
+        "network": fit_network,
+        f"boosted {COPIES}": fit_boosted_copies,
+        f"linear {COPIES}": fit_copies,
+    }
+    is_copy = cell.loss == COPIES
+    fit = fits.get(f"{part} {COPIES}" if is_copy else part, fit_linear)
+    loss = make_loss("logistic" if is_copy else cell.loss, cell.tightness)
     begin = time.process_time()
-    special = {"simulation": simulate, "paper": by_the_paper, "folds": ten_folds}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before their tolerance
-        values = special[part](cell) if part in special else split_once(part, cell)
+        task, rows = prepare(part, cell)
+        found = fit(task, loss, rows, cell.split)
+    values = evaluate(task, rows.targets[rows.test], found)
     return values | {"seconds": time.process_time() - begin}
