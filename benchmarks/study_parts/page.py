@@ -4,7 +4,7 @@ The page is written by hand but for its blocks between ``<!-- name -->`` and ``<
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
 
@@ -18,21 +18,24 @@ from .fits import BASE, COPIES, FACTORS, FIELDS
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
+PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
 ROPE = 0.01  # relative differences within one percent do not matter
 SPLITS = 10
-CHOSEN = "chosen"
+ERROR, DIVERGENCE = "squared_error", "kullback_leibler"
+MAIN = ("logistic", "sparsemax", "entmax15")  # which all sets have, but for counts
+CHOSEN, ANY = "chosen", "any"
 TITLES = {"logistic": "logistic", "sparsemax": "sparsemax", "entmax15": "entmax15",
           "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows"}  # fmt: skip
-# the paper's Table 1
+# the paper's Table 1: sparsemax and logistic, each at c = 0 and 1
+PAPER_COLUMNS = [(loss, c) for loss in ("sparsemax", "logistic") for c in "01"]
 PAPER = {
     "emotions": (0.317, 0.318, 0.327, 0.320),
     "flags": (0.186, 0.188, 0.184, 0.187),
     "scene": (0.363, 0.355, 0.344, 0.368),
     "yeast": (0.186, 0.187, 0.183, 0.185),
 }
-PAPER_COLUMNS = [("sparsemax", "0"), ("sparsemax", "1"), ("logistic", "0"), ("logistic", "1")]
 # ten folds of maximum-entropy models on yeast_alpha, from the literature
-PUBLISHED = {"chebyshev": 0.0135, "clark": 0.210, "canberra": 0.68, "kullback_leibler": 0.0055,
+PUBLISHED = {"chebyshev": 0.0135, "clark": 0.210, "canberra": 0.68, DIVERGENCE: 0.0055,
              "cosine": 0.9946, "intersection": 0.962}  # fmt: skip
 Candidate = tuple[str, str]  # loss and tightness
 
@@ -46,71 +49,61 @@ class Results:
             for cell, values in records.read(folder, part).items()
         ]
         frame = pd.DataFrame(rows, columns=[*records.KEYS, *FIELDS])
-        self.n_cells = len(frame)
         whole = frame.groupby(["data", "loss", "tightness"])["split"].transform("size") >= SPLITS
-        self.frame = self._with_choices(frame[whole])
-        self.about = about
+        self.frame, self.about, self.n_cells = with_choices(frame[whole]), about, len(frame)
+        self._wide: dict[str, pd.DataFrame] = {}
 
-    @staticmethod
-    def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
-        """With the tightness, and the loss too, of the least error inside of the training part."""
-        if frame.empty:
-            return frame
-        own = frame[frame["loss"] != COPIES]
-        several = own.groupby(["data", "loss"])["tightness"].transform("nunique") > 2
-        by_loss = own[several].sort_values(["inner", "tightness"])
-        chosen = by_loss.groupby(["data", "split", "loss"]).head(1).assign(tightness=CHOSEN)
-        of_all = by_loss.groupby(["data", "split"]).head(1).assign(tightness=CHOSEN, loss="any")
-        return pd.concat([frame, chosen, of_all], ignore_index=True)
-
-    def wide(self, metric: str = "squared_error") -> pd.DataFrame:
+    def wide(self, metric: str = ERROR) -> pd.DataFrame:
         """(set, split) × (loss, tightness)."""
-        keys = {"index": ["data", "split"], "columns": ["loss", "tightness"]}
-        return self.frame.pivot(values=metric, **keys)
+        if metric not in self._wide:
+            keys = {"index": ["data", "split"], "columns": ["loss", "tightness"]}
+            self._wide[metric] = self.frame.pivot(values=metric, **keys)
+        return self._wide[metric]
 
-    @property
-    def losses(self) -> list[str]:
-        return [loss for loss in TITLES if loss in set(self.frame["loss"]) and loss != COPIES]
+    def means(self, metric: str = ERROR) -> pd.DataFrame:
+        """Sets × (loss, tightness)."""
+        return self.wide(metric).groupby(level="data").mean()
 
-    def tightnesses(self, loss: str) -> list[str]:
-        """Those beyond 0, and the chosen one."""
-        return sorted(set(self.frame.loc[self.frame["loss"] == loss, "tightness"]) - {"0"})
+    def candidates(self, *, beyond: bool = False) -> list[Candidate]:
+        """All losses and tightnesses; with ``beyond`` those that are not 0."""
+        found = self.frame[["loss", "tightness"]].drop_duplicates().itertuples(index=False)
+        own = [(one.loss, one.tightness) for one in found if one.loss in TITLES]
+        kept = [one for one in own if one[0] != COPIES and (one[1] != "0" or not beyond)]
+        return sorted(kept, key=lambda one: (list(TITLES).index(one[0]), one[1]))
 
-    def compare(
-        self, candidate: Candidate, reference: Candidate, metric: str = "squared_error"
-    ) -> pd.DataFrame:
-        """Mean difference to the reference on each set, as a share of its error."""
-        wide = self.wide(metric)
+    def compare(self, candidate: Candidate, other: Candidate, metric: str = ERROR) -> pd.DataFrame:
+        """Mean difference to another candidate on each set, as a share of its error."""
+        wide, found = self.wide(metric), {}
+        if candidate in wide and other in wide:
+            both = wide[[candidate, other]].dropna()
+            both = both[np.isfinite(both).all(axis=1)]
+            for name, rows in both.groupby(level="data"):
+                known = name in self.about.index  # repetitions of simulations share no rows
+                ratio = self.about.test[name] / self.about.train[name] if known else 0.0
+                if len(rows) >= SPLITS:
+                    one = resampled_t((rows[candidate] - rows[other]).to_numpy(), ratio)
+                    *ends, p = astuple(one)
+                    found[name] = *(np.asarray(ends) / rows[other].mean()), p, one.verdict
         columns = ["mean", "low", "high", "p", "verdict"]
-        if candidate not in wide or reference not in wide:
-            return pd.DataFrame(columns=columns)
-        both = wide[[candidate, reference]].dropna()
-        both = both[np.isfinite(both).all(axis=1)]
-        found = {}
-        for name, rows in both.groupby(level="data"):
-            if len(rows) < SPLITS:
-                continue
-            scale = rows[reference].mean()
-            one = self.about.loc[name] if name in self.about.index else None
-            ratio = 0.0 if one is None else one["test"] / one["train"]
-            interval = resampled_t((rows[candidate] - rows[reference]).to_numpy(), ratio)
-            mean, low, high, p = astuple(interval)
-            found[name] = (mean / scale, low / scale, high / scale, p, interval.verdict)
         return pd.DataFrame.from_dict(found, orient="index", columns=columns)
 
-    def blocks(self, by_set: pd.Series) -> pd.Series:
+    def blocks(self, by_set: pd.DataFrame) -> pd.DataFrame:
         """Means over sets that share their rows: the label distributions of yeast are one."""
-        kinds = self.about["kind"].reindex(by_set.index)
-        same = (kinds == LDL) & by_set.index.str.startswith("yeast_")
-        names = np.where(same, "yeast (label distributions)", by_set.index)
-        return by_set.groupby(names).mean()
+        same = (self.about["kind"] == LDL) & self.about.index.str.startswith("yeast_")
+        return by_set.groupby(np.where(same.reindex(by_set.index), LDL, by_set.index)).mean()
 
-    def ranks(self, candidates: list[Candidate], metric: str = "squared_error") -> Ranks:
-        wide = self.wide(metric)[candidates].dropna()
-        means = wide.groupby(level="data").mean()
-        relative = np.log(means).sub(np.log(means).mean(axis=1), axis=0)
-        together = pd.concat({one: self.blocks(relative[one]) for one in candidates}, axis=1)
-        return friedman(together.to_numpy())
+    def ranks(self, candidates: list[Candidate]) -> Ranks:
+        """Ranks of candidates over blocks, by the mean logarithm of the error."""
+        return friedman(self.blocks(np.log(self.means()[candidates].dropna())).to_numpy())
+
+
+def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
+    """With the tightness, and the loss too, of the least error inside of the training part."""
+    own = frame[frame["loss"] != COPIES].sort_values(["inner", "tightness"])
+    several = own[own.groupby(["data", "loss"])["tightness"].transform("nunique") > 2]
+    by_loss = several.groupby(["data", "split", "loss"]).head(1).assign(tightness=CHOSEN)
+    of_all = several.groupby(["data", "split"]).head(1).assign(tightness=CHOSEN, loss=ANY)
+    return pd.concat([frame, by_loss, of_all], ignore_index=True)
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -125,346 +118,283 @@ def percent(share: float, digits: int = 1) -> str:
 
 def name_of(candidate: Candidate) -> str:
     loss, tightness = candidate
-    if loss == "any":
+    if loss == ANY:
         return "loss and tightness chosen"
+    if loss == COPIES:
+        return TITLES[loss]
     return f"{TITLES[loss]}, {'chosen' if tightness == CHOSEN else 'c = ' + tightness}"
 
 
-VERDICT_HEADER = ("", "sets", "better", "worse", "median", "from … to", "P(better, same, worse)")
-
-
-def verdict_row(
-    results: Results, candidate: Candidate, reference: Candidate, metric: str = "squared_error"
-) -> list[str] | None:
+def verdict_table(
+    results: Results, pairs: list[tuple[Candidate, Candidate]], metric: str = ERROR
+) -> str:
     """Counts of clear differences, in brackets those left after Holm's correction."""
-    found = results.compare(candidate, reference, metric)
-    if len(found) < 3:
-        return None
-    strict = holm(found["p"].to_numpy()) < 0.05
-    counts = [
-        f"{(found['verdict'] == sign).sum()} ({((found['verdict'] == sign) & strict).sum()})"
-        for sign in (-1, 1)
-    ]
-    least, most = found["mean"].idxmin(), found["mean"].idxmax()
-    chances = bayesian_signed_rank(results.blocks(found["mean"]).to_numpy(), ROPE)
-    return [
-        name_of(candidate),
-        str(len(found)),
-        *counts,
-        percent(found["mean"].median(), 2),
-        f"{percent(found['mean'].min())} ({least}) … {percent(found['mean'].max())} ({most})",
-        ", ".join(f"{chance:.2f}" for chance in chances),
-    ]
-
-
-def verdicts(results: Results, metric: str = "squared_error") -> str:
-    """Each tightness against 0, loss by loss."""
-    losses = results.losses if metric == "squared_error" else ["logistic"]
-    rows = [
-        verdict_row(results, (loss, c), (loss, "0"), metric)
-        for loss in losses
-        for c in results.tightnesses(loss)
-    ]
-    return table(VERDICT_HEADER, [row for row in rows if row])
-
-
-def between_losses(results: Results) -> str:
-    """Each loss against the logistic one, both at tightness 0, and what was chosen inside."""
-    candidates = [(loss, "0") for loss in results.losses if loss not in ("logistic", "poisson")]
-    candidates += [("any", CHOSEN), (COPIES, "0")]
-    rows = [verdict_row(results, one, ("logistic", "0")) for one in candidates]
-    return table(VERDICT_HEADER, [row for row in rows if row])
-
-
-def sets_table(results: Results) -> str:
-    """The logistic error on each set, and relative differences to it."""
-    candidates = [("logistic", "1"), ("logistic", CHOSEN), ("sparsemax", "0"), ("sparsemax", "1"),
-                  ("entmax15", "0"), ("entmax15", "1"), ("tsallis13", "0")]  # fmt: skip
-    found = {one: results.compare(one, ("logistic", "0")) for one in candidates}
-    found = {one: table for one, table in found.items() if len(table)}
-    errors = results.wide()[("logistic", "0")].groupby(level="data").mean().dropna()
     rows = []
-    order = [name for name in results.about.index if name in errors.index]
-    for name in sorted(order, key=lambda name: str(results.about.loc[name, "kind"])):
-        one = results.about.loc[name]
-        cells = []
-        for verdicts_of in found.values():
-            if name not in verdicts_of.index:
-                cells.append("")
-                continue
-            star = "**" if verdicts_of.loc[name, "verdict"] else ""
-            cells.append(f"{star}{percent(verdicts_of.loc[name, 'mean'])}{star}")
-        size = f"{one['train']}, {one['classes']}, {100 * one['zeros']:.0f} %"
-        rows.append([name, str(one["kind"]), size, f"{errors[name]:.4g}", *cells])
-    header = ["set", "kind", "rows, classes, zeros", "logistic, c = 0", *map(name_of, found)]
+    for candidate, other in pairs:
+        found = results.compare(candidate, other, metric)
+        if len(found) < 3:
+            continue
+        strict = holm(found["p"].to_numpy()) < 0.05
+        signs = [found["verdict"] == sign for sign in (-1, 1)]
+        ends = [f"{percent(found['mean'][name])} ({name})"
+                for name in (found["mean"].idxmin(), found["mean"].idxmax())]  # fmt: skip
+        chances = bayesian_signed_rank(results.blocks(found)["mean"].to_numpy(), ROPE)
+        rows.append([
+            name_of(candidate),
+            str(len(found)),
+            *(f"{sign.sum()} ({(sign & strict).sum()})" for sign in signs),
+            percent(found["mean"].median(), 2),
+            " … ".join(ends),
+            ", ".join(f"{chance:.2f}" for chance in chances),
+        ])  # fmt: skip
+    header = ["", "sets", "better", "worse", "median", "from … to", "P(better, same, worse)"]
     return table(header, rows)
 
 
-def class_table(results: Results) -> str:
-    """Log loss, calibration error and accuracy on class labels."""
-    kinds = results.about["kind"]
-    frame = results.frame[results.frame["data"].map(kinds) == "classes"]
-    metrics = ["squared_error", "kullback_leibler", "calibration_error", "accuracy"]
-    means = frame.groupby(["loss", "tightness", "data"])[metrics].mean()
+def by_tightness(results: Results) -> str:
+    """Each tightness against 0, loss by loss."""
+    pairs = [(one, (one[0], "0")) for one in results.candidates(beyond=True)]
+    return verdict_table(results, pairs)
+
+
+def by_divergence(results: Results) -> str:
+    """Kullback-Leibler divergence, or log loss, of the logistic loss, whose link has no zeros."""
+    pairs = [(one, ("logistic", "0")) for one in results.candidates(beyond=True)
+             if one[0] == "logistic"]  # fmt: skip
+    return verdict_table(results, pairs, DIVERGENCE)
+
+
+def by_loss(results: Results) -> str:
+    """Each loss against the logistic one, both at tightness 0, and what was chosen inside."""
+    losses = dict.fromkeys(one[0] for one in results.candidates() if one[0] != "logistic")
+    candidates = [*((loss, "0") for loss in losses), (ANY, CHOSEN), (COPIES, "0")]
+    return verdict_table(results, [(one, ("logistic", "0")) for one in candidates])
+
+
+def by_set(results: Results) -> str:
+    """The logistic error on each set, and relative differences to it."""
+    shown = [("logistic", "1"), ("logistic", CHOSEN), ("sparsemax", "0"), ("sparsemax", "1"),
+             ("entmax15", "0"), ("entmax15", "1"), ("tsallis13", "0")]  # fmt: skip
+    found = {one: results.compare(one, ("logistic", "0")) for one in shown}
+    errors = results.means()["logistic", "0"].dropna()
     rows = []
-    for loss in (*results.losses, COPIES):
-        for c in ["0", *results.tightnesses(loss)]:
-            if (loss, c) not in means.index:
-                continue
-            of_sets = means.loc[(loss, c)]
-            cells = [
-                " / ".join(f"{of_sets.loc[name, metric]:.3f}" for name in of_sets.index)
-                for metric in metrics
-            ]
-            rows.append([name_of((loss, c)), *cells])
-    names = " / ".join(sorted(set(frame["data"])))
-    return f"Sets, in this order: {names}.\n\n" + table(
-        ["", "squared error", "log loss", "calibration error", "accuracy"], rows
-    )
-
-
-def metric_table(results: Results) -> str:
-    """Mean ranks by each metric, over blocks of sets."""
-    candidates = [(loss, c) for loss in ("logistic", "sparsemax", "entmax15") for c in "012"]
-    wanted = ("squared_error", "jensen_shannon", "chebyshev", "clark", "canberra", "cosine",
-              "intersection", "calibration_error")  # fmt: skip
-    rows, header = [], [""]
-    for metric in wanted:
-        sign = -1 if metric in ("cosine", "intersection") else 1
-        wide = results.wide(metric)
-        if not set(candidates) <= set(wide.columns):
-            return "Not measured yet."
-        means = sign * wide[candidates].dropna().groupby(level="data").mean()
-        ranks = pd.concat(
-            {one: results.blocks(means.rank(axis=1)[one]) for one in candidates}, axis=1
-        )
-        rows.append(ranks.mean())
-        header.append(metric.replace("_", " "))
-    columns = pd.concat(rows, axis=1)
+    for name, one in results.about.sort_values("kind", kind="stable").iterrows():
+        if name not in errors.index:
+            continue
+        cells = []
+        for of_sets in found.values():
+            star = "**" if name in of_sets.index and of_sets.verdict[name] else ""
+            text = percent(of_sets["mean"][name]) if name in of_sets.index else ""
+            cells.append(f"{star}{text}{star}")
+        size = f"{one['train']}, {one['classes']}, {100 * one['zeros']:.0f} %"
+        rows.append([str(name), one["kind"], size, f"{errors[name]:.4g}", *cells])
     return table(
-        header,
-        [[name_of(one), *(f"{value:.1f}" for value in columns.loc[one])] for one in candidates],
+        ["set", "kind", "rows, classes, zeros", "logistic, c = 0", *map(name_of, found)], rows
     )
 
 
-def zeros_table(results: Results) -> str:
-    """Mean share of exact zeros in the predictions, by kind of data."""
-    kinds = results.frame["data"].map(results.about["kind"])
-    means = results.frame.assign(kind=kinds).groupby(["loss", "tightness", "kind"])["zeros"].mean()
-    wide = means.unstack("kind").drop(columns=["counts"], errors="ignore")
-    shown = [
-        (loss, c) for loss in results.losses for c in ("0", "1", "4") if (loss, c) in wide.index
+def of_classes(results: Results) -> str:
+    """Log loss, calibration error and accuracy on class labels."""
+    names = [name for name in results.means().index if results.about.kind[name] == "classes"]
+    metrics = [ERROR, DIVERGENCE, "calibration_error", "accuracy"]
+    means = [results.means(metric).loc[names] for metric in metrics]
+    rows = [
+        [name_of(one), *(" / ".join(f"{x:.3f}" for x in mean[one]) for mean in means)]
+        for one in results.candidates()
+        if one[1] in ("0", "1", "4", CHOSEN) and means[0][one].notna().any()
     ]
-    rows = [[name_of(one), *(f"{100 * x:.0f} %" for x in wide.loc[one])] for one in shown
-            if one[0] != "poisson"]  # fmt: skip
-    targets = results.about.loc[sorted(set(results.frame["data"]))].groupby("kind")["zeros"].mean()
-    rows.append(["the targets", *(f"{100 * targets[kind]:.0f} %" for kind in wide.columns)])
-    return table(["", *wide.columns], rows)
+    header = ["", "squared error", "log loss", "calibration error", "accuracy"]
+    return f"Sets, in this order: {' / '.join(names)}.\n\n{table(header, rows)}"
 
 
-def grid_table(results: dict[str, Results]) -> str:
+def by_metric(results: Results) -> str:
+    """Mean ranks by each metric, over blocks of sets."""
+    candidates = [(loss, c) for loss in MAIN for c in "012"]
+    metrics = {ERROR: 1, "jensen_shannon": 1, "chebyshev": 1, "clark": 1, "canberra": 1,
+               "cosine": -1, "intersection": -1, "calibration_error": 1}  # fmt: skip
+    ranks = [
+        results.blocks((sign * results.means(metric)[candidates].dropna()).rank(axis=1)).mean()
+        for metric, sign in metrics.items()
+    ]
+    rows = [[name_of(one), *(f"{rank[one]:.1f}" for rank in ranks)] for one in candidates]
+    return table(["", *(metric.replace("_", " ") for metric in metrics)], rows)
+
+
+def by_zeros(results: Results) -> str:
+    """Mean share of exact zeros in the predictions, by kind of data."""
+    shown = [one for one in results.candidates() if one[1] in "014" and one[0] != "poisson"]
+    kinds = results.about["kind"].reindex(results.means().index)
+    means = results.means("zeros")[shown].groupby(kinds).mean().dropna(how="all")
+    rows = [[name_of(one), *(f"{100 * x:.0f} %" for x in means[one])] for one in shown]
+    targets = results.about.loc[kinds.index].groupby("kind")["zeros"].mean()[means.index]
+    return table(
+        ["", *means.index], [*rows, ["the targets", *(f"{100 * x:.0f} %" for x in targets)]]
+    )
+
+
+def by_grid(results: dict[str, Results]) -> str:
     """Verdicts of each tightness against 0 that coarser grids of penalties change."""
     rows = []
+    steps = {"decade": "powers of ten", "quarter": "quarters of a power of ten"}
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
         one = results[part]
-        for grid, step in (("decade", "powers of ten"), ("quarter", "quarters of a power of ten")):
-            changed, clear, n, gaps = 0, 0, 0, []
-            for loss in one.losses:
-                for c in one.tightnesses(loss):
-                    if c == CHOSEN:
-                        continue
-                    fine = one.compare((loss, c), (loss, "0"))
-                    coarse = one.compare((loss, c), (loss, "0"), grid)
-                    n += len(fine)
-                    changed += int((fine["verdict"] != coarse["verdict"]).sum())
-                    clear += int((fine["verdict"] * coarse["verdict"] < 0).sum())
-                    gaps += list((fine["mean"] - coarse["mean"]).abs())
-            rows.append([title, step, str(n), str(changed), str(clear),
-                         f"{100 * float(np.median(gaps)):.2f} %"])  # fmt: skip
-    return table(
-        ["", "grid", "comparisons", "other verdict", "of these reversed",
-         "median change of the difference"],
-        rows,
-    )  # fmt: skip
+        pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
+        fine = pd.concat([one.compare(*pair) for pair in pairs])
+        for grid, step in steps.items():
+            coarse = pd.concat([one.compare(*pair, grid) for pair in pairs])
+            changed = int((fine["verdict"] != coarse["verdict"]).sum())
+            reversed_ = int((fine["verdict"] * coarse["verdict"] < 0).sum())
+            shift = 100 * (fine["mean"] - coarse["mean"]).abs().median()
+            rows.append(
+                [title, step, f"{len(fine)}", f"{changed}", f"{reversed_}", f"{shift:.2f} %"]
+            )
+    header = ["", "grid", "comparisons", "other verdict", "of these reversed", "median shift"]
+    return table(header, rows)
 
 
-def penalty_table(results: Results) -> str:
-    """How the chosen penalty falls with the tightness."""
-    wide = np.log(results.wide("setting"))
+def by_penalty(results: Results) -> str:
+    """How the chosen penalty falls with the tightness, and the processor time rises."""
+    penalties, seconds = (np.log(results.wide(name)).groupby(level="data").mean() for name in
+                          ("setting", "seconds"))  # fmt: skip
     rows = []
-    for loss in results.losses:
-        cells = []
-        for c in ("0.5", "1", "2", "4"):
-            ratio = (wide[(loss, c)] - wide[(loss, "0")]).groupby(level="data").mean().dropna()
-            cells.append(f"{np.exp(ratio.median()):.2f}")
-        rows.append([TITLES[loss], *cells])
-    rows.append(["1/(1 + c)", *(f"{1 / (1 + c):.2f}" for c in (0.5, 1, 2, 4))])
-    return table(["", "c = 0.5", "c = 1", "c = 2", "c = 4"], rows)
+    for loss in dict.fromkeys(one[0] for one in results.candidates()):
+        if loss != "poisson":
+            alphas = [penalties[loss, c] - penalties[loss, "0"] for c in ("0.5", "1", "2", "4")]
+            times = [seconds[loss, c] - seconds["logistic", "0"] for c in "014"]
+            rows.append([TITLES[loss], *(f"{np.exp(x.median()):.2f}" for x in alphas),
+                         *(f"{np.exp(x.median()):.1f}" for x in times)])  # fmt: skip
+    rows.append(["1/(1 + c)", *(f"{1 / (1 + c):.2f}" for c in (0.5, 1, 2, 4)), *3 * [""]])
+    columns = [f"α, c = {c}" for c in ("0.5", "1", "2", "4")] + [f"time, c = {c}" for c in "014"]
+    return table(["", *columns], rows)
 
 
-def paper_table(results: Results) -> str:
+def by_the_paper(results: Results) -> str:
     """The paper's Table 1 beside ours by its protocol, mean over ten dev splits."""
     rows = []
-    fine, decade = (results.wide(name).groupby(level="data").mean() for name in
-                    ("squared_error", "decade"))  # fmt: skip
     for name, published in PAPER.items():
-        for title, values in (
-            ("the paper", published),
-            ("ours, powers of ten", decade.loc[name, PAPER_COLUMNS]),
-            ("ours, fine grid", fine.loc[name, PAPER_COLUMNS]),
-        ):
+        decade, fine = (results.means(grid).loc[name, PAPER_COLUMNS] for grid in ("decade", ERROR))
+        for title, values in (("the paper", published), ("powers of ten", decade), ("fine", fine)):
             rows.append([name, title, *(f"{value:.3f}" for value in values)])
-    return table(["set", "", *map(name_of, PAPER_COLUMNS)], rows)
+    return table(["set", "grid", *map(name_of, PAPER_COLUMNS)], rows)
 
 
-def folds_table(results: Results) -> str:
+def by_folds(results: Results) -> str:
     rows = [["published, maximum entropy", *(f"{value:g}" for value in PUBLISHED.values())]]
     means = results.frame.groupby(["loss", "tightness"])[list(PUBLISHED)].mean()
-    for one in means.index:
-        if one[1] != CHOSEN:
-            rows.append([name_of(one), *(f"{value:.4f}" for value in means.loc[one])])
+    rows += [[name_of(one), *(f"{x:.4f}" for x in means.loc[one])] for one in results.candidates()]
     return table(["yeast_alpha", *(name.replace("_", " ") for name in PUBLISHED)], rows)
 
 
-def effect(results: Results, loss: str, c: str, metric: str) -> pd.DataFrame:
-    """Relative differences of c to 0 in each simulation."""
-    found = results.compare((loss, c), (loss, "0"), metric)
+def effects(results: Results) -> dict[Candidate, pd.DataFrame]:
+    """Relative differences to c = 0 at each value of each factor that was varied."""
+    names = {(factor, value): "base" if value == BASE[factor] else f"{factor}={value:g}"
+             for factor, values in FACTORS.items() for value in values}  # fmt: skip
+    found = {}
+    for one in [(loss, c) for loss in MAIN[:2] for c in "14"]:
+        rows = results.compare(one, (one[0], "0")).reindex(list(names.values()))
+        keys = pd.MultiIndex.from_tuples(list(names), names=["factor", "value"])
+        found[one] = rows.set_axis(keys).reset_index()
+    return found
+
+
+def by_simulation(results: Results) -> str:
+    found = effects(results)
+    texts = [
+        [f"{percent(x)} ({percent(low)} … {percent(high)})" for x, low, high in
+         frame[["mean", "low", "high"]].itertuples(index=False)]
+        for frame in found.values()
+    ]  # fmt: skip
+    keys = next(iter(found.values()))[["factor", "value"]].itertuples(index=False)
     rows = [
-        (factor, value, *found.loc[name, ["mean", "low", "high"]])
-        for factor, values in FACTORS.items()
-        for value in values
-        if (name := "base" if value == BASE[factor] else f"{factor}={value:g}") in found.index
+        [f"{key.factor} {key.value:g}", *cells] for key, *cells in zip(keys, *texts, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["factor", "value", "mean", "low", "high"])
+    return table(["", *map(name_of, found)], rows)
 
 
-def simulation_table(results: Results) -> str:
-    rows: dict[tuple[str, float], list[str]] = {}
-    for loss in ("logistic", "sparsemax"):
-        for c in ("1", "4"):
-            for one in effect(results, loss, c, "squared_error").itertuples(index=False):
-                text = f"{percent(one.mean)} ({percent(one.low)} … {percent(one.high)})"
-                rows.setdefault((one.factor, one.value), []).append(text)
-    header = ["", *(f"{loss}, c = {c}" for loss in ("logistic", "sparsemax") for c in "14")]
-    return table(header, [[f"{key[0]} {key[1]:g}", *cells] for key, cells in rows.items()])
-
-
-def when_table(results: Results) -> str:
+def by_property(results: Results) -> str:
     """Rank correlations between properties of the sets and the effect of tightness 1."""
+    about = results.about[results.about["kind"] != "counts"]
+    numbers = about[["train", "features", "classes", "zeros"]].rename(columns={"train": "rows"})
+    numbers = results.blocks(numbers.assign(ratio=numbers["rows"] / numbers["features"]))
     rows = []
-    for loss in ("logistic", "sparsemax", "entmax15"):
-        found = results.blocks(results.compare((loss, "1"), (loss, "0"))["mean"])
-        about = results.about[results.about["kind"] != "counts"]
-        numbers = about[["train", "features", "classes", "zeros"]].assign(
-            **{"rows per feature": about["train"] / about["features"]}
-        )
-        cells = []
-        for name in numbers:
-            both = pd.concat([found, results.blocks(numbers[name])], axis=1).dropna().to_numpy()
-            test = stats.spearmanr(*both.T)
-            cells.append(f"{test.statistic:+.2f} (p = {test.pvalue:.2f})".replace("-", "−"))
+    for loss in MAIN:
+        found = results.blocks(results.compare((loss, "1"), (loss, "0")))["mean"]
+        tests = [stats.spearmanr(*pd.concat([found, numbers[name]], axis=1).dropna().to_numpy().T)
+                 for name in numbers]  # fmt: skip
+        cells = [f"{one.statistic:+.2f} (p = {one.pvalue:.2f})".replace("-", "−") for one in tests]
         rows.append([TITLES[loss], *cells])
-    return table(["", "rows", "features", "classes", "zeros", "rows per feature"], rows)
+    return table(["", *numbers.columns[:-1], "rows per feature"], rows)
 
 
-def time_table(results: Results) -> str:
-    """Median ratio of processor seconds, search included, to the logistic loss at c = 0."""
-    means = np.log(results.wide("seconds")).groupby(level="data").mean()
-    reference = means[("logistic", "0")]
-    rows = []
-    for loss in results.losses:
-        if loss == "poisson":
-            continue
-        ratios = [np.exp((means[(loss, c)] - reference).median()) for c in ("0", "1", "4")]
-        rows.append([TITLES[loss], *(f"{ratio:.1f}" for ratio in ratios)])
-    return table(["", "c = 0", "c = 1", "c = 4"], rows)
-
-
-def scope_table(results: dict[str, Results]) -> str:
+def scope(results: dict[str, Results]) -> str:
     rows = []
     for part, one in results.items():
-        own = one.frame[~one.frame["tightness"].isin([CHOSEN])]
-        pairs = own[own["loss"] != COPIES].groupby("data")[["loss", "tightness"]]
-        sizes = pairs.apply(lambda group: len(group.drop_duplicates()))
-        if len(sizes):
-            spread = (
-                f"{sizes.min()}"
-                if sizes.min() == sizes.max()
-                else f"{sizes.min()} to {sizes.max()}"
-            )
+        own = one.frame[
+            one.frame["loss"].isin(set(TITLES) - {COPIES}) & (one.frame["tightness"] != CHOSEN)
+        ]
+        if len(own):
+            sizes = own.drop_duplicates(["data", "loss", "tightness"]).groupby("data").size()
+            ends = " to ".join(map(str, sorted({sizes.min(), sizes.max()})))
             splits = own.groupby(["data", "loss", "tightness"]).size().min()
-            rows.append([part, str(len(sizes)), spread, str(splits), str(one.n_cells)])
+            rows.append([part, str(len(sizes)), ends, str(splits), str(one.n_cells)])
     return table(["part", "sets", "(loss, tightness)", "splits", "cells"], rows)
 
 
-def ranks_text(results: Results) -> str:
-    """Friedman's test of the tightnesses of each loss, and of all candidates."""
+def rankings() -> list[tuple[str, list[Candidate]]]:
+    """What is ranked: the tightnesses of each loss, and losses with tightnesses."""
+    by_loss = [(TITLES[loss], [(loss, c) for c in ("0", "0.5", "1", "2", "4", CHOSEN)])
+               for loss in MAIN]  # fmt: skip
+    return [*by_loss, ("all", [(loss, c) for loss in MAIN for c in "012"])]
+
+
+def by_rank(results: Results) -> str:
+    """Friedman's test, and mean ranks from the best on."""
     rows = []
-    for title, candidates in candidates_of(results):
+    for title, candidates in rankings():
         ranks = results.ranks(candidates)
-        order = np.argsort(ranks.mean)
-        listed = ", ".join(f"{name_of(candidates[i]).removeprefix(title + ', ')} {ranks.mean[i]:.2f}"
-                           for i in order)  # fmt: skip
+        names = [name_of(one).removeprefix(f"{title}, ") for one in candidates]
+        listed = ", ".join(f"{names[i]} ({ranks.mean[i]:.2f})" for i in np.argsort(ranks.mean))
         rows.append([title, str(ranks.n), f"{ranks.p:.2g}", f"{ranks.critical:.2f}", listed])
     return table(["candidates", "blocks", "Friedman p", "critical difference", "mean ranks"], rows)
 
 
-def candidates_of(results: Results) -> list[tuple[str, list[Candidate]]]:
-    losses = [loss for loss in results.losses if loss in ("logistic", "sparsemax", "entmax15")]
-    found = [(TITLES[loss], [(loss, c) for c in ("0", "0.5", "1", "2", "4", CHOSEN)])
-             for loss in losses]  # fmt: skip
-    return [*found, ("all", [(loss, c) for loss in losses for c in "012"])]
-
-
-def fill(text: str, blocks: dict[str, Callable[[], str]]) -> str:
-    """A page with its blocks made anew; every block must be in it."""
-    for name, make in blocks.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+def write(folder: Path, docs: Path = DOCS) -> None:
+    """Fill the blocks of the page and draw its figures; every block must be in the page."""
+    about = pd.read_csv(folder / "sets.csv", index_col="name")
+    results = {part: Results(folder, part, about) for part in PARTS}
+    linear = results["linear"]
+    blocks = {
+        "scope": scope(results),
+        "grid": by_grid(results),
+        "losses": by_loss(linear),
+        "divergence": by_divergence(linear),
+        "sets": by_set(linear),
+        "ranks": by_rank(linear),
+        "metrics": by_metric(linear),
+        "zeros": by_zeros(linear),
+        "penalties": by_penalty(linear),
+        "properties": by_property(linear),
+        "boosted losses": by_loss(results["boosted"]),
+        "network losses": by_loss(results["network"]),
+        "paper": by_the_paper(results["paper"]),
+        "folds": by_folds(results["folds"]),
+        "simulation": by_simulation(results["simulation"]),
+    }
+    for part in PARTS[:3]:
+        blocks[f"{part} tightness"] = by_tightness(results[part])
+        blocks[f"{part} classes"] = of_classes(results[part])
+    page = docs / "study.md"
+    text = page.read_text(encoding="utf-8")
+    for name, content in blocks.items():
+        pattern = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
             raise ValueError(f"docs/study.md has no block {name!r}")
-        content = make()
-        text = pattern.sub(lambda found, new=content: f"{found[1]}\n{new}\n\n{found[2]}", text)
-    return text
-
-
-def write(folder: Path, docs: Path = DOCS) -> None:
-    about = pd.read_csv(folder / "sets.csv", index_col="name")
-    parts = ("linear", "boosted", "network", "simulation", "paper", "folds")
-    results = {part: Results(folder, part, about) for part in parts}
-    linear = results["linear"]
-    blocks: dict[str, Callable[[], str]] = {
-        "scope": lambda: scope_table(results),
-        "linear verdicts": lambda: verdicts(linear),
-        "linear divergence": lambda: verdicts(linear, "kullback_leibler"),
-        "boosted verdicts": lambda: verdicts(results["boosted"]),
-        "network verdicts": lambda: verdicts(results["network"]),
-        "losses": lambda: between_losses(linear),
-        "boosted losses": lambda: between_losses(results["boosted"]),
-        "network losses": lambda: between_losses(results["network"]),
-        "sets": lambda: sets_table(linear),
-        "ranks": lambda: ranks_text(linear),
-        "metrics": lambda: metric_table(linear),
-        "classes": lambda: class_table(linear),
-        "network classes": lambda: class_table(results["network"]),
-        "zeros": lambda: zeros_table(linear),
-        "grid": lambda: grid_table(results),
-        "penalties": lambda: penalty_table(linear),
-        "paper": lambda: paper_table(results["paper"]),
-        "folds": lambda: folds_table(results["folds"]),
-        "simulation": lambda: simulation_table(results["simulation"]),
-        "when": lambda: when_table(linear),
-        "time": lambda: time_table(linear),
-    }
-    page = docs / "study.md"
-    page.write_text(fill(page.read_text(encoding="utf-8"), blocks), encoding="utf-8")
-    title, candidates = candidates_of(linear)[-1]
-    own = [(TITLES[loss], linear, loss) for loss in ("logistic", "sparsemax", "entmax15")]
-    figures.tightness(docs / "figures" / "study_tightness.svg", own)
+        text = pattern.sub(f"\n{content}\n\n".replace("\\", r"\\"), text, count=1)
+    page.write_text(text, encoding="utf-8")
+    found = {TITLES[loss]: {c: linear.compare((loss, c), (loss, "0")) for c in figures.COLORS}
+             for loss in MAIN}  # fmt: skip
+    figures.tightness(docs / "figures" / "study_tightness.svg", found)
+    _, candidates = rankings()[-1]
     names = [name_of(one) for one in candidates]
     figures.ranks(docs / "figures" / "study_ranks.svg", names, linear.ranks(candidates))
-    effects = {
-        (loss, c): effect(results["simulation"], loss, c, "squared_error")
-        for loss in ("logistic", "sparsemax")
-        for c in ("1", "4")
-    }
-    figures.simulation(docs / "figures" / "study_simulation.svg", effects)
+    figures.simulation(docs / "figures" / "study_simulation.svg", effects(results["simulation"]))

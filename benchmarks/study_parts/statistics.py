@@ -1,5 +1,6 @@
 """Comparisons of errors within a data set, over resampled splits, and across data sets."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +72,13 @@ def friedman(errors: np.ndarray) -> Ranks:
     n, k = errors.shape
     mean = stats.rankdata(errors, axis=1).mean(axis=0)
     p = float(stats.friedmanchisquare(*errors.T).pvalue) if k > 2 else float("nan")
-    critical = float(stats.studentized_range.ppf(LEVEL, k, np.inf) / np.sqrt(2))
-    return Ranks(mean, p, critical * np.sqrt(k * (k + 1) / (6 * n)), n)
+    return Ranks(mean, p, nemenyi(k) * np.sqrt(k * (k + 1) / (6 * n)), n)
+
+
+@functools.cache
+def nemenyi(k: int) -> float:
+    """The quantile of the studentized range for k candidates, over √2."""
+    return float(stats.studentized_range.ppf(LEVEL, k, np.inf) / np.sqrt(2))
 
 
 def bayesian_signed_rank(differences: np.ndarray, rope: float, seed: int = 0) -> np.ndarray:
@@ -87,7 +93,7 @@ def bayesian_signed_rank(differences: np.ndarray, rope: float, seed: int = 0) ->
     weights = rng.dirichlet(np.concatenate([[0.5], np.ones(len(differences))]), DRAWS)
     shares = np.stack(
         [
-            np.einsum("di,ij,dj->d", weights, where.astype(float), weights)
+            ((weights @ where) * weights).sum(axis=1)
             for where in (pairs < -rope, np.abs(pairs) <= rope, pairs > rope)
         ],
         axis=1,
