@@ -93,7 +93,7 @@ def bayesian_signed_rank(differences: np.ndarray, rope: float, seed: int = 0) ->
     weights = rng.dirichlet(np.concatenate([[0.5], np.ones(len(differences))]), DRAWS)
     shares = np.stack(
         [
-            ((weights @ where) * weights).sum(axis=1)
+            ((weights @ where.astype(float)) * weights).sum(axis=1)
             for where in (pairs < -rope, np.abs(pairs) <= rope, pairs > rope)
         ],
         axis=1,
