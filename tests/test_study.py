@@ -230,6 +230,7 @@ def test_the_published_errors_on_yeast_alpha():
 
 def test_a_page_from_few_records(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "REPETITIONS", 10)
+    monkeypatch.setattr("study_parts.statistics.DRAWS", 200)
     rng = np.random.default_rng(3)
     names = ["flags", "emotions", "iris", "music", "yeast_cold", "yeast_heat"]
     parts = dict.fromkeys(("linear", "boosted", "network"), names) | {

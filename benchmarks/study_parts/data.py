@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -202,40 +203,31 @@ def fashion() -> Task:
     return Task("fashion_mnist", "classes", images / 255, y, max_train=3000)
 
 
-SETS: dict[str, Callable[[], Task]] = {
-    "iris": lambda: classes("iris"),
-    "wine": lambda: classes("wine"),
-    "flags": lambda: multi_label("flags", 19, 7),
-    "emotions": lambda: multi_label("emotions", 72, 6),
-    "music": lambda: distributions("music"),
-    "painting": lambda: distributions("painting"),
-    "breast_cancer": lambda: classes("breast_cancer"),
+YEAST = ("spoem", "spo5", "cold", "dtt", "heat", "spo", "diau", "elu", "cdc", "alpha")
+SETS: dict[str, Callable[[], Task]] = {  # roughly from small to large
+    **{name: partial(classes, name) for name in ("iris", "wine", "breast_cancer")},
+    "flags": partial(multi_label, "flags", 19, 7),
+    "emotions": partial(multi_label, "emotions", 72, 6),
     "budget_uk": budget,
-    "yeast_spoem": lambda: distributions("yeast_spoem"),
-    "yeast_spo5": lambda: distributions("yeast_spo5"),
-    "yeast_alpha": lambda: distributions("yeast_alpha"),
+    **{name: partial(distributions, name) for name in ("music", "painting")},
+    **{f"yeast_{name}": partial(distributions, f"yeast_{name}") for name in YEAST},
     "us_counties": counties,
-    "yeast": lambda: multi_label("yeast", 103, 14),
-    "lewidi_hs_brexit": lambda: annotators("lewidi_hs_brexit"),
-    "lewidi_armis": lambda: annotators("lewidi_armis"),
     "cifar10h": votes,
-    "scene": lambda: multi_label("scene", 294, 6),
-    "emotion6": lambda: distributions("emotion6"),
-    "digits": lambda: classes("digits"),
-    "stackex_coffee": lambda: text_labels("stackex_coffee", 1763, 123),
-    "slashdot": lambda: text_labels("slashdot", 1079, 22),
-    **{
-        f"yeast_{name}": functools.partial(distributions, f"yeast_{name}")
-        for name in ("cold", "dtt", "heat", "spo", "diau", "elu", "cdc")
-    },
+    **{f"lewidi_{name}": partial(annotators, f"lewidi_{name}") for name in ("hs_brexit", "armis")},
     "digits_counts": digits_counts,
-    "lewidi_convabuse": lambda: annotators("lewidi_convabuse"),
-    "lewidi_md_agreement": lambda: annotators("lewidi_md_agreement"),
-    "langlog": lambda: text_labels("langlog", 1004, 75),
-    "fg_net": lambda: distributions("fg_net"),
+    "emotion6": partial(distributions, "emotion6"),
+    "stackex_coffee": partial(text_labels, "stackex_coffee", 1763, 123),
+    "yeast": partial(multi_label, "yeast", 103, 14),
+    "digits": partial(classes, "digits"),
+    "lewidi_md_agreement": partial(annotators, "lewidi_md_agreement"),
+    "lewidi_convabuse": partial(annotators, "lewidi_convabuse"),
+    "slashdot": partial(text_labels, "slashdot", 1079, 22),
+    "scene": partial(multi_label, "scene", 294, 6),
     "fashion_mnist": fashion,
-    "reutersk500": lambda: text_labels("reutersk500", 500, 103, 1000),
-    "stackex_chess": lambda: text_labels("stackex_chess", 585, 227, 1000),
+    "fg_net": partial(distributions, "fg_net"),
+    "langlog": partial(text_labels, "langlog", 1004, 75),
+    "reutersk500": partial(text_labels, "reutersk500", 500, 103, 1000),
+    "stackex_chess": partial(text_labels, "stackex_chess", 585, 227, 1000),
 }
 
 

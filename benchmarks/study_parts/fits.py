@@ -31,17 +31,8 @@ STEPS = {"decade": 8, "quarter": 2, "eighth": 1}
 SCREENING_TOL, TOL = 1e-4, 1e-6
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
-METRICS = (
-    "squared_error",
-    "kullback_leibler",
-    "jensen_shannon",
-    "chebyshev",
-    "clark",
-    "canberra",
-    "cosine",
-    "intersection",
-    "calibration_error",
-)
+METRICS = ("squared_error", "kullback_leibler", "jensen_shannon", "chebyshev", "clark", "canberra",
+           "cosine", "intersection", "calibration_error")  # fmt: skip
 FIELDS = (*METRICS, "accuracy", "zeros", "inner", "setting", "decade", "quarter", "seconds")
 
 

@@ -144,10 +144,11 @@ def verdict_table(
             str(len(found)),
             *(f"{sign.sum()} ({(sign & strict).sum()})" for sign in signs),
             percent(found["mean"].median(), 2),
+            f"{100 * (found['high'] - found['low']).median() / 2:.1f} %",
             " … ".join(ends),
             ", ".join(f"{chance:.2f}" for chance in chances),
         ])  # fmt: skip
-    header = ["", "sets", "better", "worse", "median", "from … to", "P(better, same, worse)"]
+    header = ["", "sets", "better", "worse", "median", "±", "from … to", "P(better, same, worse)"]
     return table(header, rows)
 
 
@@ -382,6 +383,7 @@ def write(folder: Path, docs: Path = DOCS) -> None:
     }
     for part in PARTS[:3]:
         blocks[f"{part} tightness"] = by_tightness(results[part])
+    for part in ("linear", "network"):
         blocks[f"{part} classes"] = of_classes(results[part])
     page = docs / "study.md"
     text = page.read_text(encoding="utf-8")
