@@ -81,8 +81,9 @@ def cliques(ranked: np.ndarray, critical: float) -> list[tuple[int, int]]:
 
 def simulation(path: Path, effects: dict[tuple[str, str], pd.DataFrame]) -> None:
     """One panel for each factor that was varied."""
+    ticks = (-10, 0, 10, 100, 1000)
     factors = list(dict.fromkeys(next(iter(effects.values()))["factor"]))
-    figure = Figure(figsize=(9.5, 2.8), layout="constrained")
+    figure = Figure(figsize=(9.5, 3.0), layout="constrained")
     for axis, factor in zip(figure.subplots(1, len(factors), sharey=True), factors, strict=True):
         axis.axhline(0, color="0.3", lw=0.8)
         for j, ((loss, c), frame) in enumerate(effects.items()):
@@ -94,8 +95,11 @@ def simulation(path: Path, effects: dict[tuple[str, str], pd.DataFrame]) -> None
                           label=f"{loss}, c = {c}")  # fmt: skip
         axis.set_xticks(np.arange(len(one)), [f"{value:g}" for value in one["value"]])
         axis.set_title(factor, fontsize=9)
+        axis.set_yscale("symlog", linthresh=10)
+        axis.set_yticks(ticks, [f"{tick:+g}" for tick in ticks], minor=False)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=8)
     figure.axes[0].set_ylabel("error against c = 0, %", fontsize=9)
-    figure.axes[-1].legend(fontsize=6.5, frameon=False)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), fontsize=8, ncols=4, frameon=False,
+                  loc="outside lower center")  # fmt: skip
     save(figure, path)
