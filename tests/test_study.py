@@ -232,7 +232,7 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "REPETITIONS", 10)
     monkeypatch.setattr("study_parts.statistics.DRAWS", 200)
     rng = np.random.default_rng(3)
-    names = ["flags", "emotions", "iris", "music", "yeast_cold", "yeast_heat"]
+    names = ["flags", "emotions", "iris", "music", "yeast_cold", "yeast_heat", "digits_counts"]
     parts = dict.fromkeys(("linear", "boosted", "network"), names) | {
         "simulation": study.sets_of("simulation"), "paper": study.PAPER_SETS, "folds": study.FOLDS
     }  # fmt: skip

@@ -172,6 +172,20 @@ def by_loss(results: Results) -> str:
     return verdict_table(results, [(one, ("logistic", "0")) for one in candidates])
 
 
+def of_counts(results: Results) -> str:
+    """The Poisson losses, on the one set of counts."""
+    rows = []
+    for one in results.candidates(beyond=True):
+        if one[0] == "poisson":
+            found = [results.compare(one, ("poisson", "0"), name) for name in (ERROR, DIVERGENCE)]
+            rows.append([name_of(one), *map(interval_text, (x.iloc[0] for x in found))])
+    return table(["digits_counts", "squared error", "half the deviance"], rows)
+
+
+def interval_text(row: pd.Series) -> str:
+    return f"{percent(row['mean'])} ({percent(row['low'])} … {percent(row['high'])})"
+
+
 def by_set(results: Results) -> str:
     """The logistic error on each set, and relative differences to it."""
     shown = [("logistic", "1"), ("logistic", CHOSEN), ("sparsemax", "0"), ("sparsemax", "1"),
@@ -300,11 +314,7 @@ def effects(results: Results) -> dict[Candidate, pd.DataFrame]:
 
 def by_simulation(results: Results) -> str:
     found = effects(results)
-    texts = [
-        [f"{percent(x)} ({percent(low)} … {percent(high)})" for x, low, high in
-         frame[["mean", "low", "high"]].itertuples(index=False)]
-        for frame in found.values()
-    ]  # fmt: skip
+    texts = [[interval_text(row) for _, row in frame.iterrows()] for frame in found.values()]
     keys = next(iter(found.values()))[["factor", "value"]].itertuples(index=False)
     rows = [
         [f"{key.factor} {key.value:g}", *cells] for key, *cells in zip(keys, *texts, strict=True)
@@ -370,6 +380,7 @@ def write(folder: Path, docs: Path = DOCS) -> None:
         "losses": by_loss(linear),
         "divergence": by_divergence(linear),
         "sets": by_set(linear),
+        "counts": of_counts(linear),
         "ranks": by_rank(linear),
         "metrics": by_metric(linear),
         "zeros": by_zeros(linear),
