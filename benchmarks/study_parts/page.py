@@ -109,7 +109,7 @@ def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(header), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" nan % ", "  ")
 
 
 def percent(share: float, digits: int = 1) -> str:
