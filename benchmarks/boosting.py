@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from _timing import Contender, race
 from joblib import Parallel, delayed
-from label_distributions import load as load_distributions
 from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import train_test_split
+from study_parts.data import distributions
 
 from fitzpatrick import metrics
 from fitzpatrick.boosting import BoostedProportionRegressor, lightgbm_objective
@@ -115,7 +115,8 @@ def peak() -> float:
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and proportions of all samples that have a label."""
     if name not in LABELS:
-        return load_distributions(name)
+        task = distributions(name)
+        return task.X, task.Y
     d, k = LABELS[name]
     parts = []
     for part in ("train", "test"):

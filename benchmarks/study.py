@@ -1,0 +1,175 @@
+"""The systematic study: which loss, which tightness, for whom.
+
+    FITZPATRICK_DATA=DIR python benchmarks/study.py run [--part linear …] [--sets …] [--jobs N]
+    python benchmarks/study.py page
+    FITZPATRICK_DATA=DIR python benchmarks/study.py check --share 0.1
+
+``run`` measures what is not on record yet and writes each cell at once; ``page`` writes the tables
+and figures of docs/study.md from the records alone; ``check`` measures some cells again.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _machine import describe
+from joblib import Parallel, delayed
+from study_parts import records
+from study_parts.data import LOSSES, SETS, MissingDataError, load
+from study_parts.fits import COPIES, SIMULATIONS, Cell, measure
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 4.0)
+FEW = (0.0, 1.0, 2.0)  # for models that take longer
+BOOSTED = (
+    "iris", "flags", "wine", "painting", "music", "emotions", "budget_uk", "yeast_spo5",
+    "us_counties", "yeast_spoem", "breast_cancer", "yeast_alpha", "cifar10h", "yeast", "emotion6",
+    "digits_counts",
+)  # fmt: skip
+NETWORK = ("digits", "emotions", "fashion_mnist", "yeast_spo5", "cifar10h")
+PAPER_SETS, PAPER_LOSSES = ("flags", "emotions", "yeast", "scene"), ("sparsemax", "logistic")
+FOLDS = ("yeast_alpha",)
+PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
+SPLITS, REPETITIONS = 10, 20
+Job = tuple[str, Cell]
+
+
+def sets_of(part: str) -> tuple[str, ...]:
+    special = {"boosted": BOOSTED, "network": NETWORK, "paper": PAPER_SETS, "folds": FOLDS}
+    return tuple(SIMULATIONS) if part == "simulation" else special.get(part, tuple(SETS))
+
+
+def design(part: str, name: str) -> Iterator[Cell]:
+    """The cells of a set, split by split."""
+    splits = REPETITIONS if part == "simulation" else SPLITS
+    for split in range(splits):
+        if part == "simulation":
+            configurations = [(loss, c) for loss in LOSSES[:2] for c in TIGHTNESSES]
+        elif part == "paper":
+            configurations = [(loss, c) for loss in PAPER_LOSSES for c in (0.0, 1.0)]
+        elif part == "folds":
+            configurations = [(loss, c) for loss in LOSSES[:3] for c in (0.0, 1.0)]
+        else:
+            losses = ("poisson",) if name == "digits_counts" else LOSSES
+            of_part = TIGHTNESSES if part == "linear" else FEW
+            configurations = [(loss, c) for loss in losses for c in of_part]
+            if part != "network" and name != "digits_counts":
+                configurations.append((COPIES, 0.0))
+        yield from (Cell(name, split, loss, c) for loss, c in configurations)
+
+
+def available(names: Iterable[str], *, said: set[str]) -> Iterator[str]:
+    """Sets whose files are here; the others are named, once."""
+    for name in names:
+        try:
+            if name in SETS:
+                load(name)
+            yield name
+        except MissingDataError as error:
+            if name not in said:
+                print(f"left out: {name} ({error})", file=sys.stderr)
+            said.add(name)
+
+
+def missing(folder: Path, parts: list[str], sets: list[str], losses: list[str]) -> list[Job]:
+    said: set[str] = set()
+    jobs = []
+    for part in parts:
+        done = records.read(folder, part)
+        names = [name for name in sets_of(part) if not sets or name in sets]
+        for name in available(names, said=said):
+            jobs += [(part, cell) for cell in design(part, name) if cell not in done]
+    return [job for job in jobs if not losses or job[1].loss in losses]
+
+
+def describe_sets(folder: Path, names: Iterable[str]) -> None:
+    """Add what the page says of these sets to sets.csv; simulations have no rows of their own."""
+    path = folder / "sets.csv"
+    known = pd.read_csv(path, index_col="name") if path.exists() else pd.DataFrame()
+    for name in available((name for name in names if name not in known.index), said=set()):
+        task = load(name)
+        train, test = task.split(0)
+        row = {
+            "kind": task.kind,
+            "rows": task.X.shape[0],
+            "features": task.X.shape[1],
+            "classes": task.targets.shape[1],
+            "zeros": round(float((task.targets == 0).mean()), 4),
+            "train": len(train),
+            "test": len(test),
+        }
+        known = pd.concat([known, pd.DataFrame([row], [name])])
+    known.rename_axis("name").to_csv(path)
+
+
+def measured(job: Job) -> tuple[Job, records.Values]:
+    return job, measure(*job)
+
+
+def results(jobs: list[Job], n_jobs: int, title: str) -> Iterator[tuple[Job, records.Values]]:
+    pool = Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
+    work = pool(delayed(measured)(job) for job in jobs)
+    yield from tqdm(work, title, len(jobs), unit="cell", mininterval=5)
+
+
+def run(folder: Path, arguments: argparse.Namespace) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    about = json.dumps(describe(), indent=1, default=str)
+    (folder / "machine.json").write_text(about + "\n", encoding="utf-8")
+    describe_sets(folder, arguments.sets or SETS)
+    jobs = missing(folder, arguments.part or list(PARTS), arguments.sets, arguments.losses)
+    for (part, cell), values in results(jobs, arguments.jobs, "study"):
+        records.add(folder, part, cell, values)
+
+
+def check(folder: Path, arguments: argparse.Namespace) -> int:
+    """Measure a share of the records again; True if all agree within one in a thousand."""
+    here = {name for part in PARTS for name in available(sets_of(part), said=set())}
+    old = {
+        (part, cell): values
+        for part in arguments.part or PARTS
+        for cell, values in records.read(folder, part).items()
+        if cell.data in here and (not arguments.sets or cell.data in arguments.sets)
+    }
+    jobs = random.Random(arguments.seed).sample(sorted(old), round(arguments.share * len(old)))
+    worst = []
+    for job, values in results(jobs, arguments.jobs, "check"):
+        before, now = old[job]["squared_error"], values["squared_error"]
+        worst.append(abs(now / before - 1) if before else abs(now))
+        if worst[-1] > 1e-3:
+            print(f"{job}: {before:.6g} on record, now {now:.6g}", file=sys.stderr)
+    apart = int(np.sum(np.asarray(worst) > 1e-3))
+    print(f"{len(worst)} cells measured again, {apart} differ by more than one in a thousand")
+    print(f"largest relative difference of the squared error: {max(worst, default=0):.2g}")
+    return int(apart > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=["run", "page", "check"])
+    parser.add_argument("--part", action="append", choices=PARTS, help="by default all of them")
+    parser.add_argument("--sets", nargs="*", default=[], help="by default all that are here")
+    parser.add_argument("--losses", nargs="*", default=[], help="by default all")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--results", type=Path, default=records.RESULTS)
+    arguments = parser.parse_args()
+    if arguments.what == "page":
+        from study_parts import page
+
+        page.write(arguments.results)
+        return 0
+    if arguments.what == "check":
+        return check(arguments.results, arguments)
+    run(arguments.results, arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

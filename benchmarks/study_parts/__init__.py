@@ -1,0 +1,1 @@
+"""Parts of the study: data, fits, records, statistics and the page."""
