@@ -70,9 +70,15 @@ def test_the_logistic_root_is_found_at_any_tightness(tightness, dtype):
         rows = [loss.y_star(y, theta) for y in (targets, sparse.csr_array(targets))]
         with np.errstate(all="ignore"):
             rows.append(loss.solve(targets.astype(dtype), theta).y_star)
-        for y_star in rows:  # ten numbers, each within four rounding errors
-            atol = 40 * np.finfo(dtype).eps
-            np.testing.assert_allclose(y_star.sum(axis=1, dtype=float), 1, atol=atol)
+        for p in rows:
+            # ten numbers, each within four rounding errors; and s = θ − τ is rounded, which counts
+            # by the slope of each number
+            slope = p**2 / (p + tightness * targets + np.finfo(dtype).tiny)
+            rounding = 40 + (slope * (np.abs(theta) + np.abs(theta).max(axis=1)[:, None])).sum(
+                axis=1
+            )
+            error = np.abs(p.sum(axis=1, dtype=float) - 1)
+            assert np.all(error <= rounding * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

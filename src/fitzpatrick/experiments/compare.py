@@ -154,8 +154,8 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         )
         if any(loss.family == best.loss.family for loss in tied):
             points.append(
-                "two tightnesses up to 1 seldom differ: by 0.01 % of the error in the median over 22 "
-                "public data sets (docs/study.md), so that 0 is a good choice"
+                "tightness 0 and 1 seldom differ: by 0.01 % of the error in the median over 22 "
+                "public data sets (docs/study.md)"
             )
     if others and splits < MIN_SPLITS:
         few = f"{splits} dev splits are few" if splits > 1 else "one dev split says little"
