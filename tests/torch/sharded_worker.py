@@ -504,9 +504,9 @@ class Cases:
             found = F.entmax15_loss(scores[:, own], LABELS, process_group=group)
             torch.testing.assert_close(found, F.entmax15_loss(scores, LABELS))
 
-    def compare_dtensors(self, function, y, placements, mesh, **options):
+    def compare_dtensors(self, function, y, placements, mesh, scores=None, **options):
         """Losses and gradients of scores that a mesh shares, at targets that it shares alike."""
-        scores = scores_in(torch.float64)
+        scores = scores_in(torch.float64) if scores is None else scores
         whole = scores.clone().requires_grad_()
         expected = function(whole, y, **options)
         expected.sum().backward()
@@ -539,6 +539,10 @@ class Cases:
             shared = compare(F.entmax15_loss, proportions_in(double), *given, weight=weight)
             nothing = distribute_tensor(LABELS * 0 - 100, on, [Replicate()] * len(placements))
             assert (F.logistic_loss(shared, nothing).full_tensor().isnan()).all()
+            # of one row and one class all processes but one have none
+            for one in (scores_in(double)[:1], scores_in(double)[:5, :1]):
+                compare(F.sparsemax_loss, one.softmax(1), *given, scores=one)
+                compare(F.entmax15_loss, one.argmax(1), *given, scores=one)
         loss, labels = F.logistic_loss, distribute_tensor(LABELS, mesh, [Shard(0)])
         by_rows = distribute_tensor(scores_in(double), mesh, [Shard(0)]).requires_grad_()
         for link in (F.entmax15, F.sigmoid):
