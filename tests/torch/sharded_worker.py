@@ -169,6 +169,9 @@ class HalfScores(Elementwise):
     def start(self, theta):
         return 2 * self.of_half.start(theta / 2)
 
+    def steps(self, theta):  # of all classes, of which the processes have different numbers
+        return theta.shape[-1] + 1
+
 
 class Doubled(fp.regularizers.SeparableRegularizer):
     """Twice the negentropy, as a user would write it; its text holds its address."""
@@ -360,7 +363,10 @@ class Cases:
             return module(scores, target)
 
         self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
-        module.process_group = self.group
+        self.compare(loss, scores_in(torch.float64), LABELS)
+        module.process_group, module.validate = self.group, False
+        message = raised(TypeError, module, scores_in(torch.float64)[:, self.own], LABELS)
+        assert "HalfScores.steps asks for 16777217 Newton steps" in message
         assert "scores of all classes" in raised(NotImplementedError, module.link, LABELS)
         ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
         message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
