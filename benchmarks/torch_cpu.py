@@ -7,6 +7,7 @@ installed. Contenders take turns, and ratios are of medians. A JSON file keeps t
 Run: python benchmarks/torch_cpu.py
 """
 
+import argparse
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -110,6 +111,7 @@ def measure(shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     torch.set_num_threads(1)
     with threadpool_limits(1):
         lines = [line for shape in SHAPES for line in measure(shape)]

@@ -50,7 +50,7 @@ class FitzpatrickLoss(keras.losses.Loss):  # type: ignore[misc]  # Keras is not 
         return self._function(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
-        """What :func:`keras.saving.deserialize_keras_object` makes the loss of."""
+        """What ``keras.saving.deserialize_keras_object`` makes the loss of."""
         return {**super().get_config(), "loss": self.loss, "tightness": self.tightness}
 
 
@@ -62,7 +62,7 @@ def _per_sample(loss: Loss) -> Any:
         shape = tuple(scores.shape)
         # Keras passes class indices as floating-point numbers, perhaps with an axis of their own
         if has_labels and (len(y.shape) < len(shape) or (y.shape[-1] == 1 and shape[-1] > 1)):
-            y = keras.ops.cast(keras.ops.reshape(y, shape[:-1]), "int64")
+            y = keras.ops.cast(keras.ops.reshape(y, shape[:-1]), "int32")
         if backend == "torch":
             from .torch import functional
 

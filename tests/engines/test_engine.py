@@ -132,9 +132,8 @@ def test_neither_blocks_nor_threads_leave_a_trace(
     monkeypatch.setattr(rows, "_MIN_THREADED_SIZE", 0)
     loss, n, k = make_loss(name, 0.5), 23, 300
     theta = scores(n, k, 1.0, "float64", 5)
-    theta[[15, 17], 3] = (
-        np.nan
-    )  # of a block that is not the first, the core computes what is between
+    # of a block that is not the first, the core computes what is between
+    theta[[15, 17], 3] = np.nan
     for y in targets(name, n, k, 6):
         one = loss.value_and_gradient(y, theta, n_threads=1)
         np.testing.assert_equal(loss.value_and_gradient(y, theta, n_threads=3), one)

@@ -169,6 +169,9 @@ class HalfScores(Elementwise):
     def start(self, theta):
         return 2 * self.of_half.start(theta / 2)
 
+    def steps(self, theta):  # of all classes, of which the processes have different numbers
+        return theta.shape[-1] + 1
+
 
 class Doubled(fp.regularizers.SeparableRegularizer):
     """Twice the negentropy, as a user would write it; its text holds its address."""
@@ -360,7 +363,10 @@ class Cases:
             return module(scores, target)
 
         self.compare(loss, scores_in(torch.float64), proportions_in(torch.float64))
-        module.process_group = self.group
+        self.compare(loss, scores_in(torch.float64), LABELS)
+        module.process_group, module.validate = self.group, False
+        message = raised(TypeError, module, scores_in(torch.float64)[:, self.own], LABELS)
+        assert "HalfScores.steps asks for 16777217 Newton steps" in message
         assert "scores of all classes" in raised(NotImplementedError, module.link, LABELS)
         ball = ft.FitzpatrickLoss(fp.regularizers.SquaredNorm(Labeled()), process_group=self.group)
         message = raised(TypeError, ball, scores_in(torch.float64)[:, self.own], LABELS)
@@ -504,9 +510,9 @@ class Cases:
             found = F.entmax15_loss(scores[:, own], LABELS, process_group=group)
             torch.testing.assert_close(found, F.entmax15_loss(scores, LABELS))
 
-    def compare_dtensors(self, function, y, placements, mesh, **options):
+    def compare_dtensors(self, function, y, placements, mesh, scores=None, **options):
         """Losses and gradients of scores that a mesh shares, at targets that it shares alike."""
-        scores = scores_in(torch.float64)
+        scores = scores_in(torch.float64) if scores is None else scores
         whole = scores.clone().requires_grad_()
         expected = function(whole, y, **options)
         expected.sum().backward()
@@ -539,6 +545,10 @@ class Cases:
             shared = compare(F.entmax15_loss, proportions_in(double), *given, weight=weight)
             nothing = distribute_tensor(LABELS * 0 - 100, on, [Replicate()] * len(placements))
             assert (F.logistic_loss(shared, nothing).full_tensor().isnan()).all()
+            # of one row and one class all processes but one have none
+            for one in (scores_in(double)[:1], scores_in(double)[:5, :1]):
+                compare(F.sparsemax_loss, one.softmax(1), *given, scores=one)
+                compare(F.entmax15_loss, one.argmax(1), *given, scores=one)
         loss, labels = F.logistic_loss, distribute_tensor(LABELS, mesh, [Shard(0)])
         by_rows = distribute_tensor(scores_in(double), mesh, [Shard(0)]).requires_grad_()
         for link in (F.entmax15, F.sigmoid):

@@ -449,3 +449,16 @@ def test_a_layer_that_computes_something_else_is_not_ignored():
     head.linear = Adapted(4, 3, bias=False)
     with pytest.raises(TypeError, match=r"linear must be a torch\.nn\.Linear, got Adapted"):
         head(torch.ones(2, 4), torch.tensor([0, 1]))
+
+
+def test_gradients_accumulate_and_pass_through_checkpoints(generator):
+    x, weight, bias, labels, _ = draw(generator)
+    leaves, options = (x, weight, bias), {"linear_bias": bias, "reduction": "sum", "chunk_size": 4}
+
+    def loss(rows):
+        return fused("fitzpatrick_logistic", x[rows], weight, labels[rows], **options)
+
+    expected = torch.autograd.grad(loss(slice(N)), leaves)
+    torch.utils.checkpoint.checkpoint(loss, slice(4), use_reentrant=False).backward()
+    loss(slice(4, N)).backward()
+    torch.testing.assert_close(tuple(leaf.grad for leaf in leaves), expected, **DOUBLE)

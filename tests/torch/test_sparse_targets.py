@@ -75,6 +75,16 @@ def test_lists_are_proportions(name, k, m, dtype):
         assert_close(_grad(loss, x), _grad(expected, z), dtype)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_second_derivatives_are_those_of_proportions(name):
+    x, target = scores_of(3, 6, scale=0.5), draw(3, 6, 3)
+    y, kept = dense(target, 6)
+    (by_lists,) = torch.autograd.grad(loss_of(name)(x, target), x, create_graph=True)
+    (by_rows,) = torch.autograd.grad(loss_of(name)(x[kept], y), x, create_graph=True)
+    v = torch.ones_like(x).cumsum(-1)
+    assert_equal((by_lists * v).sum(), (by_rows * v).sum(), x)
+
+
 def test_other_losses_take_lists():
     x, target = scores_of(4, 9), draw(4, 9, 3)
     y, kept = dense(target, 9)

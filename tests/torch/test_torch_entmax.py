@@ -280,3 +280,22 @@ def test_modules():
     torch.testing.assert_close(Budget(2.5, dim=1)(x), F.budget(x, 2.5, 1))
     fixed = Entmax(torch.full((4, 1), 1.5))
     assert [name for name, _ in fixed.named_buffers()] == ["fixed_alpha"]
+
+
+def test_links_and_losses_are_those_of_the_package_entmax():
+    peer = pytest.importorskip("entmax", reason="compares with the package entmax")
+    x, labels = draw((5, 8)), torch.arange(5)
+    options = {"reduction": "none"}
+    pairs = [
+        (F.sparsemax(x), peer.sparsemax(x)),
+        (F.entmax15(x), peer.entmax15(x)),
+        (F.entmax(x, 1.3), peer.entmax_bisect(x, 1.3)),
+        (F.normmax(x, 1.6), peer.normmax_bisect(x, 1.6)),
+        (F.budget(x, 2.0), peer.budget_bisect(x, 2.0)),
+        (F.entmax15_loss(x, labels, **options), peer.entmax15_loss(x, labels)),
+        (F.entmax_loss(x, labels, 1.3, **options), peer.entmax_bisect_loss(x, labels, 1.3)),
+        (F.normmax_loss(x, labels, 1.6, **options), peer.normmax_bisect_loss(x, labels, 1.6)),
+    ]
+    for ours, theirs in pairs:
+        # their bisection of 50 steps ends near 2^−50 times the interval, before it is rescaled
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)

@@ -29,8 +29,9 @@ def entries(y, **options):
 # (kind, message, function, *arguments, options)
 ERRORS = [
     # scores and targets
-    (TypeError, "floating-point scores.*the scores come first", loss, LABELS, X),
+    (TypeError, "floating-point scores.*Losses take the scores first", loss, LABELS, X),
     (TypeError, "must be a tensor", loss, [[1.0]]),
+    (TypeError, "must be a tensor of scores, got ndarray", loss, X.numpy()),
     (TypeError, "must be a tensor", loss, X, [0, 1, 2]),
     (TypeError, "to_dense", loss, X.to_sparse()),
     (TypeError, "convert it with", loss, X, X.bool()),

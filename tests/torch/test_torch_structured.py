@@ -7,8 +7,15 @@ from tests.helpers import assert_close, seeded
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm
-from fitzpatrick.sets import Birkhoff, CappedSimplex, OrderSimplex, Permutahedron, Polytope
-from fitzpatrick.torch import StructuredLink, StructuredLoss
+from fitzpatrick.sets import (
+    Birkhoff,
+    CappedSimplex,
+    L2Ball,
+    OrderSimplex,
+    Permutahedron,
+    Polytope,
+)
+from fitzpatrick.torch import FitzpatrickLoss, StructuredLink, StructuredLoss
 from fitzpatrick.torch import functional as F  # noqa: N812
 
 VALUES = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]], dtype=torch.float64)
@@ -115,3 +122,12 @@ def test_errors() -> None:
         StructuredLoss(Birkhoff())(torch.zeros(2, 3, 3), torch.eye(3))
     with pytest.raises(ValueError, match="is not in the domain"):
         StructuredLoss(Permutahedron(3))(torch.zeros(1, 3), torch.zeros(1, 3))
+
+
+def test_vectors_of_any_set_along_any_axis() -> None:
+    omega, scores = SquaredNorm(L2Ball()), draw(3, 5)
+    criterion = FitzpatrickLoss(omega, dim=0, reduction="none")
+    y = omega.domain.project(-scores)
+    expected = fp.FitzpatrickLoss(omega).value(y, scores)
+    torch.testing.assert_close(criterion(scores.T, y.T), expected)
+    assert torch.autograd.gradcheck(lambda x: criterion(x, y.T), scores.T.requires_grad_())

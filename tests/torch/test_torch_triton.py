@@ -177,6 +177,20 @@ def test_rows_wider_than_a_tile(omega, generator):
         assert_parity(omega, tightness, x[:, :2300], y)
 
 
+@pytest.mark.parametrize("omega", OMEGAS)
+def test_wide_rows_whose_first_block_is_masked(omega, generator, limit):
+    """Far below zero; a row that is masked throughout is NaN."""
+    limit(**WIDE)
+    x = torch.randn(2, 640, generator=generator) - 200
+    y = torch.softmax(torch.randn(2, 640, generator=generator), -1)
+    x[0, :300], y[0, :300] = -math.inf, 0
+    y /= y.sum(-1, keepdim=True)
+    assert_parity(omega, 0.5, x[:1].to(DEVICE), y[:1].to(DEVICE))
+    x[1] = -math.inf
+    value, _ = engine.launch_loss(x.to(DEVICE), y.to(DEVICE), 1, omega, 0.5, -100)
+    assert value.isnan().tolist() == [False, True]
+
+
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE, BFLOAT], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_rows_that_start_anywhere(omega, dtype, generator, limit):

@@ -44,9 +44,10 @@ _N_TERMS = 10
 
 def bind_logistic(omega: Regularizer, tightness: float, targets: TargetForm) -> RowKernel:
     """Rows of any form."""
-    kernels: dict[Any, Any] = {NoTargets: SoftmaxKernel, Labels: LabelKernel}
-    made: RowKernel = kernels.get(type(targets), ProportionKernel)(omega, tightness, targets)
-    return made
+    if isinstance(targets, NoTargets):
+        return SoftmaxKernel(omega, tightness, targets)
+    kernel = LabelKernel if isinstance(targets, Labels) else ProportionKernel
+    return kernel(omega, tightness, targets)
 
 
 def exponentials(

@@ -106,10 +106,12 @@ class Shard(ABC):
     Attributes:
         position: which of the parts this is, from 0, in the order of the classes.
         offset: the first class of this part.
+        n_classes: how many all parts have; an array, as ``offset``, where nobody has looked.
     """
 
     position: int
     offset: Array | int
+    n_classes: Array | int
 
     @abstractmethod
     def sum(self, numbers: Array) -> Array:
@@ -379,8 +381,10 @@ def solve_separable(
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
-# No process knows the number of classes of all shards: steps that depend on it assume this many.
+# Steps that depend on the number of classes of all shards assume this many if nobody has looked.
 MAX_CLASSES = 2**24
+# All processes wait for one another at each step. Newton's method needs fewer than fifty.
+MAX_SHARD_STEPS = 1000
 
 
 def solve_separable_shard(
@@ -391,17 +395,18 @@ def solve_separable_shard(
     # p increases with y: a lower bound for the largest score alone, at y = 0, is one for all
     xp = namespace(theta)
     largest = xp.zeros_like(theta[..., :1])
-    any_classes = xp.broadcast_to(
-        xp.zeros((1,), dtype=theta.dtype, device=theta.device), (MAX_CLASSES,)
-    )
-    s = shift_shard_to_root(
-        kernel.point,
-        theta,
-        (zero_kernel.start(largest), zero_kernel.end(largest)),
-        kernel.power,
-        zero_kernel.steps(any_classes),
-        shard.sum,
-    )
+    # the same number of steps in all processes, however many classes each of them has
+    k = shard.n_classes if isinstance(shard.n_classes, int) else MAX_CLASSES
+    zeros = xp.zeros((1,), dtype=theta.dtype, device=theta.device)
+    steps, end = zero_kernel.steps(xp.broadcast_to(zeros, (k,))), zero_kernel.end(largest)
+    if end is None and steps > MAX_SHARD_STEPS:
+        raise TypeError(
+            f"{type(zero_kernel).__name__}.steps asks for {steps} Newton steps at {k} classes, and "
+            "processes that share the classes wait for one another at each; leave steps out, which "
+            "then grow like a logarithm, or write end"
+        )
+    bracket = zero_kernel.start(largest), end
+    s = shift_shard_to_root(kernel.point, theta, bracket, kernel.power, steps, shard.sum)
     value = shard.sum(row_sum(kernel.terms(s)))
     return value[..., 0], minus_target(kernel.point(s)[0], y)
 

@@ -337,7 +337,7 @@ class Negentropy(SeparableRegularizer):
 
     @property
     def has_chain(self) -> bool:
-        return True
+        return self.is_coupled or self.is_entrywise
 
     def chain(self, y: Array) -> ChainFormulas:
         return EntropyChain(y)

@@ -24,12 +24,7 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 def check_scores(input: Tensor) -> None:
     """Raise unless ``input`` holds floating-point scores."""
-    if getattr(input, "dtype", torch.float32) not in _FLOATS:
-        raise TypeError(
-            f"input must hold floating-point scores, got {input.dtype}; the scores come first and "
-            "the target second. Convert scores with .float()"
-        )
-    _check_dense(input, "input", "scores")
+    _check_dense(input, "input", "scores", ". Losses take the scores first, the target second")
 
 
 def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
@@ -38,16 +33,13 @@ def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
         raise TypeError(f"{name} must be a tensor{content}, got {type(x).__name__}")
 
 
-def _check_floats(x: Tensor, name: str, content: str = "numbers") -> None:
+def _check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
+    _check_tensor(x, name, content)
     if x.dtype not in _FLOATS:
         raise TypeError(
-            f"{name} must hold floating-point {content}, got {x.dtype}; convert it with .float()"
+            f"{name} must hold floating-point {content}, got {x.dtype}; convert it with "
+            f".float(){hint}"
         )
-
-
-def _check_dense(x: Tensor, name: str, content: str) -> None:
-    _check_tensor(x, name, content)
-    _check_floats(x, name, content)
     if x.layout is not torch.strided:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
@@ -120,7 +112,10 @@ def check_target(target: Tensor, input: Tensor) -> None:
 def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
     """Raise unless ``weight`` is a floating-point tensor beside ``input``."""
     _check_tensor(weight, name)
-    _check_floats(weight, name)
+    if not weight.is_floating_point():
+        raise TypeError(
+            f"{name} must hold floating-point numbers, got {weight.dtype}; convert it with .float()"
+        )
     _check_device(weight, input, name, _OR_THE_MODULE)
 
 

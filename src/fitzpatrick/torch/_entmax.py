@@ -201,8 +201,10 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
             by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call)
         else:
             by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        is_asked = with_alpha and alpha is not None and by_alpha is not None
-        by_alpha = by_alpha.to(alpha.dtype) if is_asked else None  # type: ignore[union-attr]
+        if alpha is None or by_alpha is None or not with_alpha:
+            by_alpha = None
+        else:
+            by_alpha = by_alpha.to(alpha.dtype)
     return by_theta, by_alpha, None, None, None, None, None
 
 

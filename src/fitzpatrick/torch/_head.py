@@ -68,7 +68,7 @@ MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 
 
 class HeadCall(NamedTuple):
-    """What is asked for besides tensors; the first four are a :class:`LossCall`.
+    """What is asked for besides tensors; it begins as a :class:`LossCall`.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
     ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
@@ -85,6 +85,11 @@ class HeadCall(NamedTuple):
     dtype: torch.dtype
     output_dtype: torch.dtype
     softcap: float = 0.0
+
+    @property
+    def loss(self) -> LossCall:
+        """What an engine is told."""
+        return LossCall(self.omega, self.tightness, self.engine, self.ignore_index)
 
 
 class Layer(NamedTuple):
@@ -198,15 +203,9 @@ def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
 
 
 @torch.no_grad()
-def _solve(layer: Layer, *given: Any, **options: Any) -> tuple[Tensor, Gradients]:
-    """What :func:`_walk` returns, in the dtypes that it is told, without a graph."""
-    with torch.autocast(layer.x.device.type, enabled=False):
-        return _walk(layer, *given, **options)
-
-
-def _walk(
+def _solve(
     layer: Layer,
-    target: Any,
+    target: Any,  # a tensor or a Teacher, which has rows of a tensor
     weight: Tensor | None,
     call: HeadCall,
     wanted: Sequence[bool],
@@ -217,8 +216,23 @@ def _walk(
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
     With an ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a
-    list that the numbers of all rows are put into.
+    list that the numbers of all rows are put into. The dtypes are those of the call, whatever
+    autocast would choose.
     """
+    with torch.autocast(layer.x.device.type, enabled=False):
+        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
+
+
+def _walk(
+    layer: Layer,
+    target: Any,
+    weight: Tensor | None,
+    call: HeadCall,
+    wanted: Sequence[bool],
+    upstream: Tensor | None,
+    shard: "ClassShard | None",
+    stats: list[RowStats] | None,
+) -> tuple[Tensor, Gradients]:
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
@@ -243,8 +257,9 @@ def _walk(
         upstream = upstream[kept] if upstream is not None and upstream.ndim else upstream
     n = target.shape[0]
     n_classes = k if shard is None else shard.n_classes
-    options = call.ignore_index, call.reduction, call.label_smoothing
-    weighing = Weighing(weight, n_classes, *options, shard)
+    weighing = Weighing(
+        weight, n_classes, call.ignore_index, call.reduction, call.label_smoothing, shard
+    )
     divisor = weighing.divisor(target, working)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
     if isinstance(target, Teacher) and not call.chunk_size:
@@ -272,7 +287,7 @@ def _walk(
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, LossCall(*call[:4]), any(wanted), shard)
+        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
@@ -372,8 +387,8 @@ def _pull_back(
         )
     *layer, target, weight = tensors
     if gradients is None:
-        given = teacher or target, weight, call, needed[:3], upstream, shard
-        gradients = _solve(Layer(*layer), *given)[1]
+        rows = target if teacher is None else teacher
+        _, gradients = _solve(Layer(*layer), rows, weight, call, needed[:3], upstream, shard)
     else:
         gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
     if torch.is_grad_enabled():
@@ -440,7 +455,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     *tensors, _upstream, _wanted = inputs[:7]
     *ctx.call, symbolic_tightness = inputs[7:]
     ctx.is_fused = _is_fused(HeadCall(*ctx.call))
-    ctx.save_for_backward(*(output[1:] if ctx.is_fused else (*tensors, symbolic_tightness)))
+    gradients = output[1:]
+    saved = gradients if ctx.is_fused else (*tensors, symbolic_tightness)
+    ctx.save_for_backward(*saved)
     ctx.set_materialize_grads(False)
 
 
@@ -456,7 +473,8 @@ def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | No
     else:
         *tensors, symbol = ctx.saved_tensors
         _, *gradients = linear_loss(*tensors, upstream, needed, *ctx.call, symbol)
-    return *(g if need else None for g, need in zip(gradients, needed, strict=True)), *nothing
+    asked = (g if need else None for g, need in zip(gradients, needed, strict=True))
+    return *asked, *nothing
 
 
 linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
@@ -494,12 +512,15 @@ def head_loss(
     if shard is None and not is_eager:
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        given = *layer, target, weight, None, wanted
-        loss = linear_loss(*given, omega, number, *rest, symbol)[0]
+        upstream = None
+        loss, *_ = linear_loss(
+            *layer, target, weight, upstream, wanted, omega, number, *rest, symbol
+        )
         return loss
     loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
     saved, teacher = (target, None) if isinstance(target, Tensor) else (None, target)
     pull_back = functools.partial(_pull_back, call, shard, teacher)
-    return computed_loss(loss, pull_back, gradients if is_fused else None, *layer, saved, weight)
+    kept = gradients if is_fused else None
+    return computed_loss(loss, pull_back, kept, *layer, saved, weight)

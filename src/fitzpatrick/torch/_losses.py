@@ -99,8 +99,17 @@ def class_loss(
         loss = few_labels(input, target, omega, tightness, ignore_index, reduction)
         if loss is not None:
             return loss
-    given = weight, ignore_index, reduction, label_smoothing, engine, validate, process_group
-    options = ClassOptions(*given, return_stats, dim)
+    options = ClassOptions(
+        weight=weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+        engine=engine,
+        validate=validate,
+        process_group=process_group,
+        return_stats=return_stats,
+        dim=dim,
+    )
     is_shared = process_group is not None or arguments.is_dtensor(input)
     compute: Any = _shared_class_loss if is_shared else _class_loss
     out: Tensor = compute(omega, tightness, input, target, options)
@@ -127,9 +136,8 @@ def _class_loss(
 
         out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
     out = out if is_summed else out.reshape(rows.shape)
-    out = (out if nan_of_no_rows is None else out + nan_of_no_rows).to(
-        arguments.output_dtype(input)
-    )
+    out = out if nan_of_no_rows is None else out + nan_of_no_rows
+    out = out.to(arguments.output_dtype(input))
     if not options.return_stats:
         return out
     stats = stats_of(arguments.rows_along(input, axis), rows.target, rows.call.ignore_index)
@@ -180,10 +188,20 @@ def linear_class_loss(
     transform = Transform(temperature, logit_scale, softcap)
     layer, cap = Layer(input, linear_weight, linear_bias), 0.0
     if not transform.is_identity:
-        cap, layer = transform.check().cap, layer.scaled_by(transform)
-    o = ClassOptions(**options)
-    compute: Any = _linear_class_loss if o.process_group is None else _shared_linear_loss
-    loss: Tensor = compute(omega, tightness, layer, target, o, chunk_size, accumulate_dtype, cap)
+        transform.check()
+        layer, cap = layer.scaled_by(transform), transform.cap
+    is_shared = options.get("process_group") is not None
+    compute: Any = _shared_linear_loss if is_shared else _linear_class_loss
+    loss: Tensor = compute(
+        omega,
+        tightness,
+        layer,
+        target,
+        ClassOptions(**options),
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        cap=cap,
+    )
     return loss
 
 
@@ -193,6 +211,7 @@ def _linear_class_loss(
     layer: Layer,
     target: ClassTarget,
     options: ClassOptions,
+    *,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
@@ -218,8 +237,15 @@ def _linear_class_loss(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
             "weight; pass weight.detach()"
         )
-    weighing = options.reduction, rows.weighing.label_smoothing
-    call = _head_call(rows.call, *weighing, chunk_size, accumulate_dtype, input, cap)
+    call = _head_call(
+        rows.call,
+        input,
+        reduction=options.reduction,
+        label_smoothing=rows.weighing.label_smoothing,
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        cap=cap,
+    )
     eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
     stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
@@ -230,17 +256,24 @@ def _linear_class_loss(
 
 def _head_call(
     call: LossCall,
+    input: Tensor,
+    *,
     reduction: str,
     label_smoothing: float,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
-    input: Tensor,
     cap: float,
 ) -> HeadCall:
     dtype = arguments.product_dtype(input)
-    dtypes = accumulate_dtype, dtype, arguments.output_dtype(input, dtype)
     return HeadCall(
-        *call, reduction, label_smoothing, arguments.as_chunk_size(chunk_size) or 0, *dtypes, cap
+        *call,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+        chunk_size=arguments.as_chunk_size(chunk_size) or 0,
+        accumulate_dtype=accumulate_dtype,
+        dtype=dtype,
+        output_dtype=arguments.output_dtype(input, dtype),
+        softcap=cap,
     )
 
 
@@ -282,10 +315,16 @@ def distill(
         flat = teacher.scaled_by(of_teacher).flat()
         rows = Teacher(flat, of_teacher.cap, functools.partial(link_along, omega))
     engine = choose_engine(engine, student.x, omega, has_labels=False)
-    loss_call = LossCall(omega, as_tightness(tightness), engine)
-    given = reduction, 0.0, chunk_size, accumulate_dtype, student.x, of_student.cap
-    flat = student.scaled_by(of_student).flat()
-    loss = head_loss(flat, rows, None, _head_call(loss_call, *given), is_eager=True)
+    call = _head_call(
+        LossCall(omega, as_tightness(tightness), engine),
+        student.x,
+        reduction=reduction,
+        label_smoothing=0.0,
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        cap=of_student.cap,
+    )
+    loss = head_loss(student.scaled_by(of_student).flat(), rows, None, call, is_eager=True)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 
@@ -294,24 +333,22 @@ def _prepare_rows(
     tightness: float,
     input: Tensor,
     target: Tensor,
+    *weights: Tensor | None,
+    axis: int,
     reduction: str,
     engine: str | None,
     validate: bool | None,
-    axis: int,
-    *weights: Tensor | None,
 ) -> tuple[LossCall, bool]:
     """Check a loss whose target has the shape of the scores; True if all tensors are ordinary."""
     arguments.check_target(target, input)
     arguments.check_options(reduction, validate=validate)
     arguments.check_same_shape(target, input.shape)
     eager = arguments.is_eager(input, target, *weights)
-    call = LossCall(
-        omega, as_tightness(tightness), choose_engine(engine, input, omega, has_labels=False)
-    )
+    engine = choose_engine(engine, input, omega, has_labels=False)
+    call = LossCall(omega, as_tightness(tightness), engine)
     if arguments.looks_at_values(validate, input, eager):
-        arguments.check_rows(
-            target if target.ndim else target[None], regularizer_of(omega).domain, axis
-        )
+        vectors = target if target.ndim else target[None]
+        arguments.check_rows(vectors, regularizer_of(omega).domain, axis)
     return call, eager
 
 
@@ -331,8 +368,10 @@ def entry_loss(
     arguments.check_scores(input)
     weight = None if weight is None else _spread(weight, input, "weight")
     pos_weight = None if pos_weight is None else _spread(pos_weight, input, "pos_weight")
-    options = reduction, engine, validate, -1, weight, pos_weight
-    call, eager = _prepare_rows(omega, tightness, input, target, *options)
+    call, eager = _prepare_rows(
+        omega, tightness, input, target, weight, pos_weight,
+        axis=-1, reduction=reduction, engine=engine, validate=validate,
+    )  # fmt: skip
     if pos_weight is not None and not supports_pos_weight(regularizer_of(omega)):
         raise TypeError(
             "pos_weight is for targets between 0 and 1, this loss has the domain "
@@ -391,8 +430,10 @@ def row_loss(
     axis = arguments.class_dim(input, dim)
     if input.shape[axis] == 0:
         raise ValueError(f"vectors must have at least one entry, got shape {tuple(input.shape)}")
-    checked = reduction, engine, validate, axis
-    call, eager = _prepare_rows(omega, tightness, input, target, *checked)
+    call, eager = _prepare_rows(
+        omega, tightness, input, target,
+        axis=axis, reduction=reduction, engine=engine, validate=validate,
+    )  # fmt: skip
     theta = arguments.rows_along(input, axis)
     y = arguments.rows_along(target.to(working_dtype(input)), axis)
     divisor, is_summed = divisor_of(theta.shape[0], reduction), reduction != "none"

@@ -166,11 +166,18 @@ class Weighing(NamedTuple):
         self, target: Tensor, dtype: torch.dtype, divisor: Tensor | int
     ) -> tuple[Target, Scale]:
         """The smoothed target of some rows, and its scale."""
-        weigh = self._weigh_labels, self._weigh_proportions, self._weigh_lists
-        y, weights = weigh[target.ndim - 1](target, dtype)
+        y: Target
+        weights: Tensor | None
+        if target.ndim == 1:
+            y, weights = self._weigh_labels(target, dtype)
+        elif target.ndim == 2:
+            y, weights = self._weigh_proportions(target, dtype)
+        else:
+            y, weights = self._weigh_lists(target, dtype)
         if isinstance(divisor, int):
-            divisor = divisor or 1
+            divisor = divisor or 1  # of no rows
             return y, divisor if weights is None else weights / divisor
+        # rows that do not count have the scale 0, whatever the divisor; the others NaN if it is 0
         counts = self._counts(target)
         weights = counts.to(dtype) if weights is None else weights
         return y, torch.where(counts, weights / divisor + (divisor / divisor - 1), 0.0)
@@ -179,7 +186,9 @@ class Weighing(NamedTuple):
         """Which rows count."""
         if target.ndim == 1:
             return target != self.ignore_index
-        return listed_rows(target) if target.ndim == 3 else torch.ones_like(target[:, 0]) > 0
+        if target.ndim == 3:
+            return listed_rows(target)
+        return torch.ones(target.shape[:1], dtype=torch.bool, device=target.device)
 
     def _label_weights(self, labels: Tensor, weight: Tensor, dtype: torch.dtype) -> Tensor:
         """Weights of the classes of labels; 0 for those that count for nothing."""
