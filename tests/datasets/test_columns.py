@@ -147,3 +147,13 @@ def test_the_decimal_mark_is_the_one_that_is_told(tmp_path, cell, decimal, value
             read_inputs(path, columns, decimal=decimal)
     else:
         assert read_inputs(path, columns, decimal=decimal).X.tolist() == [[value]]
+
+
+def test_a_tag_that_is_written_in_two_ways_is_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,y\n" + "1;2,u\n2;3,v\n1;3,u\n" * 3)
+    columns = read_table(path, ["y"], options=ReadOptions(tags=("t",))).columns
+    path.write_text("t\n1;1.0\n1.0\n3;1\n")
+    table = read_inputs(path, columns)
+    assert table.X.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
+    assert not any("not seen" in note for note in table.notes)
