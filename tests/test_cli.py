@@ -664,7 +664,7 @@ BAD = {
     "junk.csv": (np.random.default_rng(0).bytes(4000), r"junk\.csv, line 2: not a text file"),
     "hole.csv": (
         b"x,a,b\n1,1,0\n1,1,\n",
-        r"hole\.csv, line 3: target column 'b': no value; --missing drop-targets leaves such rows out",
+        r"hole\.csv, line 3: target column 'b': no value; --missing drop-targets leaves",
     ),
     "flat.csv": (b"x,a,b\n" + b"1,1,0\n1,0,1\n" * 20, r"flat\.csv: every feature is constant"),
     "range.svm": (b"0 1:1\n7777777 1:1\n", r"range\.svm, line 2: label '7777777' is out of range"),
