@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold
 from fitzpatrick import cli, explorer
 from fitzpatrick.experiments import figures, learners, model_files, models
 from fitzpatrick.experiments.protocol import Protocol
-from fitzpatrick.experiments.records import FILE_NAME
+from fitzpatrick.experiments.records import FILE_NAME, Store
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
 LINEAR = ("--model", "linear")
@@ -883,6 +883,28 @@ def test_killed_the_table_is_the_same(ok, tmp_path, monkeypatch):
     assert kept < stored(tmp_path / "b")  # finished fits are not touched again
     written = [(tmp_path / folder / "table.txt").read_bytes() for folder in "ab"]
     assert written[0] == written[1]
+
+
+def test_compare_goes_on_where_it_broke_off(ok, run, tmp_path, monkeypatch):
+    """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
+    write_flags(tmp_path / "data")
+    arguments = ("compare", "data/flags_train.svm", *QUICK, "--losses", "logistic,sparsemax")
+    undisturbed, add = ok(*arguments, "-o", "a"), Store.add
+    for folder, left in (("b", [0]), ("c", [0, 1])):
+
+        def broken(store, path, records, left=left):
+            if not left:
+                raise OSError("the disk is gone")
+            left.pop()
+            add(store, path, records)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "add", broken)
+            assert run(*arguments, "-o", folder)[0] != 0
+        kept = stored(tmp_path / folder)
+        assert kept
+        assert ok(*arguments, "-o", folder).replace(f"{folder}/", "a/") == undisturbed
+        assert kept < stored(tmp_path / folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")

@@ -496,8 +496,7 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     header = not no_header
-    columns = models.with_decimal(loaded.columns, decimal) if decimal else loaded.columns
-    table = read_inputs(file, columns, format, header=header)
+    table = read_inputs(file, loaded.columns, format, header=header, decimal=decimal)
     kept = read_cells(file, _names(keep), format, header=header) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions

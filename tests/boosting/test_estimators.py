@@ -244,6 +244,8 @@ TAMPERED = {
     "fewer targets": {"start_": [0.0] * 3, "classes_": list("abc")},
     "features": {"n_features_in_": 4},
     "names": {"feature_names_in_": ["a"]},
+    "names of targets": {"_target_names": ["a"]},
+    "lost rounds": {"n_iter_": ONE["n_estimators"] + 1},
     "classes": {"classes_": ["a", "b", "c", 3]},
     "equal classes": {"classes_": list("abcc")},
     "no classes": {"classes_": None},
@@ -267,7 +269,7 @@ def test_tampered_files_are_refused(tmp_path, monkeypatch) -> None:
     for change in TAMPERED.values():
         changed = {**description, **change}
         refuse({name: value for name, value in changed.items() if value is not ...}, trees)
-    for parts in ([], ["tree\nnonsense"], ["{}"], [{}], ["tree\n"] * 10_001):
+    for parts in ([], ["tree\nnonsense"], ["{}"], [{}], [trees, {}], ["tree\n"] * 10_001):
         refuse(description, *parts)
     file.write_bytes(b"\x00\xff\x00")
     with pytest.raises(ValueError, match="not a boosted model"):

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fitzpatrick.boosting import BoostedProportionRegressor
+from fitzpatrick.boosting import BoostedProportionRegressor, _trees
 from fitzpatrick.boosting._libraries import LIBRARIES
 from tests.helpers import seeded
 
@@ -101,6 +101,13 @@ def test_trees_that_are_inconsistent(attack: str) -> None:
     changed, count = re.subn(pattern, replacement, text(), count=1, flags=re.MULTILINE)
     assert count == 1
     with pytest.raises(ValueError, match=problem):
+        LIBRARIES["lightgbm"].from_text(changed)
+
+
+def test_a_tree_that_would_fill_the_memory(monkeypatch) -> None:
+    monkeypatch.setattr(_trees, "MAX_TEXT_BYTES", 10_000)
+    changed = text().replace("leaf_value=", "leaf_value=" + 5000 * "0 ", 1)
+    with pytest.raises(ValueError, match="tree 0: it takes more than 10000 bytes"):
         LIBRARIES["lightgbm"].from_text(changed)
 
 

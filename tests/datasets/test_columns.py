@@ -130,3 +130,30 @@ def test_whole_numbers_of_a_file_with_decimal_commas(tmp_path, cells, is_refused
             read_inputs(path, columns)
     else:
         assert read_inputs(path, columns).X[:, 0].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(("cell", "decimal", "value"), [
+    ("1.234", ",", 1234.0), ("1.234", ".", 1.234), ("1,234", ",", 1.234), ("1,234", ".", 1234.0),
+    ("1,5", ",", 1.5), ("1,5", ".", None),
+])  # fmt: skip
+def test_the_decimal_mark_is_the_one_that_is_told(tmp_path, cell, decimal, value):
+    """Whatever mark the training file has."""
+    path = tmp_path / "a.csv"
+    path.write_text("x;y\n1000.5;u\n2000.25;v\n")
+    columns = read_table(path, ["y"]).columns
+    path.write_text(f"x;z\n{cell};0\n")
+    if value is None:
+        with pytest.raises(DataError, match="the decimal mark is not"):
+            read_inputs(path, columns, decimal=decimal)
+    else:
+        assert read_inputs(path, columns, decimal=decimal).X.tolist() == [[value]]
+
+
+def test_a_tag_that_is_written_in_two_ways_is_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,y\n" + "1;2,u\n2;3,v\n1;3,u\n" * 3)
+    columns = read_table(path, ["y"], options=ReadOptions(tags=("t",))).columns
+    path.write_text("t\n1;1.0\n1.0\n3;1\n")
+    table = read_inputs(path, columns)
+    assert table.X.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
+    assert not any("not seen" in note for note in table.notes)

@@ -190,3 +190,29 @@ def test_perfect_separation(loss: str) -> None:
     model = FitzpatrickClassifier(loss, alpha=0.0, tol=1e-10, max_iter=5000)
     model.fit(complete, y > 0)
     assert np.isfinite(model.summary(complete, y > 0).covariance).all()
+
+
+def test_few_errors_are_no_separation() -> None:
+    """The best coefficients are large then, and ten times as large ones are clearly worse."""
+    rng = seeded(11)
+    n_inseparable = 0
+    for _ in range(60):
+        X = rng.normal(size=(120, 3))
+        y = 10 * X @ rng.normal(size=3) + rng.logistic(size=120) > 0
+        model = FitzpatrickClassifier(alpha=0.0, tightness=4.0).fit(X, y)
+        if model.score(X, y) < 1:
+            n_inseparable += 1
+            assert np.isfinite(model.summary(X, y).covariance).all()
+    assert n_inseparable > 30
+
+
+@pytest.mark.parametrize("loss", ["sparsemax", "fitzpatrick_sparsemax"])
+def test_separation_where_a_margin_ends_the_loss(loss: str) -> None:
+    """The solver stops at the margin, where the curvature is that of one side."""
+    rng = seeded(12)
+    for _ in range(10):
+        X = rng.integers(2, size=(100, 1)).astype(float)
+        y = np.where(X[:, 0] == 1, 1, rng.integers(2, size=100))
+        model = FitzpatrickClassifier(loss, alpha=0.0).fit(X, y)
+        with pytest.raises(ValueError, match=r"perfect separation|singular"):
+            model.summary(X, y)

@@ -6,6 +6,7 @@ checked themselves, and their shapes against the fields after that.
 
 import json
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "loss_": _is_one_of(loss_names()),
     "tightness_": lambda value: type(value) in (int, float),
     "n_features_in_": lambda value: type(value) is int and value > 0,
+    "n_iter_": lambda value: type(value) is int,
     "feature_names_in_": _is_names,
     "_target_names": _is_names,
     "classes_": lambda value: value is None or isinstance(value, list),
@@ -99,7 +101,7 @@ def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegress
         with path.open("rb") as lines:
             given = json.loads(lines.readline(MAX_TEXT_BYTES))
             _check(given)
-            texts = [line for line in lines if line.startswith(b'"')]
+            texts = list(islice(lines, MAX_PARTS + 1))
         return _restore(given, texts)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: not a boosted model that fitzpatrick saved ({error})") from error
@@ -112,8 +114,9 @@ def _check(given: Any) -> None:
         expect(is_valid(given[name]), f"its {name} cannot be {given[name]!r:.40}")
     # raises unless the tightness is one of the loss
     Loss(get_loss(given["loss_"]).regularizer, given["tightness_"])
-    names, classes, k = given["feature_names_in_"], given["classes_"], len(given["start_"])
-    expect(names is None or len(names) == given["n_features_in_"], "feature_names_in_ do not fit")
+    classes, k = given["classes_"], len(given["start_"])
+    for name, size in (("feature_names_in_", given["n_features_in_"]), ("_target_names", k)):
+        expect(given[name] is None or len(given[name]) == size, f"{name} do not fit")
     expect(not given["_is_single"] or k == 1, "_is_single does not fit the start")
     if given["estimator"] == "BoostedClassifier":
         dtype = given["dtype"]
@@ -132,7 +135,7 @@ def _restore(
             is_array, value = name in dtypes, given[name]
             setattr(model, name, np.asarray(value, dtypes[name]) if is_array else value)
     model.n_classes_in_ = len(model.start_)
-    library, model.booster_, model.n_iter_ = LIBRARIES[model.library_], [], 0
+    library, model.booster_, n_rounds = LIBRARIES[model.library_], [], 0
     expect(0 < len(texts) <= MAX_PARTS, "it has no trees, or too many parts")
     for text in texts:
         try:
@@ -142,6 +145,7 @@ def _restore(
         expected = [model.n_features_in_, model.n_classes_in_]
         expect(shape == expected, f"trees have {shape} features and targets, not {expected}")
         model.booster_.append(part)
-        model.n_iter_ += library.rounds(part)
-        expect(model.n_iter_ * len(model.start_) <= MAX_TREES, f"more than {MAX_TREES} trees")
+        n_rounds += library.rounds(part)
+        expect(n_rounds * len(model.start_) <= MAX_TREES, f"more than {MAX_TREES} trees")
+    expect(n_rounds == model.n_iter_, f"{n_rounds} rounds of trees, not {model.n_iter_}")
     return model

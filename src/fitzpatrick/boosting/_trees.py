@@ -53,6 +53,7 @@ def checked_lightgbm(text: str) -> str:
     """LightGBM's text, written anew; a ValueError unless its trees stay in bounds."""
     expect("\r" not in text and "\0" not in text, "they have other ends of lines")
     body, mark, end = text.partition("\nend of trees\n")
+    expect(body.count("\nTree=") <= MAX_TREES, f"they are more than {MAX_TREES}")
     head, *trees = body.split("\nTree=")
     categories = end[end.rfind("\npandas_categorical:") :].strip("\n") or "pandas_categorical:null"
     expect(mark, "they have no end")
@@ -62,10 +63,10 @@ def checked_lightgbm(text: str) -> str:
     names, infos = header["feature_names"], header["feature_infos"]
     k, n_features = int(_numbers(header, "num_tree_per_iteration", 1)[0]), len(names.split(" "))
     expect(len(infos.split(" ")) == n_features, "feature_infos do not fit feature_names")
-    expect(len(trees) <= MAX_TREES, f"they are more than {MAX_TREES}")
     expect(k >= 1 and trees and len(trees) % k == 0, "they are not of whole rounds")
     for i, tree in enumerate(trees):
         try:
+            expect(len(tree) <= MAX_TEXT_BYTES, f"it takes more than {MAX_TEXT_BYTES} bytes")
             found = _check_lightgbm_tree(_fields(tree), n_features)
         except ValueError as error:
             raise ValueError(f"tree {i}: {error}") from error

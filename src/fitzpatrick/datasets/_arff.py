@@ -263,24 +263,23 @@ def split_fields(text: str, path: Path, line: int) -> list[str]:
 
 def split_pairs(text: str, width: int, path: Path, line: int) -> list[tuple[int, str]]:
     """Indices and values of a sparse row."""
+    if not text.endswith("}"):
+        raise DataError("a sparse row has no closing brace", path, line)
     pairs: list[tuple[int, str]] = []
     inner, previous, start = text[1:-1], -1, 0
-    problem = "" if text.endswith("}") else "a sparse row has no closing brace"
-    while not problem and start < len(inner) and (start or inner.strip()):
+    while start < len(inner) and (start or inner.strip()):
         match = _PAIR.match(inner, start)
         if match is None:
             shown = inner[start : start + 40].strip()
-            problem = f"{shown!r} is not of the form index value"
-            break
+            raise DataError(f"{shown!r} is not of the form index value", path, line)
         index = int(match[1]) if len(match[1]) <= 12 else width
         if index >= width:
             problem = f"attribute index {match[1][:20]} is out of range, expected 0 to {width - 1}"
-        elif index <= previous:
-            problem = f"attribute index {index} is not in rising order"
+            raise DataError(problem, path, line)
+        if index <= previous:
+            raise DataError(f"attribute index {index} is not in rising order", path, line)
         pairs.append((index, unescape(match[2][1:-1]) if match[2] else match[3].strip()))
         previous, start = index, match.end()
-    if problem:
-        raise DataError(problem, path, line)
     return pairs
 
 

@@ -133,13 +133,13 @@ def _check_declared(frame: Frame, column: Column) -> None:
     attribute, problem = frame.attributes.get(column.name), ""
     if attribute is None:
         return
-    if isinstance(column, kinds.Number) and attribute.type == "nominal":
-        if own_numbers(attribute.values) is None:
-            values = listed(attribute.values)
-            problem = f"has the values {values}; in the training file it is a number"
-    elif attribute.type == "numeric" and isinstance(column, kinds.Category | kinds.Ordinal):
-        problem = f"is numeric; in the training file its values are {listed(column.values)}"
-        problem *= not any(map(PLAIN.matches, column.values))
+    is_number, has_words = isinstance(column, kinds.Number), attribute.type == "nominal"
+    if is_number and has_words and own_numbers(attribute.values) is None:
+        problem = f"has the values {listed(attribute.values)}; in the training file it is a number"
+    elif isinstance(column, kinds.Category | kinds.Ordinal) and attribute.type == "numeric":
+        has_numbers = any(map(PLAIN.matches, column.values))
+        words = f"is numeric; in the training file its values are {listed(column.values)}"
+        problem = "" if has_numbers else words
     if problem:
         raise DataError(f"attribute {column.name!r} {problem}", frame.path, attribute.line)
 
@@ -163,11 +163,11 @@ def _mixed(
 ) -> DataError:  # fmt: skip
     """Words among numbers."""
     are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
-    problem = f"{words[0][:40]!r} is not a number" + f", as {n_numbers} of its values are" * (
-        n_numbers > 0
-    )
+    problem = f"{words[0][:40]!r} is not a number"
     if are_numbers:
         problem = f"{words[0][:40]!r} has another decimal mark than other numbers"
+    elif n_numbers:
+        problem += f", as {n_numbers} of its values are"
     others = [
         f"{word[:20]!r} in line {frame.first_line(texts, word)}"
         for word in words[1 : _SHOWN_WORDS + 1]

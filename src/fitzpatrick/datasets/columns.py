@@ -296,8 +296,8 @@ class _Words(Column):
         n_unseen = 0
         for value, count, found in zip(texts.values, texts.counts.tolist(), known, strict=False):
             positions = {word: find(word) for word in self.split(value)}
-            found += [i for i in positions.values() if i is not None]
-            if count and len(found) < len(positions):
+            found += sorted({i for i in positions.values() if i is not None})  # 3 and 3.0 are one
+            if count and None in positions.values():
                 n_unseen += count
                 unseen |= {word: None for word, i in positions.items() if i is None}
         if n_unseen:

@@ -171,6 +171,7 @@ def read_inputs(
     format: str | None = None,  # noqa: A002  (the option is called --format)
     *,
     header: bool = True,
+    decimal: str | None = None,
 ) -> Table:
     """The features of a file without targets, such as one to predict; other columns are not read.
 
@@ -179,11 +180,12 @@ def read_inputs(
         columns: the recipe of the training file, ``Table.columns``.
         format: as in :func:`read_table`.
         header: as in :class:`ReadOptions`.
+        decimal: as in :class:`ReadOptions`.
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
     """
-    path, options = Path(path), ReadOptions(header=header)
+    path, options = Path(path), ReadOptions(header=header, decimal=decimal)
     kind = format or format_of(path)
     if kind != "libsvm":
         return _read(_open(path, kind, options), (), columns, (), options)

@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..datasets.columns import Column, Number
 from ..linear_model import DEFAULT_ALPHAS, ProportionRegressor
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
@@ -235,18 +234,6 @@ def _check_targets(Y: np.ndarray, table: Table, choice: LossChoice, file: Path) 
     )
     line = int(table.lines[row]) if table.lines.size else None
     raise DataError(f"{what}, the range of the loss {choice.name!r}", file, line)
-
-
-def with_decimal(columns: Columns, mark: str) -> Columns:
-    """The recipe for a file whose numbers have that decimal mark."""
-
-    def change(column: Column) -> Column:
-        if not isinstance(column, Number):
-            return column
-        thousands = "" if column.thousands == mark else column.thousands
-        return replace(column, decimal=mark, thousands=thousands)
-
-    return replace(columns, items=tuple(map(change, columns.items)))
 
 
 def predictions_csv(

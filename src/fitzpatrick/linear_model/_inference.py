@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 MAX_PARAMETERS = 5000  # beyond this the Hessian as a matrix takes minutes
 _STEP = 1e-4  # of the central differences, in units of a score
-# Classes are separated if coefficients can grow until a score has moved this far, in directions of
-# less than one of these shares of the curvature at zero, at less than this cost per moved sample.
-_FAR, _WEAK, _FLAT = 100.0, (1e-2, 1e-4, 1e-6), 1e-3
+# Classes are separated if coefficients can grow by this factor, and until a score has moved this
+# far, in directions of less than one of these shares of the curvature at zero, at less than this
+# cost per moved sample.
+_FACTOR, _FAR, _WEAK, _FLAT = 10.0, 100.0, (1e-2, 1e-4, 1e-6), 1e-3
+_OUTWARD = 1 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,19 +214,22 @@ class _Problem:
         eigenvalues = linalg.eigvalsh(unit)
         if eigenvalues[0] <= len(unit) * np.finfo(float).eps * eigenvalues[-1]:
             raise ValueError(_SINGULAR)
-        self._check_separation(bread)
+        self._check_separation()
         half = linalg.solve(unit, meat / np.outer(scale, scale), assume_a="pos")
         inner = linalg.solve(unit, half.T, assume_a="pos") / np.outer(scale, scale)
         return (inner + inner.T) / 2
 
-    def _check_separation(self, hessian: Array) -> None:
+    def _check_separation(self) -> None:
         """Raise if larger coefficients would be as good: they are then where the solver stopped.
 
         Where features separate classes, the curvature vanishes along some directions, and the
         objective falls along the part of the coefficients that lies in them, however far one goes.
+        A loss that is zero beyond a margin has its curvature inside of it: a solver may stop right
+        there, so that one looks a little further out.
         """
-        # the sum has an inverse, as the Hessian has
-        metric = hessian + self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
+        hessian = self._hessian(self._scores(_OUTWARD * self.parameters))
+        at_zero = self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
+        metric = hessian + at_zero  # which has an inverse even where the Hessian has none
         bounds = -np.inf, max(_WEAK)
         shares, vectors = linalg.eigh(hessian, metric, subset_by_value=bounds, driver="gvx")
         here = self._objective(self.parameters)
@@ -233,7 +238,8 @@ class _Problem:
             direction = weak @ (weak.T @ (metric @ self.parameters))
             moves = np.abs(self._scores(direction)).max(axis=1)
             if (longest := moves.max()) > 0:
-                beyond = self._objective(self.parameters + _FAR / longest * direction)
+                step = max(_FACTOR, _FAR / longest)
+                beyond = self._objective(self.parameters + step * direction)
                 if beyond <= here + _FLAT * float(self.weights @ moves) / longest:
                     raise ValueError(_SEPARATED)
 
@@ -314,8 +320,8 @@ _SINGULAR = (
 )
 _SEPARATED = (
     "perfect separation: features tell classes apart without an error, so that no coefficients are "
-    "the best, and they have no standard errors; fit with a penalty (alpha > 0), or leave out the "
-    "features with the largest coefficients"
+    "the best, and they have no standard errors; fit with a larger penalty (alpha), or leave out "
+    "the features with the largest coefficients"
 )
 
 
