@@ -299,3 +299,9 @@ def test_regularizers_without_chains_say_so():
     )
     with pytest.raises(TypeError, match="no losses of order n"):
         fp.FitzpatrickLoss(omega, order=3)
+
+
+@pytest.mark.parametrize("domain", [fp.sets.Birkhoff(), fp.sets.Transport((1.0, 2.0), (2.0, 1.0))])
+def test_matrices_have_no_losses_of_order_n(domain):
+    with pytest.raises(TypeError, match="no losses of order n; leave order out"):
+        fp.FitzpatrickLoss(Negentropy(domain), order=3)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.dummy import DummyClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import fitzpatrick as fp
@@ -329,3 +330,8 @@ def test_fits_are_quiet_and_keep_to_their_threads(monkeypatch) -> None:
         options = {**ONE, "n_jobs": n_jobs, "early_stopping_rounds": 5}
         BoostedProportionRegressor(loss, **options).fit(X, P)
     assert seen == {1, 2, None}
+
+
+def test_only_boosted_models_are_saved(tmp_path):
+    with pytest.raises(TypeError, match="save_model is for boosted models, got DummyClassifier"):
+        save_model(DummyClassifier(), tmp_path / "model.json")

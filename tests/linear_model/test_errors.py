@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import PredefinedSplit
 
 from fitzpatrick.linear_model import (
@@ -234,3 +234,9 @@ def test_a_fit_that_is_interrupted_changes_nothing(cls, error) -> None:
         model.fit(X[:, :4] * 2, Y)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[key] is before[key] for key in before)
+
+
+def test_a_loss_too_flat_to_be_fitted_is_warned_about():
+    X, y = np.eye(6, 3), np.array([0, 1, 0, 1, 0, 1])
+    with pytest.warns(ConvergenceWarning, match="at tightness 40 the loss of a class label"):
+        FitzpatrickClassifier(tightness=40).fit(X, y)

@@ -63,6 +63,11 @@ def save_model(model: BoostedModel, file: str | Path) -> None:
     Parameters are saved, too, with lists for tuples and arrays. A ValueError names what JSON cannot
     hold, such as a ``RandomState``.
     """
+    if not isinstance(model, BoostedModel):
+        raise TypeError(
+            f"save_model is for boosted models, got {type(model).__name__}; save other estimators "
+            "with skops or pickle"
+        )
     check_is_fitted(model, "booster_")
     if not isinstance(model.loss_, str):
         raise ValueError(

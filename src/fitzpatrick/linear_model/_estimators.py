@@ -25,6 +25,9 @@ from ._sums import Data, TrainingData, with_zero_score
 from ._vectors import cast
 from .solvers import Status
 
+# Gradients of labels are of the size of the loss at zero; those of fits are rounded at eps.
+MIN_START = 1e3 * float(np.finfo(float).eps)
+
 
 @dataclass(eq=False, repr=False)
 class ScoreModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -251,10 +254,20 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
     def _check_domain(self, loss: Loss) -> None:
+        """Raise if the loss has no labels, and warn if it is too flat at them to be fitted."""
         if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use a regressor of proportions with it"
+            )
+        start = float(loss.value(np.asarray(0), np.zeros(2)))
+        if loss.tightness > 1 and start < MIN_START:
+            warnings.warn(
+                f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
+                f"{start:.1g}, near rounding errors: the fit may end before it has begun; "
+                "choose a smaller tightness",
+                ConvergenceWarning,
+                stacklevel=2,
             )
 
     def _check_classes(self, classes: Array) -> None:

@@ -25,6 +25,7 @@ where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from .._array import Array, coupled_product, namespace, precision_bits, row_max, row_sum
 from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
@@ -40,7 +41,7 @@ from ._base import (
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
-from .chain import ChainFormulas, EntropyChain
+from .chain import EntropyChain
 from .sinkhorn import solve_matrices
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
@@ -339,8 +340,8 @@ class Negentropy(SeparableRegularizer):
     def has_chain(self) -> bool:
         return self.is_coupled or self.is_entrywise
 
-    def chain(self, y: Array) -> ChainFormulas:
-        return EntropyChain(y)
+    def chain(self, y: Array) -> Any:
+        return EntropyChain(y) if self.has_chain else super().chain(y)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:
