@@ -29,6 +29,21 @@ from .solvers import Status
 MIN_START = 1e3 * float(np.finfo(float).eps)
 
 
+def _warn_of_flatness(loss: Loss, labels: Array, n_classes: int) -> None:
+    """Warn if the gradients at zero scores, from where fits start, are near rounding errors."""
+    if loss.tightness <= 1:
+        return
+    start = float(loss.value(labels, np.zeros((len(labels), n_classes))).max())
+    if start < MIN_START:
+        warnings.warn(
+            f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
+            f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
+            "smaller tightness",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
 @dataclass(eq=False, repr=False)
 class ScoreModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Predictions from scores θ(x), by a loss."""
@@ -244,6 +259,7 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         classes, labels = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         n_classes = len(classes)
+        _warn_of_flatness(loss, labels, n_classes)
         # numbers go with features of another library; words stay in NumPy, as predictions do
         goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
         self.classes_ = as_library(classes, X) if goes_with_X else classes
@@ -254,20 +270,10 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         return Data(X, labels, n_classes, weights, binary=n_classes == 2)
 
     def _check_domain(self, loss: Loss) -> None:
-        """Raise if the loss has no labels, and warn if it is too flat at them to be fitted."""
         if not loss.regularizer.domain.has_labels:
             raise ValueError(
                 f"{type(self).__name__} needs a loss on the simplex, and loss={self.loss!r} has "
                 f"the domain {loss.regularizer.domain!r}; use a regressor of proportions with it"
-            )
-        start = float(loss.value(np.asarray(0), np.zeros(2)))
-        if loss.tightness > 1 and start < MIN_START:
-            warnings.warn(
-                f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
-                f"{start:.1g}, near rounding errors: the fit may end before it has begun; "
-                "choose a smaller tightness",
-                ConvergenceWarning,
-                stacklevel=2,
             )
 
     def _check_classes(self, classes: Array) -> None:

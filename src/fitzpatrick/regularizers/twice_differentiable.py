@@ -81,8 +81,8 @@ class TwiceDifferentiable(Regularizer):
       :math:`\langle y^\star - y, \nabla^2\Omega(y^\star)(y^\star - y)\rangle` with
       :math:`\nabla^2\Omega(y^\star)(y^\star - y) = \theta - \nabla\Omega(y^\star)`.
 
-    A row whose iteration does not converge raises :class:`ConvergenceError`; where the call is
-    being traced by a compiler, and cannot raise, the row is NaN.
+    A row whose iteration does not converge raises :class:`~fitzpatrick.sets.ConvergenceError`; where
+    the call is being traced by a compiler, and cannot raise, the row is NaN.
 
     Args:
         function: y ↦ Ω(y), shape (…).
