@@ -81,7 +81,7 @@ class TwiceDifferentiable(Regularizer):
       :math:`\langle y^\star - y, \nabla^2\Omega(y^\star)(y^\star - y)\rangle` with
       :math:`\nabla^2\Omega(y^\star)(y^\star - y) = \theta - \nabla\Omega(y^\star)`.
 
-    A row whose iteration does not converge raises :class:`~fitzpatrick.sets.ConvergenceError`; where
+    A row that does not converge raises :class:`~fitzpatrick.sets.ConvergenceError`; where
     the call is being traced by a compiler, and cannot raise, the row is NaN.
 
     Args:
