@@ -186,7 +186,7 @@ def test_perfect_separation(loss: str) -> None:
             model.set_params(alpha=1e-3).fit(features, given)
             assert np.isfinite(model.summary(features, given).covariance).all()
     # three samples on the other side: coefficients that are large, and the best
-    complete[:3, 3] = 1.0
+    complete[np.flatnonzero(y == 0)[:3], 3] = 1.5
     model = FitzpatrickClassifier(loss, alpha=0.0, tol=1e-10, max_iter=5000)
     model.fit(complete, y > 0)
     assert np.isfinite(model.summary(complete, y > 0).covariance).all()
