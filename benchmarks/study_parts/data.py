@@ -115,7 +115,7 @@ def lines_of_labels(name: str, d: int, k: int) -> tuple[Any, np.ndarray]:
 
 
 def multi_label(name: str, d: int, k: int) -> Task:
-    """One of the paper's sets, official training rows first."""
+    """A set with an official split, its training rows first."""
     parts = [lines_of_labels(f"{name}_{part}.svm.gz", d, k) for part in ("train", "test")]
     X = np.vstack([part[0].toarray() for part in parts])
     Y = label_proportions(np.vstack([part[1] for part in parts]))
@@ -125,12 +125,12 @@ def multi_label(name: str, d: int, k: int) -> Task:
 def text_labels(name: str, d: int, k: int, max_train: int = 2000) -> Task:
     """Rows of words, of length one; classes that never occur are left out.
 
-    Where there are more features than rows, features are rotated into the span of the rows, which
+    Where a few rows have more features, features are rotated into the span of the rows, which
     changes no fit with a quadratic penalty.
     """
     X, Y = lines_of_labels(f"study/{name}.svm.gz", d, k)
     X, Y = normalize(X), label_proportions(Y[:, Y.any(axis=0)])
-    if X.shape[0] < X.shape[1]:
+    if X.shape[0] < min(X.shape[1], 3000):
         left, values, _ = np.linalg.svd(X.toarray(), full_matrices=False)
         X = left * values
     return Task(name, "multi-label", X, Y, TEXT, standardize=False, max_train=max_train)
@@ -168,12 +168,22 @@ def votes() -> Task:
     return Task("cifar10h", "votes", columns(frame, "f"), label_proportions(columns(frame, "d")))
 
 
+def words_of(texts: pd.Series) -> Any:
+    """Texts by their TF-IDF, without rare words."""
+    vectorizer = TfidfVectorizer(min_df=3, sublinear_tf=True, max_features=2000)
+    return sparse.csr_array(vectorizer.fit_transform(texts))
+
+
 def annotators(name: str) -> Task:
-    """Texts by their TF-IDF, without rare words; the share of annotators who said yes."""
+    """The share of annotators who said yes of a text."""
     frame = table(f"study/{name}.csv.gz")
-    X = TfidfVectorizer(min_df=3, sublinear_tf=True, max_features=2000).fit_transform(frame["text"])
-    Y = columns(frame, "d")
-    return Task(name, "votes", sparse.csr_array(X), Y, TEXT, standardize=False)
+    return Task(name, "votes", words_of(frame["text"]), columns(frame, "d"), TEXT, False)
+
+
+def emotions_of_text() -> Task:
+    frame = table("study/goemotions.csv.gz")
+    Y = label_proportions(frame["labels"].str.get_dummies("|").to_numpy(dtype=np.float64))
+    return Task("goemotions", "multi-label", words_of(frame["text"]), Y, TEXT, False)
 
 
 def classes(name: str) -> Task:
@@ -225,9 +235,27 @@ SETS: dict[str, Callable[[], Task]] = {  # roughly from small to large
     "scene": partial(multi_label, "scene", 294, 6),
     "fashion_mnist": fashion,
     "fg_net": partial(distributions, "fg_net"),
+    "tmc2007-500": partial(multi_label, "tmc2007-500", 500, 22),
+    "ng20": partial(text_labels, "ng20", 1006, 20),
+    "ohsumed": partial(text_labels, "ohsumed", 1002, 23),
+    "yahoo_arts": partial(text_labels, "yahoo_arts", 23146, 26),
+    "goemotions": emotions_of_text,
+    "yahoo_business": partial(text_labels, "yahoo_business", 21924, 30),
+    "yahoo_education": partial(text_labels, "yahoo_education", 27534, 33),
+    "yahoo_health": partial(text_labels, "yahoo_health", 30605, 32),
+    "yahoo_reference": partial(text_labels, "yahoo_reference", 39679, 33),
+    "yahoo_science": partial(text_labels, "yahoo_science", 37187, 40),
     "langlog": partial(text_labels, "langlog", 1004, 75),
     "reutersk500": partial(text_labels, "reutersk500", 500, 103, 1000),
+    "rcv1sub1": partial(text_labels, "rcv1sub1", 47236, 101, 1000),
+    "rcv1sub2": partial(text_labels, "rcv1sub2", 47236, 101, 1000),
+    "corel16k001": partial(text_labels, "corel16k001", 500, 153, 1000),
+    "stackex_chemistry": partial(text_labels, "stackex_chemistry", 540, 175, 1000),
     "stackex_chess": partial(text_labels, "stackex_chess", 585, 227, 1000),
+    "stackex_philosophy": partial(text_labels, "stackex_philosophy", 842, 233, 1000),
+    "stackex_cs": partial(text_labels, "stackex_cs", 635, 274, 1000),
+    "stackex_cooking": partial(text_labels, "stackex_cooking", 577, 400, 1000),
+    "delicious": partial(multi_label, "delicious", 500, 983),
 }
 
 
