@@ -20,7 +20,7 @@ import pandas as pd
 from _machine import describe
 from joblib import Parallel, delayed
 from study_parts import records
-from study_parts.data import LOSSES, SETS, MissingDataError, load
+from study_parts.data import LOSSES, ONCE, SETS, MissingDataError, load
 from study_parts.fits import COPIES, SIMULATIONS, Cell, measure
 from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -33,7 +33,6 @@ BOOSTED = (
 NETWORK = ("digits", "emotions", "fashion_mnist", "yeast_spo5", "cifar10h")
 PAPER_SETS = ("flags", "emotions", "yeast", "scene", "delicious")
 PAPER_LOSSES = ("sparsemax", "logistic")
-ONCE = ("delicious",)  # a quarter of an hour for each cell, and for the paper's table only
 FOLDS = ("yeast_alpha",)
 PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
 SPLITS, REPETITIONS = 10, 20
