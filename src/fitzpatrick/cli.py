@@ -331,8 +331,8 @@ def compare(
     """
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
-    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
-    from .experiments.protocol import Protocol, at_tightnesses
+    from .experiments.learners import NEEDS_LIBRARY, can_boost
+    from .experiments.protocol import MODELS, Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
@@ -342,7 +342,7 @@ def compare(
         if wrong := [one for one in tightnesses if not 0 <= one < float("inf")]:
             fail(f"--tightness must be a finite number of at least 0, got {wrong[0]:g}")
     grid = _alphas(alphas)
-    chosen = _models(models) if models else MODELS[: 1 + can_boost()]
+    chosen = _models(models) if models else tuple(MODELS)[: 1 + can_boost()]
     table, file = source.read(), source.file
     held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
@@ -368,7 +368,7 @@ def compare(
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
+        words += [advice.loss.kind.option, f"{advice.setting:g}"]
         words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
@@ -414,7 +414,6 @@ def fit(
     from .datasets._files import write_atomically
     from .datasets._table import counted
     from .experiments import model_files, models
-    from .experiments.learners import in_words
     from .experiments.protocol import LossChoice
     from .experiments.report import number, wrapped
 
@@ -459,7 +458,7 @@ def fit(
         f"{counted(len(saved.target_names), 'target')} ({saved.kind})"
     ]
     if saved.cv_score is not None:
-        setting = in_words(choice, f"{fitted.setting:g}")
+        setting = choice.in_words(f"{fitted.setting:g}")
         lines.append(f"{setting}: cross-validated squared error {number(-saved.cv_score)}")
         lines.append(f"baseline, the mean target for every sample: {number(fitted.baseline or 0)}")
     lines += [f"note: {note}" for note in fitted.notes]
@@ -583,7 +582,8 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
 
 def _models(text: str) -> tuple[str, ...]:
     """Kinds of models that can be fitted here."""
-    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
+    from .experiments.learners import NEEDS_LIBRARY, can_boost
+    from .experiments.protocol import MODELS
 
     names = tuple(dict.fromkeys(_names(text)))
     if not names or not set(names) <= set(MODELS):

@@ -25,6 +25,7 @@ from fitzpatrick.experiments.protocol import (
 )
 from fitzpatrick.experiments.records import FILE_NAME, Record, Store, choose, final_models
 from fitzpatrick.experiments.runner import run
+from fitzpatrick.experiments.summary import evaluate
 from fitzpatrick.linear_model import ProportionRegressor
 
 from .conftest import make_experiment
@@ -133,7 +134,7 @@ def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undistu
 
 def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
     first = fit(tmp_path, experiment)
-    monkeypatch.setattr(runner, "fit_models", lambda *_, **__: pytest.fail("fitted again"))
+    monkeypatch.setattr(runner, "learner", lambda *_, **__: pytest.fail("fitted again"))
     capsys.readouterr()
     assert contents(fit(tmp_path, experiment)) == contents(first)
     assert "demo: 24 of 24 fits" in capsys.readouterr().err
@@ -158,26 +159,26 @@ def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
     protocol = Protocol(alphas=(1.0, 0.1), tol=1e-8)
     losses = at_tightnesses(("sparsemax",))
     before = fit(tmp_path, experiment, protocol, paths(losses, 2, refit=False))
-    for records in final_models(before).values():
-        assert records.final is choose(records.grid)
+    for path, final in final_models(before).items():
+        assert final is choose(before[path])
     wanted = paths(losses, 2, refit=True)
     after = fit(tmp_path, experiment, replace(protocol, refit=True), wanted)
     assert len(after) == len(before) + 1
     found = final_models(after)
     assert [path.seed for path in found] == [0, 1]
-    for path, records in found.items():
-        assert [one.seconds for one in records.grid] == [one.seconds for one in before[path]]
-        chosen = choose(records.grid)
-        assert (records.final.setting, records.final.dev_error) == (
-            chosen.setting,
-            chosen.dev_error,
-        )
+    for path, final in found.items():
+        assert [one.seconds for one in after[path]] == [one.seconds for one in before[path]]
+        chosen = choose(after[path])
+        assert (final.setting, final.dev_error) == (chosen.setting, chosen.dev_error)
         model = ProportionRegressor(
             "sparsemax", chosen.setting, fit_intercept=False, standardize=True, tol=1e-8
         ).fit(experiment.X, experiment.Y)
         errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
-        np.testing.assert_allclose(records.final.test_errors, errors, rtol=1e-5, atol=1e-6)
-        assert records.final.test_error != chosen.test_error
+        np.testing.assert_allclose(final.test_errors, errors, rtol=1e-5, atol=1e-6)
+        assert final.test_error != chosen.test_error
+    (summary,) = evaluate(after, protocol).summaries
+    assert summary.errors.tolist() == [final.test_error for final in found.values()]
+    assert summary.fits == 6  # those of both seeds, and what was fitted again
 
 
 @pytest.mark.parametrize("name", ["sha256", *Record.__dataclass_fields__])

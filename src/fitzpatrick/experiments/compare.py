@@ -14,8 +14,6 @@ from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
 from . import protocol as paper
-from .learners import in_words
-from .records import final_models
 from .report import (
     BOOSTED,
     Section,
@@ -120,7 +118,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
-        chosen = "α" if best.loss.model == "linear" else "rounds"
+        chosen = best.loss.kind.setting
         error += f" (mean over {splits} dev splits, each with the {chosen} that it chose)"
     if tied:
         answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
@@ -128,7 +126,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     else:
         answer = f"{best.loss}: test error {error}"
         answer += f", the lowest of {len(others) + 1}." if others else "."
-    words = in_words(best.loss, f"{setting:g}")
+    words = best.loss.in_words(f"{setting:g}")
     have = "has" if best.loss.model == "linear" or setting == 1 else "have"
     answer += f" Fit it with {words}, which {have} the least {'mean ' * (splits > 1)}dev error."
     # of the other kind of model, the nearest says enough
@@ -219,9 +217,7 @@ def compare(
     )
     say(head)
     records = run_experiment(experiment, options)
-    evaluation = evaluate(
-        final_models(records), protocol, (experiment.Y_test, experiment.Y.mean(axis=0))
-    )
+    evaluation = evaluate(records, protocol, (experiment.Y_test, experiment.Y.mean(axis=0)))
     advice = recommend(evaluation)
     best = (advice.loss, *advice.tied)
     blocks = [results_table(experiment.name, evaluation, None, best, has_classes=has_classes)]

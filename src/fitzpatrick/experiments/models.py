@@ -1,25 +1,23 @@
 """Models of files: fit one to a table, and predict with it."""
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..linear_model import DEFAULT_ALPHAS, ProportionRegressor
+from ..linear_model import DEFAULT_ALPHAS
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
-from .learners import Fitted, fit_models, in_order, search
+from .learners import learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
 from .protocol import SEARCH_TOL, Experiment, LossChoice, Protocol, Rows
 from .report import csv_text, edge_of_grid
@@ -114,20 +112,19 @@ def fit(
                 check_features(X)
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
-            setting = min(in_order(choice, errors), key=errors.__getitem__)
+            setting = min(choice.in_order(errors), key=errors.__getitem__)
             cv_error = errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
-            if is_linear:
-                estimator = _fit_linear(X, Y, choice, setting, protocol, bar)
-            else:
-                estimator = fit_models(choice, X, Y, [setting], protocol, tol=TOL).estimator
+            options = {"tol": TOL, "callback": lambda _: bar.update() and None}
+            estimator = learner(choice, X, Y, protocol, **options)(setting).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     if is_linear:
         coef = np.zeros((Y.shape[1], width))
         coef[:, kept] = estimator.coef_
         estimator.coef_, estimator.n_features_in_ = coef, width
+        estimator.intercept_ = estimator.intercept_.astype(np.float64)
         if not estimator.status_.converged:
             notes.append(
                 f"stopped after {estimator.n_iter_} iterations at gradient norm "
@@ -139,28 +136,6 @@ def fit(
     return FileFit(saved, setting, len(Y), tuple(notes), baseline)
 
 
-def _fit_linear(
-    X: Matrix, Y: np.ndarray, choice: LossChoice, alpha: float, protocol: Protocol, bar: Any
-) -> ProportionRegressor:
-    """A linear model from zero, its iterations on a bar."""
-    estimator = ProportionRegressor(
-        choice.name,
-        alpha,
-        tightness=choice.tightness,
-        fit_intercept=protocol.intercept,
-        standardize=protocol.scaling == "standardize",
-        tol=TOL,
-        max_iter=protocol.max_iter,
-        callback=lambda _: bar.update() and None,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # its status becomes a note
-        estimator.fit(X, Y)
-    estimator.set_params(callback=None)
-    estimator.intercept_ = estimator.intercept_.astype(np.float64)
-    return estimator
-
-
 def _cross_validate(
     X: Matrix, Y: np.ndarray, choice: LossChoice, protocol: Protocol, title: str
 ) -> tuple[dict[float, float], float, int]:
@@ -170,32 +145,29 @@ def _cross_validate(
     """
     whole = Experiment(title, X, Y, X[:0], Y[:0], {})
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
-    folds = [Rows.of(whole, protocol, *rows) for rows in splits]
-    for rows in folds:
+    tol = TOL if protocol.whole_grid else SEARCH_TOL
+    folds, baselines = [], []
+    for indices in splits:
+        rows = Rows.of(whole, protocol, *indices)
         if rows.X.shape[1] == 0:
             n = rows.X.shape[0]
             raise ValueError(f"every feature is constant on the {n} samples of a fold")
-    models: list[list[Fitted]] = [[] for _ in folds]
+        folds.append((learner(choice, rows.X, rows.Y, protocol, tol=tol), rows.X_dev, rows.Y_dev))
+        mean = np.broadcast_to(rows.Y.mean(axis=0), rows.Y_dev.shape)
+        baselines.append(squared_error(rows.Y_dev, mean))
     errors: dict[float, float] = {}
     unconverged = 0
-    tol = TOL if protocol.whole_grid else SEARCH_TOL
-    setting_name = "α" if choice.model == "linear" else "rounds"
-    with progress(f"{title}: choosing {setting_name}", None) as bar:
+    with progress(f"{title}: choosing {choice.kind.setting}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
-            for rows, known in zip(folds, models, strict=True):
-                model = fit_models(
-                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, known=known
-                )
-                scores = model.estimator.predict_scores(rows.X_dev)
-                found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
+            for fit, X_dev, Y_dev in folds:
+                model = fit(setting)
+                scores = model.estimator.predict_scores(X_dev)
+                found.append(squared_error(Y_dev, choice.loss.link(scores)))
                 unconverged += not model.converged
                 bar.update()
             errors[setting] = float(np.mean(found))
-    means = [
-        squared_error(r.Y_dev, np.broadcast_to(r.Y.mean(axis=0), r.Y_dev.shape)) for r in folds
-    ]
-    return errors, float(np.mean(means)), unconverged
+    return errors, float(np.mean(baselines)), unconverged
 
 
 def _notes_on_search(

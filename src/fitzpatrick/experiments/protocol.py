@@ -24,7 +24,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -222,6 +222,21 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
 
 
 @dataclass(frozen=True)
+class ModelKind:
+    """The setting of a kind of model that held-out errors choose."""
+
+    setting: str  # its name in reports
+    option: str  # by which ``fit`` is told it
+    sign: int  # 1 if settings rise from simple to complex models, -1 if they fall
+
+
+MODELS = {
+    "linear": ModelKind("α", "--alpha", -1),
+    "boosted": ModelKind("rounds", "--rounds", 1),
+}
+
+
+@dataclass(frozen=True)
 class LossChoice:
     """A loss of the registry, at the tightness of its name (None) or another, and what fits it.
 
@@ -247,6 +262,25 @@ class LossChoice:
     def loss(self) -> Loss:
         """The loss itself."""
         return get_loss(self.name, self.tightness)
+
+    @property
+    def kind(self) -> ModelKind:
+        """What fits it."""
+        return MODELS[self.model]
+
+    def grid(self, protocol: Protocol) -> tuple[float, ...]:
+        """The settings to choose from, from the simplest model."""
+        return protocol.rounds if self.model == "boosted" else protocol.alphas
+
+    def in_order(self, settings: Iterable[float]) -> tuple[float, ...]:
+        """Different settings, from the simplest model to the most complex one."""
+        return tuple(sorted(set(settings), key=lambda setting: self.kind.sign * setting))
+
+    def in_words(self, settings: str) -> str:
+        """A setting, or several, as a reader is told them."""
+        if self.model == "boosted":
+            return "1 round" if settings == "1" else f"{settings} rounds"
+        return f"α = {settings}"
 
     @property
     def family(self) -> tuple[str, Any]:

@@ -19,7 +19,7 @@ from .._page import read_asset, render_document
 from ..datasets import DATASETS
 from ..datasets._files import write_atomically
 from . import svg
-from .learners import can_boost, in_words
+from .learners import can_boost
 from .protocol import MAX_STEP, FitPath, LossChoice, Protocol, describe
 from .records import Record
 from .summary import LEVEL, RESAMPLES, Difference, Evaluation, LossSummary
@@ -102,7 +102,7 @@ def _cells(row: LossSummary, evaluation: Evaluation, paper: dict[str, float]) ->
     }
     if row.fits:
         cells |= {
-            "chosen": in_words(row.loss, chosen),
+            "chosen": row.loss.in_words(chosen),
             "zeros": f"{row.zeros:.0%}",
             "s per path": f"{row.seconds:.2g}",
             "not converged": f"{row.unconverged} of {row.fits}",

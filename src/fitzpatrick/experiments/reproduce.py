@@ -7,7 +7,6 @@ from typing import Any
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
 from . import protocol as paper
-from .records import final_models
 from .report import (
     FitLine,
     Section,
@@ -53,7 +52,7 @@ def reproduce(
             warn(f"{name} was not run: {failures[name]}")
             continue
         records = run_experiment(experiment, options)
-        evaluation = evaluate(final_models(records), options.protocol)
+        evaluation = evaluate(records, options.protocol)
         fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
         mismatches = tuple(str(warning.message) for warning in caught)
         notes = (*mismatches, *((info.note,) if info.note else ()))

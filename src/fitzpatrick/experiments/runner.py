@@ -21,9 +21,9 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ..datasets._table import Matrix
 from ..metrics import squared_error, squared_errors
-from .learners import Fitted, fit_models, grid_of, in_order, search
+from .learners import Fitted, learner, search
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
-from .records import Record, Store, choose
+from .records import Grids, Record, Store, choose
 from .summary import accuracy, log_loss
 
 _LINE_SECONDS = 15.0
@@ -42,13 +42,13 @@ class RunOptions:
     command: str = ""  # the line that was typed, for the report
 
 
-def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
+def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
     """The records of every path of an experiment, from the simplest model to the most complex."""
     protocol, seeds, losses = options.protocol, options.seeds, options.losses
     store = Store.of(options.output, experiment, protocol)
     refits_chosen = protocol.refit and not protocol.refits_grid
 
-    def fit(wanted: list[FitPath], stage: str) -> dict[FitPath, list[Record]]:
+    def fit(wanted: list[FitPath], stage: str) -> Grids:
         return run(experiment, protocol, store, wanted, options.n_jobs, experiment.name + stage)
 
     wanted = paths(losses, seeds, refit=protocol.refits_grid)
@@ -57,7 +57,7 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath,
         chosen: dict[LossChoice, set[float]] = {}
         for path, grid in records.items():
             chosen.setdefault(path.loss, set()).add(choose(grid).setting)
-        wanted = [FitPath(loss, None, in_order(loss, found)) for loss, found in chosen.items()]
+        wanted = [FitPath(loss, None, loss.in_order(found)) for loss, found in chosen.items()]
         records |= fit(wanted, ": fitting train and dev as chosen")
     return records
 
@@ -69,7 +69,7 @@ def run(
     wanted: list[FitPath],
     n_jobs: int = 1,
     title: str = "",
-) -> dict[FitPath, list[Record]]:
+) -> Grids:
     """The records of some paths, each fitted in a process on one thread and then stored.
 
     Raises:
@@ -78,7 +78,7 @@ def run(
     stored = store.read()
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
-    size = {path: len(path.settings or grid_of(path.loss, protocol)) for path in wanted}
+    size = {path: len(path.settings or path.loss.grid(protocol)) for path in wanted}
     with progress(title or experiment.name, sum(size.values())) as bar:
         bar.update(sum(size[path] for path in records))
         pool = Parallel(
@@ -193,21 +193,19 @@ def fit_and_score(
     X, device = on_device(rows.X, protocol.device)
     records: dict[float, Record] = {}
     errors: dict[float, float] = {}
-    begin = time.perf_counter()
-
-    def keep(model: Fitted) -> None:
-        nonlocal begin
-        seconds = time.perf_counter() - begin
-        records[model.setting] = _evaluate(model, rows, path.loss, seconds, device)
-        errors[model.setting] = records[model.setting].dev_error
-        begin = time.perf_counter()
-
-    settings: Iterable[float] = path.settings or grid_of(path.loss, protocol)
+    settings: Iterable[float] = path.settings or path.loss.grid(protocol)
     if path.seed is not None and not path.settings:
         settings = search(path.loss, protocol, errors)
+    begin = time.perf_counter()
     Y, tol = path.loss.targets(rows.Y), protocol.tol_of(path)
-    fit_models(path.loss, X, Y, settings, protocol, tol=tol, n_threads=1, keep=keep)
-    return path, [records[setting] for setting in in_order(path.loss, records)]
+    fit = learner(path.loss, X, Y, protocol, tol=tol, n_threads=1)
+    for setting in settings:
+        model = fit(setting)
+        seconds = time.perf_counter() - begin
+        records[setting] = _evaluate(model, rows, path.loss, seconds, device)
+        errors[setting] = records[setting].dev_error
+        begin = time.perf_counter()
+    return path, [records[setting] for setting in path.loss.in_order(records)]
 
 
 def _evaluate(model: Fitted, rows: Rows, loss: LossChoice, seconds: float, device: str) -> Record:
