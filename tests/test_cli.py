@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
-from fitzpatrick.experiments import figures, learners, model_files, models
-from fitzpatrick.experiments.protocol import Protocol
+from fitzpatrick.experiments import figures, learners, model_files, protocol
 from fitzpatrick.experiments.records import FILE_NAME, Store
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
@@ -596,7 +596,7 @@ def test_fit_leaves_constant_columns_out(ok, tmp_path):
 
 
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(models, "Protocol", lambda *a, **b: Protocol(*a, **b, max_iter=1))
+    monkeypatch.setattr(protocol, "Protocol", partial(protocol.Protocol, max_iter=1))
     write_csv(tmp_path / "mine.csv")
     for options, what in (
         (("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
@@ -788,6 +788,12 @@ FIT = ("fit", "a.csv", "-o", "m")
         (
             ("reproduce", "--losses", "sigmoid"),
             "'sigmoid' does not predict proportions; choose among ",
+        ),
+        (
+            ("compare", "a.csv", "--losses", "logistic,poisson"),
+            "'poisson' does not predict proportions; choose among entmax15, fitzpatrick_entmax15, "
+            "fitzpatrick_logistic, fitzpatrick_sigmoid, fitzpatrick_sparsemax, logistic, "
+            "perceptron, sigmoid, sparsemax, or run fitzpatrick fit --loss poisson",
         ),
         (("reproduce", "--losses", "logistic,logistic"), "one or more different names"),
         (("reproduce", "--tol", "-1"), "--tol must be a positive number"),

@@ -8,7 +8,7 @@ import pytest
 
 from fitzpatrick.experiments import compare
 from fitzpatrick.experiments.protocol import LossChoice
-from fitzpatrick.experiments.report import interval_text, results_table
+from fitzpatrick.experiments.report import Section, interval_text, results_table
 from fitzpatrick.experiments.summary import (
     BASELINE,
     Difference,
@@ -221,11 +221,12 @@ def test_class_scores_stand_beside_the_error():
     ]
     baseline = summary("logistic", errors(0.3), loss=BASELINE, settings=(), fits=0)
     evaluation = Evaluation(rows, baseline)
-    text = results_table("demo", evaluation, None, {LossChoice("logistic")}, has_classes=True)
+    section = Section("demo", evaluation, best=(LossChoice("logistic"),), has_classes=True)
+    text = results_table(section)
     head, _, first, second, third, last = text.splitlines()
     assert re.fullmatch(r"demo +error +± +accuracy +log loss +chosen", head)
     assert re.fullmatch(r"  logistic +\.1000\* +\.0000 +87\.5% +\.5000 +α = 0\.1, 100", first)
     assert re.fullmatch(r"  sparsemax +\.2000 +\.0000 +50\.0% +n/a +α = 0\.1, 100", second)
     assert re.fullmatch(r"  boosted sparsemax +\.2000 .* 10, 40 rounds", third)
     assert re.fullmatch(r"  baseline +\.3000 +– .*", last)
-    assert "accuracy" not in results_table("demo", evaluation, None, ())
+    assert "accuracy" not in results_table(replace(section, has_classes=False))

@@ -20,7 +20,7 @@ from safetensors.numpy import save as pack
 from fitzpatrick.datasets import Columns, DataError, Table
 from fitzpatrick.datasets.columns import Category, Number
 from fitzpatrick.experiments import model_files, models
-from fitzpatrick.experiments.protocol import LossChoice
+from fitzpatrick.experiments.protocol import LossChoice, Protocol
 from fitzpatrick.linear_model import ProportionRegressor
 from fitzpatrick.losses import FenchelYoungLoss
 from fitzpatrick.regularizers import Negentropy
@@ -82,8 +82,9 @@ def table(kind, n=40):
 
 def fitted(kind="labels", setting=0.5, model="linear"):
     data = table(kind)
-    options = {"intercept": True, "standardize": kind != "numbers", "model": model}
-    return models.fit(data, Path("data.csv"), LOSSES[kind], setting, **options).model, data.X
+    choice = LossChoice(LOSSES[kind], None, model)
+    protocol = Protocol(True, "none" if kind == "numbers" else "standardize", refine=True)
+    return models.fit(data, Path("data.csv"), choice, protocol, setting).model, data.X
 
 
 @pytest.mark.parametrize("setting", [0.5, None], ids=["alpha", "cv"])

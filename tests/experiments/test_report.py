@@ -113,7 +113,7 @@ def test_six_losses_can_be_distinguished():
     records = {}
     for name in names:
         records |= {**make(name, 0.0), **make(f"fitzpatrick_{name}", 0.0)}
-    text = render("T", "lead", [Section("a", evaluate(records, PROTOCOL), None, {}, {})], {})
+    text = render("T", "lead", [Section("a", evaluate(records, PROTOCOL))])
     lines = re.findall(r'<polyline class="line (s\d)( dashed)?"', text)
     assert lines == [(hue, dash) for hue in ("s0", "s1", "s2") for dash in ("", " dashed")]
     legend = re.findall(r'<(polygon|circle) class="fill s\d" ([^/]*)/><text class="" x="68', text)

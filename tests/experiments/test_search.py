@@ -160,12 +160,11 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
     file = tmp_path / "songs.csv"
     file.write_text("\n".join(["age,score,genre", *rows]))
     table = read_table(file, ["genre"])
-    options = {"alphas": ALPHAS, "intercept": True, "standardize": True}
-    chosen = [
-        models.fit(table, file, "fitzpatrick_logistic", None, whole_grid=whole, **options)
+    protocol, loss = Protocol(True, alphas=ALPHAS, refine=True), LossChoice("fitzpatrick_logistic")
+    stopped, whole = (
+        models.fit(table, file, loss, replace(protocol, whole_grid=whole)).setting
         for whole in (False, True)
-    ]
-    stopped, whole = (fit.model.estimator.alpha for fit in chosen)
+    )
     assert stopped == whole < max(ALPHAS)
 
 

@@ -7,11 +7,13 @@ from fitzpatrick.experiments import summary
 from fitzpatrick.experiments.protocol import FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import Record, choose
 from fitzpatrick.experiments.report import (
+    Section,
     heading,
     number,
     results_table,
     signed,
 )
+from fitzpatrick.experiments.reproduce import _marks
 from fitzpatrick.experiments.summary import (
     difference,
     evaluate,
@@ -149,7 +151,7 @@ def test_every_tightness_is_compared_with_the_fenchel_young_loss_of_its_model():
     assert list(evaluation.differences) == [half, two]
     assert evaluation.differences[half].second == LossChoice("logistic")
     assert evaluation.better == {half}  # the Fenchel-Young loss is better than one, not than both
-    text = results_table("demo", evaluation, None)
+    text = results_table(Section("demo", evaluation))
     assert "  fitzpatrick_logistic (tightness 0.5)" in text
     assert "  boosted fitzpatrick_sparsemax" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -161,7 +163,7 @@ def test_table_marks_the_better_one_only_with_evidence():
     evaluation = evaluated(
         logistic=0.0, fitzpatrick_logistic=-0.01, sparsemax=0.0, fitzpatrick_sparsemax=0.0
     )
-    text = results_table("demo", evaluation, {"logistic": 0.25})
+    text = results_table(Section("demo", evaluation, {"logistic": 0.25}))
     lines = text.splitlines()
     assert lines[0].split()[:4] == ["demo", "ours", "±", "paper"]
     assert max(map(len, lines)) <= 80
@@ -169,13 +171,14 @@ def test_table_marks_the_better_one_only_with_evidence():
     assert ".250" in next(line for line in lines if line.strip().startswith("logistic"))
     assert "–" in next(line for line in lines if "fitzpatrick_sparsemax" in line)
     assert lines[-1] == "  8 of 24 fits did not converge"
-    one = results_table("demo", evaluate(make("logistic", 0.0, seeds=1), PROTOCOL), None)
+    single = evaluate(make("logistic", 0.0, seeds=1), PROTOCOL)
+    one = results_table(Section("demo", single))
     assert one.split()[:3] == ["demo", "error", "±"]
     assert "–" in one  # a single split has no spread
 
 
 def test_heading_and_numbers():
-    one, five = (heading(Protocol(), seeds) for seeds in (1, 5))
+    one, five = (heading(Protocol(), n, *_marks(Protocol(), n)) for n in (1, 5))
     assert "one dev split.\n" in one
     assert "bootstrap over test samples, not splits, 4000 resamples" in one
     assert "±" not in one

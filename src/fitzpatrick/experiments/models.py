@@ -11,7 +11,6 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Table
 from ..datasets._table import Matrix
-from ..linear_model import DEFAULT_ALPHAS
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
@@ -59,25 +58,17 @@ def read_for_fit(read: Callable[..., Table], loss: str) -> Table:
 def fit(
     table: Table,
     file: Path,
-    loss: str,
+    choice: LossChoice,
+    protocol: Protocol,
     setting: float | None = None,
     *,
-    model: str = "linear",
-    alphas: Sequence[float] = DEFAULT_ALPHAS[::-1],
-    whole_grid: bool = False,
-    tightness: float | None = None,
-    intercept: bool = True,
-    standardize: bool = True,
     labelled_only: bool = False,
 ) -> FileFit:
     """Fit to all samples; without a setting, cross-validation on five shuffled folds chooses it.
 
-    The search for alpha goes on between the given ones, around the best. Samples without a label
-    are left out if the loss needs one, or if ``labelled_only``. Features that are constant are left
-    out of linear models: their coefficients are zero. The penalties, the intercept and the scaling
-    are of linear models alone.
+    Samples without a label are left out if the loss needs one, or if ``labelled_only``. Features
+    that are constant are left out of linear models: their coefficients are zero.
     """
-    choice = LossChoice.of(loss, tightness, model)
     if choice.has_classes or labelled_only:
         table = table.labelled(file)
     if choice.has_classes:
@@ -89,12 +80,10 @@ def fit(
     if table.kind == "indicators" and table.without_label:
         notes.append(f"{table.without_label} and are kept: each of their targets is 0")
     X, width = table.X, table.X.shape[1]
-    is_linear, n_coefficients = model == "linear", width * Y.shape[1]
+    is_linear, n_coefficients = choice.model == "linear", width * Y.shape[1]
     if is_linear and n_coefficients > MAX_COEFFICIENTS:
         product = f"{width} features × {Y.shape[1]} targets"
         raise DataError(f"{product} are more than {MAX_COEFFICIENTS} coefficients", file)
-    scaling = "standardize" if standardize else "none"
-    protocol = Protocol(intercept, scaling, tuple(alphas), whole_grid=whole_grid, refine=True)
     constant = constant_columns(X, zero_only=is_linear and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
