@@ -319,13 +319,22 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     assert button.text == "Light mode"
 
 
+@pytest.mark.parametrize("width", [400, 360])
 @pytest.mark.parametrize("view", ["simplex", "margin"])
-def test_it_fits_a_telephone(browser, url, view):
-    browser.open(f"{url}#view={view}&c=2.85", width=400, height=800)
+def test_it_fits_a_telephone(browser, url, view, width):
+    browser.open(f"{url}#view={view}&c=2.85&alpha=1.85", width=width, height=800)
     browser.run("document.querySelector('details').open = true")
     assert browser.overflow() == 0
+    beyond = browser.run(
+        """const panel = document.getElementById("controls");
+        const right = (one) => one.getBoundingClientRect().right;
+        const end = right(panel) - parseFloat(getComputedStyle(panel).paddingRight);
+        const beyond = [...panel.querySelectorAll("*")].filter((one) => right(one) > end + 0.5);
+        return beyond.map((one) => one.id || one.tagName)"""
+    )
+    assert beyond == []
     for plot in browser.find_all(f"#{view} figure > svg"):
-        assert plot.size["width"] > 300
+        assert plot.size["width"] > 0.75 * width
 
 
 # Margins

@@ -105,8 +105,10 @@ def fit(
             cv_error = errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
-            options = {"tol": TOL, "callback": lambda _: bar.update() and None}
-            estimator = learner(choice, X, Y, protocol, **options)(setting).estimator
+            learn = learner(
+                choice, X, Y, protocol, tol=TOL, callback=lambda _: bar.update() and None
+            )
+            estimator = learn(setting).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     if is_linear:
