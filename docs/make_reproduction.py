@@ -33,7 +33,6 @@ from reproduction_results import (
 
 from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
 from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
-from fitzpatrick.experiments.records import Store
 from fitzpatrick.experiments.report import FitLine, fit_lines, number, signed, to_csv
 from fitzpatrick.experiments.runner import run
 from fitzpatrick.linear_model import DEFAULT_ALPHAS
@@ -621,8 +620,7 @@ def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
     experiment = Experiment.of_dataset(load_dataset("unfair"))
     path = FitPath(LossChoice(loss), None)
     with TemporaryDirectory() as folder:
-        store = Store.of(Path(folder), experiment, protocol)
-        records = run(experiment, protocol, store, [path])
+        records = run(experiment, protocol, Path(folder), [path])
         return fit_lines("unfair", protocol.scaling, False, records)
 
 

@@ -53,20 +53,15 @@ def runs(tmp_path_factory):
     )
     for intercept in (False, True):
         protocol = Protocol(alphas=(10.0, 1.0), intercept=intercept)
-        store = Store.of(tmp_path, shifted, protocol)
-        run(shifted, protocol, store, paths(PAIR, 4, refit=True))
+        run(shifted, protocol, tmp_path, paths(PAIR, 4, refit=True))
     return load_runs(tmp_path)
-
-
-def fit(folder, experiment, protocol, wanted):
-    return run(experiment, protocol, Store.of(folder, experiment, protocol), wanted)
 
 
 def test_records_are_found_again(tmp_path, experiment):
     wanted = paths(PAIR, 2, refit=True)
-    first = fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0)), wanted)
+    first = run(experiment, Protocol(alphas=(10.0, 1.0)), tmp_path, wanted)
     # put together
-    fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0, 0.1)), wanted[:1])
+    run(experiment, Protocol(alphas=(10.0, 1.0, 0.1)), tmp_path, wanted[:1])
     ((about, found),) = load_runs(tmp_path).items()
     grids = found.grids
     assert about == ("demo", "standardize", False)
@@ -216,7 +211,7 @@ def test_the_promised_cells_are_within_a_hundredth_of_the_paper():
 def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, loss):
     experiment = Experiment.of_dataset(load_dataset("yeast"))
     path = FitPath(LossChoice(loss), 3)
-    found = fit(tmp_path, experiment, Protocol(alphas=(1e4, 1e3, 1e2)), [path])[path]
+    found = run(experiment, Protocol(alphas=(1e4, 1e3, 1e2)), tmp_path, [path])[path]
     lines = page.Results.read().grid(("yeast", "standardize"), False, loss, 3)[:3]
     for line, record in zip(lines, found, strict=True):
         assert line.alpha == record.setting

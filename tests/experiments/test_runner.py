@@ -39,7 +39,7 @@ class Killed(BaseException):
 
 
 def fit(folder, experiment, protocol=PROTOCOL, wanted=PATHS, n_jobs=1):
-    return run(experiment, protocol, Store.of(folder, experiment, protocol), wanted, n_jobs)
+    return run(experiment, protocol, folder, wanted, n_jobs)
 
 
 def contents(records):

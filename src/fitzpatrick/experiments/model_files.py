@@ -8,13 +8,13 @@ range that the table of fields says. No name in a file is imported or called, an
 """
 
 import hashlib
+import io
 import json
 import math
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,9 @@ def save(model: SavedModel, path: Path) -> None:
             "status": estimator.status_.name,
         }
     else:
-        arrays = {"trees": _packed_trees(estimator)}
+        from ..boosting._files import model_text
+
+        arrays = {"trees": np.frombuffer(model_text(estimator).encode(), dtype=np.uint8)}
     text = json.dumps(fields, ensure_ascii=False, default=str)
     with atomic_path(path) as written:
         written.write_bytes(pack(arrays, {_METADATA: _checksum(text, arrays) + text}))
@@ -151,26 +153,12 @@ def save(model: SavedModel, path: Path) -> None:
             raise DataError(f"the model cannot be saved ({error})", path) from None
 
 
-def _packed_trees(estimator: Any) -> np.ndarray:
-    """The bytes of the file that the boosting package writes."""
-    from ..boosting import save_model
+def _boosted_model(trees: np.ndarray, n_targets: int, width: int) -> Any:
+    """The model of the bytes of a file of its own, which the boosting package checks."""
+    from ..boosting import BoostedProportionRegressor
+    from ..boosting._files import read_model
 
-    with TemporaryDirectory() as folder:
-        save_model(estimator, Path(folder) / "trees")
-        return np.frombuffer((Path(folder) / "trees").read_bytes(), dtype=np.uint8)
-
-
-def _unpacked_trees(content: np.ndarray, n_targets: int, width: int) -> Any:
-    """The model of such bytes, which the boosting package checks."""
-    from ..boosting import BoostedProportionRegressor, load_model
-
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "trees"
-        file.write_bytes(content.tobytes())
-        try:
-            model = load_model(file)
-        except ValueError as error:
-            raise ValueError(str(error).removeprefix(f"{file}: ")) from None
+    model = read_model(io.BytesIO(trees.data))
     shape = model.n_classes_in_, model.n_features_in_
     if not isinstance(model, BoostedProportionRegressor) or shape != (n_targets, width):
         raise ValueError(
@@ -244,7 +232,7 @@ def _read(path: Path) -> SavedModel | None:
     if checksum != _checksum(text, arrays):
         raise ValueError("not the content that its checksum is of")
     if fields["model"] == "boosted":
-        estimator = _unpacked_trees(arrays["trees"], len(targets), columns.n_features)
+        estimator = _boosted_model(arrays["trees"], len(targets), columns.n_features)
     else:
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("not all of its coefficients are finite")

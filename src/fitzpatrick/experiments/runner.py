@@ -44,14 +44,14 @@ class RunOptions:
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
     """The records of every path of an experiment, from the simplest model to the most complex."""
-    protocol, seeds, losses = options.protocol, options.seeds, options.losses
-    store = Store.of(options.output, experiment, protocol)
+    protocol = options.protocol
     refits_chosen = protocol.refit and not protocol.refits_grid
 
     def fit(wanted: list[FitPath], stage: str) -> Grids:
-        return run(experiment, protocol, store, wanted, options.n_jobs, experiment.name + stage)
+        title = experiment.name + stage
+        return run(experiment, protocol, options.output, wanted, options.n_jobs, title)
 
-    wanted = paths(losses, seeds, refit=protocol.refits_grid)
+    wanted = paths(options.losses, options.seeds, refit=protocol.refits_grid)
     records = fit(wanted, ": choosing settings" if refits_chosen else "")
     if refits_chosen:
         chosen: dict[LossChoice, set[float]] = {}
@@ -65,16 +65,17 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
 def run(
     experiment: Experiment,
     protocol: Protocol,
-    store: Store,
+    folder: Path,
     wanted: list[FitPath],
     n_jobs: int = 1,
     title: str = "",
 ) -> Grids:
-    """The records of some paths, each fitted in a process on one thread and then stored.
+    """The records of some paths, each fitted in a process on one thread and stored in the folder.
 
     Raises:
         BrokenExecutor: if a worker process was killed.
     """
+    store = Store.of(folder, experiment, protocol)
     stored = store.read()
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
