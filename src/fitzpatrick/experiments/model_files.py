@@ -38,6 +38,9 @@ MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
 MAX_TEXT_BYTES = 32 << 20
 # the arrays of each model, and their types
 _ARRAYS = {"linear": {"coef": "F64", "intercept": "F64"}, "boosted": {"trees": "U8"}}
+# of a linear model, what it was fitted with and how that ended
+_PARAMETERS = ("tightness", "alpha", "fit_intercept", "standardize")
+_RESULTS = ("objective", "gradient_norm", "n_iter")
 _METADATA = "model"
 _DIGEST = 64  # characters of the checksum
 _SHOWN, _MAX_REASON = 40, 200
@@ -127,18 +130,10 @@ def save(model: SavedModel, path: Path) -> None:
     if model.model == "linear":
         arrays = {name: getattr(estimator, f"{name}_") for name in _ARRAYS["linear"]}
         arrays = {name: np.ascontiguousarray(one, dtype=float) for name, one in arrays.items()}
-        tightness = estimator.tightness
-        fields |= {
-            "loss": estimator.loss_,
-            "tightness": None if tightness is None else float(tightness),
-            "alpha": float(estimator.alpha),
-            "fit_intercept": bool(estimator.fit_intercept),
-            "standardize": bool(estimator.standardize),
-            "objective": float(estimator.objective_),
-            "gradient_norm": float(estimator.gradient_norm_),
-            "n_iter": int(estimator.n_iter_),
-            "status": estimator.status_.name,
-        }
+        fields["loss"] = estimator.loss_
+        fields |= {name: getattr(estimator, name) for name in _PARAMETERS}
+        fields |= {name: getattr(estimator, f"{name}_") for name in _RESULTS}
+        fields["status"] = estimator.status_.name
     else:
         from ..boosting._files import model_text
 
@@ -236,18 +231,11 @@ def _read(path: Path) -> SavedModel | None:
     else:
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("not all of its coefficients are finite")
-        estimator = _linear_model(fields, **arrays)
+        results = {name: fields[name] for name in ("alpha", *_RESULTS)}
+        fitted = FittedModel(**results, **arrays, status=Status[fields["status"]])
+        options = {name: fields[name] for name in _PARAMETERS if name != "alpha"}
+        estimator = ProportionRegressor.from_model(fitted, fields["loss"], **options)
     return SavedModel(estimator, columns, targets, fields["kind"], fields["cv_score"])
-
-
-def _linear_model(
-    fields: dict[str, Any], coef: np.ndarray, intercept: np.ndarray
-) -> ProportionRegressor:
-    how = {name: fields[name] for name in ("alpha", "objective", "gradient_norm", "n_iter")}
-    status = Status[fields["status"]]
-    model = FittedModel(coef=coef, intercept=intercept, status=status, **how)
-    options = {name: fields[name] for name in ("tightness", "fit_intercept", "standardize")}
-    return ProportionRegressor.from_model(model, fields["loss"], **options)
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
