@@ -73,8 +73,8 @@ def test_names_cannot_break_out():
 def test_labels_cannot_break_out_of_a_plot(plot):
     label = """"><script>'&"""
     drawn = {
-        "interval": lambda: svg.interval_plot(label, [svg.Row(label, 2, 1, 3, 2)], label),
-        "bar": lambda: svg.bar_plot(label, {label: 1.0}, label, label),
+        "interval": lambda: svg.row_plot(label, [svg.Row(label, 2, (1, 3), 2)], label),
+        "bar": lambda: svg.row_plot(label, [svg.Row(label, 1.0)], label, label),
         "line": lambda: svg.line_plot(
             label, [1.0, 0.1], [svg.Series(label, [1.0, 0.1], np.ones(2), 0, False)], (label, label)
         ),
@@ -99,7 +99,7 @@ def test_lead_points_and_command():
 
 
 def test_reference_does_not_cover_the_value():
-    drawn = svg.interval_plot("t", [svg.Row("a", 0.5, 0.4, 0.6, reference=0.5)], "error")
+    drawn = svg.row_plot("t", [svg.Row("a", 0.5, (0.4, 0.6), reference=0.5)], "error")
     (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
     (points,) = re.findall(r'<polygon class="hollow" points="([^"]*)"', drawn)
     corners = np.asarray([point.split(",") for point in points.split()], dtype=float)
@@ -147,8 +147,8 @@ def test_equal_values_have_a_readable_axis(value):
     """Neither rounding errors nor zeros make ticks of 1e-10."""
     equal = [value, value * (1 + 1e-15)]
     plots = (
-        svg.interval_plot("t", [svg.Row(str(one), one, one, one) for one in equal], "x"),
-        svg.bar_plot("t", {str(one): one for one in equal}, "x", " %"),
+        svg.row_plot("t", [svg.Row(str(one), one, (one, one)) for one in equal], "x"),
+        svg.row_plot("t", [svg.Row(str(one), one) for one in equal], "x", " %"),
         svg.line_plot(
             "t", [30, 40], [svg.Series("a", [30, 40], np.asarray(equal), 0, False)], ("x", "y")
         ),

@@ -358,12 +358,11 @@ def _plots(section: Section) -> str:
     summaries, paper = section.evaluation.summaries, section.paper
     families = list(dict.fromkeys(one.loss.family for one in summaries))
     title = f"{LEVEL:.0%} interval of the mean test error{'; diamond: paper' * bool(paper)}"
-    names = [str(one.loss) for one in summaries]
     rows = [
-        svg.Row(name, one.error, *one.interval, paper.get(name))
-        for name, one in zip(names, summaries, strict=True)
+        svg.Row(str(one.loss), one.error, one.interval, paper.get(str(one.loss)))
+        for one in summaries
     ]
-    plots = [svg.interval_plot(title, rows, "test error")]
+    plots = [svg.row_plot(title, rows, "test error")]
     for model, title in _CURVES.items():
         group = [one for one in summaries if one.loss.model == model]
         if not group:
@@ -374,11 +373,11 @@ def _plots(section: Section) -> str:
             hue, is_dashed = families.index(one.loss.family), one.loss.loss.tightness > 0
             curves.append(svg.Series(str(one.loss), one.grid, one.dev_curve, hue, is_dashed))
         plots.append(svg.line_plot(title, ticks, curves, (MODELS[model].setting, "dev error")))
-    zeros = {str(one.loss): 100 * one.zeros for one in summaries}
-    seconds = {str(one.loss): one.seconds for one in summaries}
+    zeros = [svg.Row(str(one.loss), 100 * one.zeros) for one in summaries]
+    seconds = [svg.Row(str(one.loss), one.seconds) for one in summaries]
     plots += [
-        svg.bar_plot("Zeros among predictions", zeros, "% of the predicted proportions", " %"),
-        svg.bar_plot("Training time of a path", seconds, "seconds", " s"),
+        svg.row_plot("Zeros among predictions", zeros, "% of the predicted proportions", " %"),
+        svg.row_plot("Training time of a path", seconds, "seconds", " s"),
     ]
     return f'<div class="plots">{"".join(plots)}</div>'
 
