@@ -6,8 +6,8 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..datasets._files import write_atomically
 from . import svg
 from .learners import can_boost
 from .protocol import MODELS, LossChoice, Protocol, describe
-from .records import Grids, Record
+from .records import Grids
 from .summary import LEVEL, RESAMPLES, Difference, Evaluation, LossSummary
 
 DIFFERENCE = "minus Fenchel-Young"  # what the differences are
@@ -210,57 +210,41 @@ def dataset_details() -> str:
     return "\n".join(blocks)
 
 
-@dataclass(frozen=True)
-class FitLine:
-    """One fit, without the errors of single samples: a line of the CSV file."""
-
-    dataset: str
-    features: str  # "standardize" or "none"
-    intercept: bool
-    loss: str
-    seed: int | None  # of the dev split; None for a fit to train and dev together
-    alpha: float  # of a linear model
-    dev_error: float  # NaN where there is none
-    test_error: float
-    zeros: float
-    n_iter: int
-    converged: bool
-    seconds: float
-    device: str
-    tightness: float | None = None  # where it is not that of the loss's name
-    model: str = "linear"
-    rounds: int | None = None  # of a boosted model
+Line = dict[str, Any]  # of a CSV file, by the names of its columns
 
 
-def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[FitLine]:
-    """The fits of one data set."""
-    shared = {one.name for one in fields(FitLine)} & {one.name for one in fields(Record)}
+def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[Line]:
+    """The fits of one data set, without the errors of single samples."""
     return [
-        FitLine(
-            dataset,
-            features,
-            intercept,
-            path.loss.name,
-            path.seed,
-            alpha=record.setting if path.loss.model == "linear" else math.nan,
-            rounds=None if path.loss.model == "linear" else int(record.setting),
-            test_error=record.test_error,
-            tightness=path.loss.tightness,
-            model=path.loss.model,
-            **{name: getattr(record, name) for name in shared},
-        )
+        {
+            "dataset": dataset,
+            "features": features,
+            "intercept": intercept,
+            "loss": path.loss.name,
+            "seed": path.seed,  # of the dev split; None for a fit to train and dev together
+            "alpha": record.setting if path.loss.model == "linear" else None,
+            "dev_error": record.dev_error,
+            "test_error": record.test_error,
+            "zeros": record.zeros,
+            "n_iter": record.n_iter,
+            "converged": record.converged,
+            "seconds": record.seconds,
+            "device": record.device,
+            "tightness": path.loss.tightness,  # where it is not that of the loss's name
+            "model": path.loss.model,
+            "rounds": int(record.setting) if path.loss.model == "boosted" else None,
+        }
         for path, grid in grids.items()
         for record in grid
     ]
 
 
-def to_csv(lines: Sequence[Any]) -> str:
-    """A header and one line for each dataclass; six digits are written."""
-    rows = [[_text(value) for value in astuple(line)] for line in lines]
-    return csv_text([[one.name for one in fields(lines[0])], *rows])
+def to_csv(lines: Sequence[Line]) -> str:
+    """A header and the lines; six digits are written."""
+    return csv_text([[*lines[0]], *(map(_text, line.values()) for line in lines)])
 
 
-def csv_text(rows: Sequence[Sequence[str]]) -> str:
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
     """Lines with commas, quoted if need be."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)

@@ -25,7 +25,7 @@ def reproduce(
     protocol, seeds = options.protocol, options.seeds
     sections: list[report.Section] = []
     failures: dict[str, str] = {}
-    fits: list[report.FitLine] = []
+    fits: list[report.Line] = []
     blocks = [report.heading(protocol, seeds, *_marks(protocol, seeds))]
     say(blocks[0])
     for name in names:
