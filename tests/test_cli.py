@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
 from fitzpatrick.experiments import figures, learners, model_files, protocol
-from fitzpatrick.experiments.records import FILE_NAME, Store
+from fitzpatrick.experiments.records import FILE_NAME
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
 LINEAR = ("--model", "linear")
@@ -351,18 +351,6 @@ def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
     assert said == "--rounds means nothing to a model that is linear"
 
 
-def test_compare_prints_the_command_to_run_next(ok, tmp_path):
-    """With the options that it was given, and as a shell would take it."""
-    write_csv(tmp_path / "my data.txt")
-    given = ("--targets", "a, b,c", "--format", "csv", "--ignore", "x2", "--no-intercept")
-    given += ("--scaling", "none")
-    words = next_words(ok("compare", "my data.txt", *given, "--losses", "sparsemax", *QUICK))
-    assert words[:-4] == ["fit", "my data.txt", *given, "--loss", "sparsemax"]
-    assert words[-4::2] == ["--alpha", "-o"]
-    assert "80 samples, 2 features" in ok(*words)
-    assert model_files.load(tmp_path / "model.safetensors").estimator.standardize is False
-
-
 def write_tags(threshold, empty):
     lines = ["x1,x2,x3,genres"]
     for row in np.random.default_rng(6).normal(size=(120, 3)):
@@ -506,12 +494,8 @@ def test_the_search_stops_where_the_whole_grid_does_not(ok, fails, tmp_path, com
 def test_fit_at_a_tightness(ok, tmp_path):
     write_csv(tmp_path / "mine.csv")
     found = []
-    for loss in (
-        ("fitzpatrick_logistic", "--tightness", "0.5"),
-        ("fitzpatrick_logistic", "--tightness", "0"),
-        ("logistic",),
-    ):
-        ok("fit", "mine.csv", *ABC, *FITTED, "--loss", *loss)
+    for options in ("--tightness 0.5", "--tightness 0", "--loss logistic"):
+        ok("fit", "mine.csv", *ABC, *FITTED, *options.split())
         found.append(model_files.load(tmp_path / "m.model").estimator)
     half, zero, plain = found
     assert (half.tightness_, zero.tightness_, plain.tightness_) == (0.5, 0.0, 0.0)
@@ -891,28 +875,6 @@ def test_killed_the_table_is_the_same(ok, tmp_path, monkeypatch):
     assert written[0] == written[1]
 
 
-def test_compare_goes_on_where_it_broke_off(ok, run, tmp_path, monkeypatch):
-    """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
-    write_flags(tmp_path / "data")
-    arguments = ("compare", "data/flags_train.svm", *QUICK, "--losses", "logistic,sparsemax")
-    undisturbed, add = ok(*arguments, "-o", "a"), Store.add
-    for folder, left in (("b", [0]), ("c", [0, 1])):
-
-        def broken(store, path, records, left=left):
-            if not left:
-                raise OSError("the disk is gone")
-            left.pop()
-            add(store, path, records)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Store, "add", broken)
-            assert run(*arguments, "-o", folder)[0] != 0
-        kept = stored(tmp_path / folder)
-        assert kept
-        assert ok(*arguments, "-o", folder).replace(f"{folder}/", "a/") == undisturbed
-        assert kept < stored(tmp_path / folder)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 @pytest.mark.parametrize(("jobs", "fits"), [("1", 1), ("2", 1), ("2", 0)])
 def test_interrupt_keeps_what_is_finished(tmp_path, jobs, fits):
@@ -960,23 +922,15 @@ def test_full_disk_behind_the_records(run, ok, tmp_path):
     ok(*longer)
 
 
-def test_files_without_names_and_names_with_commas(run, tmp_path):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 2)).round(3)
+def test_files_without_names_and_names_with_commas(ok):
+    X = np.random.default_rng(3).normal(size=(60, 2)).round(3)
     rows = [f"{a},{b},{'yes' if a > 0 else 'no'}" for a, b in X]
-    (tmp_path / "bare.csv").write_text("\n".join(rows) + "\n")
-    fitted = ("--targets", "column_3", "--no-header", "--alpha", 1, "-o", "bare.safetensors")
-    assert run("fit", "bare.csv", *fitted)[0] == 0
-    code, out, _ = run("predict", "bare.safetensors", "bare.csv", "--no-header")
-    assert (code, len(out.splitlines())) == (0, 61)
-
-    named = ['"width, in cm",height,fits', *rows]
-    (tmp_path / "named.csv").write_text("\n".join(named) + "\n")
-    options = ("--ignore", '"width, in cm"', "--targets", "fits", "--alpha", 1)
-    assert run("fit", "named.csv", *options, "-o", "named.safetensors")[0] == 0
-    kept = ("--keep", 'height,"width, in cm"')
-    code, out, _ = run("predict", "named.safetensors", "named.csv", *kept)
-    assert code == 0
+    write("bare.csv", *rows)
+    ok("fit", "bare.csv", "--targets", "column_3", "--no-header", *FITTED)
+    assert len(ok("predict", "m.model", "bare.csv", "--no-header").splitlines()) == 61
+    write("named.csv", '"width, in cm",height,fits', *rows)
+    ok("fit", "named.csv", "--ignore", '"width, in cm"', "--targets", "fits", *FITTED)
+    out = ok("predict", "m.model", "named.csv", "--keep", 'height,"width, in cm"')
     assert out.startswith('height,"width, in cm",')
 
 

@@ -24,7 +24,7 @@ from fitzpatrick.experiments.protocol import (
     paths,
 )
 from fitzpatrick.experiments.records import FILE_NAME, Record, Store, choose, final_models
-from fitzpatrick.experiments.runner import run
+from fitzpatrick.experiments.runner import RunOptions, run, run_experiment
 from fitzpatrick.experiments.summary import evaluate
 from fitzpatrick.linear_model import ProportionRegressor
 
@@ -98,8 +98,14 @@ def test_fits_are_those_of_the_estimator(tmp_path, experiment, scaling, intercep
 
 
 @pytest.mark.parametrize("moment", [0, 1, 5])
-def test_interrupted_after_any_path(tmp_path, experiment, undisturbed, monkeypatch, moment):
+def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
+    """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
+    protocol = Protocol(alphas=PROTOCOL.alphas, refit=True, refine=True, whole_grid=False)
     add, fitted = Store.add, []
+
+    def fit_all(folder):
+        losses = at_tightnesses(("logistic", "fitzpatrick_sparsemax"))
+        return contents(run_experiment(experiment, RunOptions(losses, protocol, 2, 1, folder)))
 
     def kill(store, path, records):
         if len(fitted) == moment:
@@ -110,11 +116,13 @@ def test_interrupted_after_any_path(tmp_path, experiment, undisturbed, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(Store, "add", kill)
         with pytest.raises(Killed):
-            fit(tmp_path, experiment)
-    store = Store.of(tmp_path, experiment, PROTOCOL)
+            fit_all(tmp_path)
+    store = Store.of(tmp_path, experiment, protocol)
     before = {name: [one.to_row() for one in found] for name, found in store.read().items()}
     assert sorted(before) == sorted(fitted)
-    assert contents(fit(tmp_path, experiment)) == undisturbed
+    found = fit_all(tmp_path)
+    assert len(found) == 6
+    assert found == fit_all(tmp_path / "undisturbed")
     after = {name: [one.to_row() for one in found] for name, found in store.read().items()}
     assert before.items() <= after.items()  # with their times: none was fitted again
 
