@@ -19,6 +19,7 @@ from safetensors.numpy import save as pack
 from fitzpatrick.datasets import Columns, DataError, Table
 from fitzpatrick.datasets.columns import Category, Number
 from fitzpatrick.experiments import model_files, models
+from fitzpatrick.experiments.learners import can_boost
 from fitzpatrick.experiments.protocol import LossChoice, Protocol
 from fitzpatrick.linear_model import ProportionRegressor
 from fitzpatrick.losses import FenchelYoungLoss
@@ -86,10 +87,14 @@ def fitted(kind="labels", setting=0.5, model="linear"):
     return models.fit(data, Path("data.csv"), choice, protocol, setting).model, data.X
 
 
-@pytest.mark.parametrize(("model", "setting"), [("linear", 0.5), ("linear", None), ("boosted", 3)])
+BOOSTED = pytest.param(
+    "boosted", 3, marks=pytest.mark.skipif(not can_boost(), reason="needs lightgbm")
+)
+
+
+@pytest.mark.parametrize(("model", "setting"), [("linear", 0.5), ("linear", None), BOOSTED])
 @pytest.mark.parametrize("kind", LOSSES)
 def test_a_loaded_model_is_the_one_that_was_saved(tmp_path, monkeypatch, kind, model, setting):
-    pytest.importorskip("lightgbm" if model == "boosted" else "numpy")
     monkeypatch.setattr(models, "FOLDS", 2)
     saved, X = fitted(kind, setting, model)
     model_files.save(saved, tmp_path / "m")
@@ -425,11 +430,10 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch, li
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("model", ["linear", "boosted"])
-def test_every_changed_byte_is_noticed_or_does_not_matter(tmp_path, model):
+@pytest.mark.parametrize(("model", "setting"), [("linear", 0.5), BOOSTED])
+def test_every_changed_byte_is_noticed_or_does_not_matter(tmp_path, model, setting):
     """One checksum is of the description and of the arrays, coefficients or trees."""
-    pytest.importorskip("lightgbm" if model == "boosted" else "numpy")
-    saved, X = fitted("labels", 2, model)
+    saved, X = fitted("labels", setting, model)
     model_files.save(saved, tmp_path / "m")
     content, loaded = (tmp_path / "m").read_bytes(), 0
     for position in range(0, len(content), 11):

@@ -20,11 +20,11 @@ from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ..datasets._table import Matrix
-from ..metrics import squared_error, squared_errors
+from ..metrics import log_loss, sparsity, squared_error, squared_errors
 from .learners import Fitted, learner, search
 from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
 from .records import Grids, Record, Store, choose
-from .summary import accuracy, log_loss
+from .summary import accuracy
 
 _LINE_SECONDS = 15.0
 _WATCH_SECONDS = 0.5
@@ -226,7 +226,7 @@ def _evaluate(model: Fitted, rows: Rows, loss: LossChoice, seconds: float, devic
         test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
         accuracy=accuracy(rows.Y_test, prediction),
         log_loss=log_loss(rows.Y_test, judged),
-        zeros=float((prediction == 0).mean()),
+        zeros=sparsity(prediction),
         n_iter=int(model.estimator.n_iter_),
         converged=model.converged,
         seconds=seconds,
