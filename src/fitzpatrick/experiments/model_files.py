@@ -231,8 +231,8 @@ def _read(path: Path) -> SavedModel | None:
     else:
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("not all of its coefficients are finite")
-        results = {name: fields[name] for name in ("alpha", *_RESULTS)}
-        fitted = FittedModel(**results, **arrays, status=Status[fields["status"]])
+        results = {**arrays, **{name: fields[name] for name in ("alpha", *_RESULTS)}}
+        fitted = FittedModel(**results, status=Status[fields["status"]])
         options = {name: fields[name] for name in _PARAMETERS if name != "alpha"}
         estimator = ProportionRegressor.from_model(fitted, fields["loss"], **options)
     return SavedModel(estimator, columns, targets, fields["kind"], fields["cv_score"])

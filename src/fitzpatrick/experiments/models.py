@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
-from ..datasets import Columns, DataError, Table
+from ..datasets import Columns, DataError, Split, Table
 from ..datasets._table import Matrix
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
@@ -18,7 +18,7 @@ from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .learners import learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .protocol import SEARCH_TOL, Experiment, LossChoice, Protocol, Rows
+from .protocol import SEARCH_TOL, LossChoice, Protocol, prepared
 from .report import csv_text, edge_of_grid
 from .runner import progress
 
@@ -134,27 +134,25 @@ def _cross_validate(
 
     And of the mean target, and the number of fits that did not converge.
     """
-    whole = Experiment(title, X, Y, X[:0], Y[:0], {})
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
     tol = TOL if protocol.whole_grid else SEARCH_TOL
     folds, baselines = [], []
-    for indices in splits:
-        rows = Rows.of(whole, protocol, *indices)
-        if rows.X.shape[1] == 0:
-            n = rows.X.shape[0]
-            raise ValueError(f"every feature is constant on the {n} samples of a fold")
-        folds.append((learner(choice, rows.X, rows.Y, protocol, tol=tol), rows.X_dev, rows.Y_dev))
-        mean = np.broadcast_to(rows.Y.mean(axis=0), rows.Y_dev.shape)
-        baselines.append(squared_error(rows.Y_dev, mean))
+    for fitted, rest in splits:
+        train, dev = prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[rest], Y[rest]))
+        if train.X.shape[1] == 0:
+            problem = f"every feature is constant on the {len(fitted)} samples of a fold"
+            raise ValueError(problem)
+        folds.append((learner(choice, train.X, train.Y, protocol, tol=tol), dev))
+        baselines.append(squared_error(dev.Y, np.broadcast_to(train.Y.mean(axis=0), dev.Y.shape)))
     errors: dict[float, float] = {}
     unconverged = 0
     with progress(f"{title}: choosing {choice.kind.setting}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
-            for fit, X_dev, Y_dev in folds:
+            for fit, dev in folds:
                 model = fit(setting)
-                scores = model.estimator.predict_scores(X_dev)
-                found.append(squared_error(Y_dev, choice.loss.link(scores)))
+                scores = model.estimator.predict_scores(dev.X)
+                found.append(squared_error(dev.Y, choice.loss.link(scores)))
                 unconverged += not model.converged
                 bar.update()
             errors[setting] = float(np.mean(found))

@@ -19,10 +19,11 @@ from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
+from ..datasets import Split
 from ..datasets._table import Matrix
 from ..metrics import log_loss, sparsity, squared_error, squared_errors
 from .learners import Fitted, learner, search
-from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
+from .protocol import Experiment, FitPath, LossChoice, Protocol, paths, split
 from .records import Grids, Record, Store, choose
 from .summary import accuracy
 
@@ -190,42 +191,44 @@ def fit_and_score(
     experiment: Experiment, protocol: Protocol, path: FitPath
 ) -> tuple[FitPath, list[Record]]:
     """Fit one path; its records come from the simplest model to the most complex one."""
-    rows = split(experiment, protocol, path.seed)
-    X, device = on_device(rows.X, protocol.device)
+    train, dev, test = split(experiment, protocol, path.seed)
+    X, device = on_device(train.X, protocol.device)
     records: dict[float, Record] = {}
     errors: dict[float, float] = {}
     settings: Iterable[float] = path.settings or path.loss.grid(protocol)
     if path.seed is not None and not path.settings:
         settings = search(path.loss, protocol, errors)
     begin = time.perf_counter()
-    Y, tol = path.loss.targets(rows.Y), protocol.tol_of(path)
+    Y, tol = path.loss.targets(train.Y), protocol.tol_of(path)
     fit = learner(path.loss, X, Y, protocol, tol=tol, n_threads=1)
     for setting in settings:
         model = fit(setting)
         seconds = time.perf_counter() - begin
-        records[setting] = _evaluate(model, rows, path.loss, seconds, device)
+        records[setting] = _evaluate(model, dev, test, path.loss, seconds, device)
         errors[setting] = records[setting].dev_error
         begin = time.perf_counter()
     return path, [records[setting] for setting in path.loss.in_order(records)]
 
 
-def _evaluate(model: Fitted, rows: Rows, loss: LossChoice, seconds: float, device: str) -> Record:
+def _evaluate(
+    model: Fitted, dev: Split, test: Split, loss: LossChoice, seconds: float, device: str
+) -> Record:
     """The record of a fit: its errors on dev and test."""
-    test_scores = model.estimator.predict_scores(rows.X_test)
+    test_scores = model.estimator.predict_scores(test.X)
     prediction = loss.proportions(test_scores)
     # of class labels, and only of these, the log loss is of probabilities
-    has_labels = bool((rows.Y_test.max(axis=1, initial=0) == 1).all())
+    has_labels = bool((test.Y.max(axis=1, initial=0) == 1).all())
     judged = loss.probabilities(test_scores) if has_labels else prediction
     dev_error = math.nan
-    if rows.Y_dev.size:
-        dev_scores = model.estimator.predict_scores(rows.X_dev)
-        dev_error = squared_error(rows.Y_dev, loss.proportions(dev_scores))
+    if dev.Y.size:
+        dev_scores = model.estimator.predict_scores(dev.X)
+        dev_error = squared_error(dev.Y, loss.proportions(dev_scores))
     return Record(
         setting=model.setting,
         dev_error=dev_error,
-        test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
-        accuracy=accuracy(rows.Y_test, prediction),
-        log_loss=log_loss(rows.Y_test, judged),
+        test_errors=squared_errors(test.Y, prediction).astype(np.float32),
+        accuracy=accuracy(test.Y, prediction),
+        log_loss=log_loss(test.Y, judged),
         zeros=sparsity(prediction),
         n_iter=int(model.estimator.n_iter_),
         converged=model.converged,
