@@ -14,18 +14,10 @@ from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
 from . import protocol as paper
-from . import report
+from . import report, summary
 from .report import interval_text, number
 from .runner import RunOptions, run_experiment
-from .summary import (
-    LEVEL,
-    MIN_TEST_SAMPLES,
-    Difference,
-    Evaluation,
-    LossSummary,
-    difference,
-    evaluate,
-)
+from .summary import LEVEL, MIN_TEST_SAMPLES, Difference, Evaluation, LossSummary
 
 SIMPLEX_LOSSES = tuple(
     name
@@ -104,11 +96,11 @@ class Recommendation:
 
 def recommend(evaluation: Evaluation) -> Recommendation:
     """The loss with the lowest test error, and the setting with its least mean dev error."""
-    best, *others = sorted(evaluation.summaries, key=lambda summary: summary.error)
+    best, *others = sorted(evaluation.summaries, key=lambda one: one.error)
     splits, n_test = best.errors.size, best.n_test
     at = int(np.nanargmin(best.dev_curve))
     setting = best.grid[at]
-    found = {other.loss: difference(best, other) for other in others}
+    found = {other.loss: summary.difference(best, other) for other in others}
     worse = [loss for loss, one in found.items() if _is_worse(one, best)]
     tied = tuple(loss for loss in found if loss not in worse)
     samples = counted(n_test, "test sample")
@@ -182,7 +174,7 @@ def _is_worse(one: Difference, best: LossSummary) -> bool:
 
 
 def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
-    one = difference(best, baseline)
+    one = summary.difference(best, baseline)
     what = "the baseline, which predicts the mean of the training targets for every sample"
     if _is_worse(one, best):
         return f"better than {what}: {interval_text(one)}"
@@ -216,9 +208,10 @@ def compare(
         head = "\n".join([head, *report.wrapped(f"Boosted trees: {_BOOSTED}.")])
     say(head)
     records = run_experiment(experiment, options)
-    evaluation = evaluate(records, protocol, (experiment.Y_test, experiment.Y.mean(axis=0)))
+    baseline = experiment.Y_test, experiment.Y.mean(axis=0)
+    evaluation = summary.evaluate(records, protocol, baseline)
     advice = recommend(evaluation)
-    if not all(summary.loss.has_classes for summary in evaluation.summaries):
+    if not all(one.loss.has_classes for one in evaluation.summaries):
         sigmoid = "sigmoid losses predict each label by itself; here their predictions are divided "
         notes = (*notes, f"{sigmoid}by their sum, to be compared with proportions")
     samples = f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test"
