@@ -155,6 +155,13 @@ def test_help_fits_80_columns(ok, command):
         assert "..." not in out.partition("Commands:")[2]  # every summary is whole
 
 
+def test_every_line_of_the_table_of_options_is_one_of_a_command():
+    options = {
+        (name, one.name) for name, command in cli._commands().items() for one in command.params
+    }
+    assert set(cli._OPTIONS) <= {name for pair in options for name in (pair[1], ".".join(pair))}
+
+
 def test_without_typer(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "fitzpatrick.cli")

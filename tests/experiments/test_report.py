@@ -19,17 +19,18 @@ def parsed(text):
     return list(ElementTree.fromstring(text).iter())
 
 
-def page(title="demo", failures=None):
+def section(title="demo", text="a note"):
+    """Two losses; the text is wherever a user's may be."""
     records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
-    section = Section(
-        title,
-        evaluate(records, PROTOCOL),
-        {"logistic": 0.2},
-        {"α grid": "1"},
-        {"file": CHECKSUM},
-        ("a note",),
+    evaluation = evaluate(records, PROTOCOL)
+    checksums = {"file": CHECKSUM, text: text}
+    return Section(
+        title, evaluation, {"logistic": 0.2}, {"α grid": "1", text: text}, checksums, (text,)
     )
-    return render("A title", "A lead", [section], failures or {})
+
+
+def page(title="demo", failures=None):
+    return render("A title", "A lead", [section(title)], failures or {})
 
 
 def test_page_is_well_formed_whole_and_self_contained():

@@ -13,7 +13,7 @@ from fitzpatrick.experiments.report import (
     results_table,
     signed,
 )
-from fitzpatrick.experiments.reproduce import _marks
+from fitzpatrick.experiments.reproduce import marks
 from fitzpatrick.experiments.summary import (
     difference,
     evaluate,
@@ -178,7 +178,7 @@ def test_table_marks_the_better_one_only_with_evidence():
 
 
 def test_heading_and_numbers():
-    one, five = (heading(Protocol(), n, *_marks(Protocol(), n)) for n in (1, 5))
+    one, five = (heading(Protocol(), n, *marks(Protocol(), n)) for n in (1, 5))
     assert "one dev split.\n" in one
     assert "bootstrap over test samples, not splits, 4000 resamples" in one
     assert "±" not in one

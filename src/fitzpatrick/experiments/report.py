@@ -95,10 +95,10 @@ class Section:
         """The losses to mark."""
         return self.evaluation.better if self.best is None else self.best
 
-    def rows(self, mark: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """The mark or nothing, and the cells by the names of their columns, of each loss."""
+    def rows(self) -> Iterator[tuple[bool, dict[str, str]]]:
+        """For each loss, whether it is marked, and its cells by the names of their columns."""
         for row in self.evaluation.rows:
-            yield mark if row.loss in self.marked else "", self._cells(row)
+            yield row.loss in self.marked, self._cells(row)
 
     def _cells(self, row: LossSummary) -> dict[str, str]:
         """Every cell of a loss or of the baseline."""
@@ -136,14 +136,14 @@ def results_table(section: Section) -> str:
     rows = section.evaluation.rows
     width = max(22, *(len(str(row.loss)) for row in rows))
 
-    def line(first: str, cells: dict[str, str], mark: str) -> str:
-        text = f"{first:<{width + 2}}{cells['error']:>7}{mark or ' '}"
+    def line(first: str, cells: dict[str, str], is_marked: bool = False) -> str:
+        text = f"{first:<{width + 2}}{cells['error']:>7}{'*' if is_marked else ' '}"
         text += "".join(f"{cells[name]:>{_WIDTHS[name]}}" for name in columns[1:-1])
         return f"{text}  {cells.get(columns[-1], '')}".rstrip()
 
     names = dict(zip(columns, columns, strict=True)) | ({"error": "ours"} if section.paper else {})
-    lines = [line(section.title, names, ""), "-" * 80]
-    lines += [line(f"  {cells['loss']}", cells, mark) for mark, cells in section.rows("*")]
+    lines = [line(section.title, names), "-" * 80]
+    lines += [line(f"  {cells['loss']}", cells, marked) for marked, cells in section.rows()]
     count = sum(row.unconverged for row in rows)
     if count:
         lines.append(f"  {count} of {sum(row.fits for row in rows)} fits did not converge")
@@ -318,9 +318,10 @@ def _results(section: Section) -> str:
     columns += ["accuracy", "log loss"] * section.has_classes
     columns += [DIFFERENCE, "±", "chosen", "zeros", "s per path", "not converged"]
     rows = []
-    for mark, cells in section.rows(' class="better"'):
+    for is_marked, cells in section.rows():
+        start = '<tr class="better">' if is_marked else "<tr>"
         texts = (escape(cells.get(name, "")) for name in columns)
-        rows.append(f"<tr{mark}>{''.join(f'<td>{text}</td>' for text in texts)}</tr>")
+        rows.append(f"{start}{''.join(f'<td>{text}</td>' for text in texts)}</tr>")
     names = {"error": "test error", "±": "± splits"}
     header = "".join(f"<th>{names.get(name, name)}</th>" for name in columns)
     over = resampled(section.evaluation.summaries[0].errors.size)

@@ -26,7 +26,7 @@ def reproduce(
     sections: list[report.Section] = []
     failures: dict[str, str] = {}
     fits: list[report.Line] = []
-    blocks = [report.heading(protocol, seeds, *_marks(protocol, seeds))]
+    blocks = [report.heading(protocol, seeds, *marks(protocol, seeds))]
     say(blocks[0])
     for name in names:
         info = DATASETS[name]
@@ -73,7 +73,7 @@ def reproduce(
     return len(sections)
 
 
-def _marks(protocol: paper.Protocol, seeds: int) -> Iterator[str]:
+def marks(protocol: paper.Protocol, seeds: int) -> Iterator[str]:
     """What the difference means, and the star beside it."""
     yield f"{report.DIFFERENCE}: difference to the Fenchel-Young loss of the same link."
     yield f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0"
