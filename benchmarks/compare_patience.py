@@ -25,7 +25,7 @@ from fitzpatrick.experiments.protocol import (
     Protocol,
     at_tightnesses,
 )
-from fitzpatrick.experiments.records import Record, choose, final_models
+from fitzpatrick.experiments.records import Record, choose
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
 from fitzpatrick.experiments.summary import evaluate
 from fitzpatrick.preprocessing import label_proportions
@@ -86,9 +86,7 @@ def main() -> None:
         runs = [timed(experiment, whole_grid=False) for _ in range(QUICK_RUNS)]
         quick, stopped = statistics.median(seconds for seconds, _ in runs), runs[0][1]
         slow, whole = timed(experiment, whole_grid=True)
-        answers = [
-            recommend(evaluate(final_models(records), Protocol())) for records in (stopped, whole)
-        ]
+        answers = [recommend(evaluate(records, Protocol())) for records in (stopped, whole)]
         same = {(one.loss, one.tied) for one in answers}
         fits = [sum(map(len, records.values())) for records in (stopped, whole)]
         pairs = zip(chosen(stopped).values(), chosen(whole).values(), strict=True)

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 from reproduction_results import (
     DifferenceLine,
+    FitLine,
     RunKey,
     compared_models,
     difference_lines,
@@ -33,8 +34,7 @@ from reproduction_results import (
 
 from fitzpatrick.datasets import DATASETS, PAPER_LOSSES, load_dataset
 from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
-from fitzpatrick.experiments.records import Store
-from fitzpatrick.experiments.report import FitLine, fit_lines, number, signed, to_csv
+from fitzpatrick.experiments.report import Line, fit_lines, number, signed, to_csv
 from fitzpatrick.experiments.runner import run
 from fitzpatrick.linear_model import DEFAULT_ALPHAS
 from fitzpatrick.losses import ends as names_of_family
@@ -605,7 +605,7 @@ def paragraphs_of(text: str) -> str:
 def collect(folders: list[Path]) -> None:
     """Write results/* from records."""
     runs = load_runs(*folders)
-    by_dataset: dict[str, list[FitLine]] = {}
+    by_dataset: dict[str, list[Line]] = {}
     for key, one in runs.items():
         by_dataset.setdefault(key[0], []).extend(fit_lines(*key, one.grids))
     RESULTS.mkdir(exist_ok=True)
@@ -613,16 +613,15 @@ def collect(folders: list[Path]) -> None:
         (RESULTS / f"{dataset}.csv").write_text(to_csv(lines), encoding="utf-8")
     write_models(RESULTS, compared_models(runs))
     differences = difference_lines(read_models(RESULTS))
-    DIFFERENCES.write_text(to_csv(differences), encoding="utf-8")
+    DIFFERENCES.write_text(to_csv([*map(vars, differences)]), encoding="utf-8")
 
 
-def fit_unfair(loss: str, protocol: Protocol) -> list[FitLine]:
+def fit_unfair(loss: str, protocol: Protocol) -> list[Line]:
     """Fit unfair to train and dev."""
     experiment = Experiment.of_dataset(load_dataset("unfair"))
     path = FitPath(LossChoice(loss), None)
     with TemporaryDirectory() as folder:
-        store = Store.of(Path(folder), experiment, protocol)
-        records = run(experiment, protocol, store, [path])
+        records = run(experiment, protocol, Path(folder), [path])
         return fit_lines("unfair", protocol.scaling, False, records)
 
 

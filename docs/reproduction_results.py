@@ -12,11 +12,10 @@ import numpy as np
 from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments.protocol import FitPath, LossChoice
 from fitzpatrick.experiments.records import FILE_NAME, Record, choose, stored_runs
-from fitzpatrick.experiments.report import FitLine
 from fitzpatrick.experiments.summary import percentile_interval, resampled_means
 from fitzpatrick.losses import ends
 
-Line = TypeVar("Line", FitLine, "DifferenceLine")
+Line = TypeVar("Line", "FitLine", "DifferenceLine")
 Grids = dict[FitPath, list[Record]]
 Errors = dict[int, np.ndarray]  # of the test samples, by seed
 RunKey = tuple[str, str, bool]  # data set, scaling of the features, intercept
@@ -24,6 +23,28 @@ RunKey = tuple[str, str, bool]  # data set, scaling of the features, intercept
 # of the stores of a data set; the fingerprint stands for the files' checksums
 _MAY_DIFFER = ("device", "alphas", "checksums", "scaling", "intercept")
 _MILLIONTH = 1e-6
+
+
+@dataclass(frozen=True)
+class FitLine:
+    """One fit, as ``reproduce`` writes it to its CSV file."""
+
+    dataset: str
+    features: str  # "standardize" or "none"
+    intercept: bool
+    loss: str
+    seed: int | None  # of the dev split; None for a fit to train and dev together
+    alpha: float
+    dev_error: float  # NaN where there is none
+    test_error: float
+    zeros: float
+    n_iter: int
+    converged: bool
+    seconds: float
+    device: str
+    tightness: float | None = None  # where it is not that of the loss's name
+    model: str = "linear"
+    rounds: int | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
-from fitzpatrick.experiments import figures, learners, model_files, models
-from fitzpatrick.experiments.protocol import Protocol
-from fitzpatrick.experiments.records import FILE_NAME, Store
+from fitzpatrick.experiments import figures, learners, model_files, protocol
+from fitzpatrick.experiments.records import FILE_NAME
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
 LINEAR = ("--model", "linear")
@@ -153,6 +153,13 @@ def test_help_fits_80_columns(ok, command):
     else:
         assert all(name in out for name in COMMANDS)
         assert "..." not in out.partition("Commands:")[2]  # every summary is whole
+
+
+def test_every_line_of_the_table_of_options_is_one_of_a_command():
+    options = {
+        (name, one.name) for name, command in cli._commands().items() for one in command.params
+    }
+    assert set(cli._OPTIONS) <= {name for pair in options for name in (pair[1], ".".join(pair))}
 
 
 def test_without_typer(monkeypatch, capsys):
@@ -351,18 +358,6 @@ def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
     assert said == "--rounds means nothing to a model that is linear"
 
 
-def test_compare_prints_the_command_to_run_next(ok, tmp_path):
-    """With the options that it was given, and as a shell would take it."""
-    write_csv(tmp_path / "my data.txt")
-    given = ("--targets", "a, b,c", "--format", "csv", "--ignore", "x2", "--no-intercept")
-    given += ("--scaling", "none")
-    words = next_words(ok("compare", "my data.txt", *given, "--losses", "sparsemax", *QUICK))
-    assert words[:-4] == ["fit", "my data.txt", *given, "--loss", "sparsemax"]
-    assert words[-4::2] == ["--alpha", "-o"]
-    assert "80 samples, 2 features" in ok(*words)
-    assert model_files.load(tmp_path / "model.safetensors").estimator.standardize is False
-
-
 def write_tags(threshold, empty):
     lines = ["x1,x2,x3,genres"]
     for row in np.random.default_rng(6).normal(size=(120, 3)):
@@ -506,12 +501,8 @@ def test_the_search_stops_where_the_whole_grid_does_not(ok, fails, tmp_path, com
 def test_fit_at_a_tightness(ok, tmp_path):
     write_csv(tmp_path / "mine.csv")
     found = []
-    for loss in (
-        ("fitzpatrick_logistic", "--tightness", "0.5"),
-        ("fitzpatrick_logistic", "--tightness", "0"),
-        ("logistic",),
-    ):
-        ok("fit", "mine.csv", *ABC, *FITTED, "--loss", *loss)
+    for options in ("--tightness 0.5", "--tightness 0", "--loss logistic"):
+        ok("fit", "mine.csv", *ABC, *FITTED, *options.split())
         found.append(model_files.load(tmp_path / "m.model").estimator)
     half, zero, plain = found
     assert (half.tightness_, zero.tightness_, plain.tightness_) == (0.5, 0.0, 0.0)
@@ -596,7 +587,7 @@ def test_fit_leaves_constant_columns_out(ok, tmp_path):
 
 
 def test_fits_that_do_not_converge_are_a_note(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(models, "Protocol", lambda *a, **b: Protocol(*a, **b, max_iter=1))
+    monkeypatch.setattr(protocol, "Protocol", partial(protocol.Protocol, max_iter=1))
     write_csv(tmp_path / "mine.csv")
     for options, what in (
         (("--alpha", "0.01"), "stopped after 1 iterations at gradient norm "),
@@ -746,80 +737,62 @@ def test_hints_name_options_that_the_command_has(ok, fails, tmp_path, monkeypatc
         check_options_named(command, fails(command, *arguments))
 
 
+TARGETS = (("indicators", "2,0,1"), ("proportions", "0.5,0.9,0"), ("proportions", "-1,1,1"))
+TARGETS += (("proportions", "x,0.5,0.5"), ("labels", ""))
+
+
 @pytest.mark.parametrize(
-    ("command", "kind", "value", "loss"),
+    ("command", "kind", "value"),
     [
-        *(
-            (command, *case, "logistic")
-            for command in ("compare", "fit")
-            for case in (
-                ("indicators", "2,0,1"),
-                ("proportions", "0.5,0.9,0"),
-                ("proportions", "-1,1,1"),
-                ("labels", ""),
-                ("proportions", "x,0.5,0.5"),
-            )
-        ),
-        ("fit", "indicators", "1,-1,0", "poisson"),
-        ("fit", "indicators", "1,7,0", "sigmoid"),
+        *(("compare", *case) for case in TARGETS),
+        *(("fit -o m.model --loss logistic", *case) for case in TARGETS),
+        ("fit -o m.model --loss poisson", "indicators", "1,-1,0"),
+        ("fit -o m.model --loss sigmoid", "indicators", "1,7,0"),
     ],
 )
-def test_a_bad_target_in_line_62_is_reported_in_line_62(
-    fails, tmp_path, kind, value, loss, command
-):
+def test_a_bad_target_in_line_62_is_reported_in_line_62(fails, tmp_path, command, kind, value):
     lines = write_csv(tmp_path / "a.csv", kind=kind).read_text().splitlines()
     lines[61] = ",".join([*lines[61].split(",")[:3], value])
     write("a.csv", *lines)
-    own = () if command == "compare" else ("-o", "m.model", "--loss", loss)
-    said = fails(command, "a.csv", "--targets", "kind" if kind == "labels" else "a,b,c", *own)
+    targets = "kind" if kind == "labels" else "a,b,c"
+    said = fails(*command.split(), "a.csv", "--targets", targets)
     assert said.startswith("a.csv, line 62: ")
-    if loss == "poisson":
+    if "poisson" in command:
         assert said.endswith("target 'b' is -1, outside [0, inf], the range of the loss 'poisson'")
     assert not (tmp_path / "m.model").exists()
 
 
-FIT = ("fit", "a.csv", "-o", "m")
+WRONG_OPTIONS = {
+    "reproduce yeats": "unknown data set 'yeats'",
+    "reproduce --losses sigmoid": "'sigmoid' does not predict proportions; choose among ",
+    "reproduce --losses logistic,logistic": "one or more different names",
+    "reproduce --losses sparse_max": "unknown loss 'sparse_max'; did you mean ",
+    "reproduce --tol -1": "--tol must be a positive number",
+    "reproduce --alphas 1,x": "--alphas needs numbers with commas",
+    "reproduce --alphas 1,0": "--alphas must be a positive number",
+    "fit a.csv -o m --loss nope": "unknown loss 'nope'; the names are ",
+    "fit a.csv -o m --alpha 0": "--alpha must be a positive number",
+    "fit a.csv -o m --tightness -1": "tightness must be",
+    "fit a.csv -o m --loss logistic --tightness 0.5": "'logistic' is a Fenchel-Young loss, of "
+    "tightness 0; for tightness=0.5 use 'fitzpatrick_logistic'",
+    "fit a.csv -o m --kinds zip=text": "ignored, got 'zip=text'",
+    "fit a.csv -o m --kinds =number": "ignored, got '=number'",
+    "fit a.csv -o m --kinds a=number,a=tags": "--kinds names 'a' twice, as number and as tags",
+    "fit a.csv -o m --kinds a=number --tags a": "--tags names 'a', which is number in --kinds",
+    "compare a.csv --kinds zip": "--kinds needs NAME=KIND, with KIND among number, ",
+    "compare a.csv --tightness 0,inf": "--tightness must be a finite number of",
+    "compare a.csv --tightness '0;1'": "--tightness needs numbers with commas",
+    "compare a.csv --model tree": "--model needs one or more of linear, boosted",
+    "compare a.csv --losses logistic,poisson": "'poisson' does not predict proportions; choose "
+    "among entmax15, fitzpatrick_entmax15, fitzpatrick_logistic, fitzpatrick_sigmoid, "
+    "fitzpatrick_sparsemax, logistic, perceptron, sigmoid, sparsemax, or run fitzpatrick fit "
+    "--loss poisson",
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("reproduce", "yeats"), "unknown data set 'yeats'"),
-        (
-            ("reproduce", "--losses", "sigmoid"),
-            "'sigmoid' does not predict proportions; choose among ",
-        ),
-        (("reproduce", "--losses", "logistic,logistic"), "one or more different names"),
-        (("reproduce", "--tol", "-1"), "--tol must be a positive number"),
-        (("reproduce", "--alphas", "1,x"), "--alphas needs numbers with commas"),
-        (("reproduce", "--alphas", "1,0"), "--alphas must be a positive number"),
-        (("reproduce", "--losses", "sparse_max"), "unknown loss 'sparse_max'; did you mean "),
-        ((*FIT, "--loss", "nope"), "unknown loss 'nope'; the names are "),
-        ((*FIT, "--alpha", "0"), "--alpha must be a positive number"),
-        ((*FIT, "--tightness", "-1"), "tightness must be"),
-        (
-            (*FIT, "--loss", "logistic", "--tightness", "0.5"),
-            "'logistic' is a Fenchel-Young loss, of tightness 0; for tightness=0.5 use "
-            "'fitzpatrick_logistic'",
-        ),
-        (("compare", "a.csv", "--tightness", "0,inf"), "--tightness must be a finite number of"),
-        (("compare", "a.csv", "--tightness", "0;1"), "--tightness needs numbers with commas"),
-        (("compare", "a.csv", "--model", "tree"), "--model needs one or more of linear, boosted"),
-        (
-            ("compare", "a.csv", "--kinds", "zip"),
-            "--kinds needs NAME=KIND, with KIND among number, ",
-        ),
-        ((*FIT, "--kinds", "zip=text"), "ignored, got 'zip=text'"),
-        ((*FIT, "--kinds", "=number"), "ignored, got '=number'"),
-        ((*FIT, "--kinds", "a=number, a=tags"), "--kinds names 'a' twice, as number and as tags"),
-        (
-            (*FIT, "--kinds", "a=number", "--tags", "a"),
-            "--tags names 'a', which is number in --kinds",
-        ),
-    ],
-)
-def test_wrong_options(fails, arguments, problem):
-    assert problem in fails(*arguments)
+@pytest.mark.parametrize("typed", WRONG_OPTIONS)
+def test_wrong_options(fails, typed):
+    assert WRONG_OPTIONS[typed] in fails(*shlex.split(typed))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs names of files that are no UTF-8")
@@ -885,28 +858,6 @@ def test_killed_the_table_is_the_same(ok, tmp_path, monkeypatch):
     assert written[0] == written[1]
 
 
-def test_compare_goes_on_where_it_broke_off(ok, run, tmp_path, monkeypatch):
-    """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
-    write_flags(tmp_path / "data")
-    arguments = ("compare", "data/flags_train.svm", *QUICK, "--losses", "logistic,sparsemax")
-    undisturbed, add = ok(*arguments, "-o", "a"), Store.add
-    for folder, left in (("b", [0]), ("c", [0, 1])):
-
-        def broken(store, path, records, left=left):
-            if not left:
-                raise OSError("the disk is gone")
-            left.pop()
-            add(store, path, records)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Store, "add", broken)
-            assert run(*arguments, "-o", folder)[0] != 0
-        kept = stored(tmp_path / folder)
-        assert kept
-        assert ok(*arguments, "-o", folder).replace(f"{folder}/", "a/") == undisturbed
-        assert kept < stored(tmp_path / folder)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 @pytest.mark.parametrize(("jobs", "fits"), [("1", 1), ("2", 1), ("2", 0)])
 def test_interrupt_keeps_what_is_finished(tmp_path, jobs, fits):
@@ -954,23 +905,15 @@ def test_full_disk_behind_the_records(run, ok, tmp_path):
     ok(*longer)
 
 
-def test_files_without_names_and_names_with_commas(run, tmp_path):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 2)).round(3)
+def test_files_without_names_and_names_with_commas(ok):
+    X = np.random.default_rng(3).normal(size=(60, 2)).round(3)
     rows = [f"{a},{b},{'yes' if a > 0 else 'no'}" for a, b in X]
-    (tmp_path / "bare.csv").write_text("\n".join(rows) + "\n")
-    fitted = ("--targets", "column_3", "--no-header", "--alpha", 1, "-o", "bare.safetensors")
-    assert run("fit", "bare.csv", *fitted)[0] == 0
-    code, out, _ = run("predict", "bare.safetensors", "bare.csv", "--no-header")
-    assert (code, len(out.splitlines())) == (0, 61)
-
-    named = ['"width, in cm",height,fits', *rows]
-    (tmp_path / "named.csv").write_text("\n".join(named) + "\n")
-    options = ("--ignore", '"width, in cm"', "--targets", "fits", "--alpha", 1)
-    assert run("fit", "named.csv", *options, "-o", "named.safetensors")[0] == 0
-    kept = ("--keep", 'height,"width, in cm"')
-    code, out, _ = run("predict", "named.safetensors", "named.csv", *kept)
-    assert code == 0
+    write("bare.csv", *rows)
+    ok("fit", "bare.csv", "--targets", "column_3", "--no-header", *FITTED)
+    assert len(ok("predict", "m.model", "bare.csv", "--no-header").splitlines()) == 61
+    write("named.csv", '"width, in cm",height,fits', *rows)
+    ok("fit", "named.csv", "--ignore", '"width, in cm"', "--targets", "fits", *FITTED)
+    out = ok("predict", "m.model", "named.csv", "--keep", 'height,"width, in cm"')
     assert out.startswith('height,"width, in cm",')
 
 

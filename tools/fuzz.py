@@ -114,7 +114,7 @@ def _model(name: str, content: str, targets: list[str] | None) -> bytes:
         file = Path(folder) / name
         file.write_text(content)
         table = datasets.read_table(file, targets)
-        found = models.fit(table, file, "logistic", 1.0, intercept=True, standardize=True)
+        found = models.fit(table, file, LossChoice("logistic"), Protocol(intercept=True), 1.0)
         model_files.save(found.model, file)
         return file.read_bytes()
 

@@ -21,7 +21,7 @@ import numpy as np
 from .losses import ends, get_loss, loss_names, regularizers_by_name
 
 if TYPE_CHECKING:
-    from .datasets import ReadOptions, Table
+    from .datasets import Table
 
 ERROR = 2
 
@@ -40,7 +40,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 
-
 FigureFormat = StrEnum("FigureFormat", ["png", "svg", "pdf"])
 Scaling = StrEnum("Scaling", ["standardize", "none"])
 MissingValues = StrEnum(
@@ -55,130 +54,170 @@ Model = StrEnum("Model", ["linear", "boosted"])
 
 
 def _option(
-    metavar: str | None, text: str, default: str | bool = True, *names: str, **limits: Any
+    text: str, metavar: str | None = None, default: str | bool = True, *names: str, **limits: Any
 ) -> Any:
-    """An option with a placeholder for its value; a text for the default, or whether to show it."""
+    """What help says of an option: a placeholder for its value, and its default or nothing."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
 
 
 def _flag(text: str, *names: str) -> Any:
-    """An option whose value is listed, or that has none."""
-    return _option(None, text, True, *names)
+    return _option(text, None, True, *names)
 
 
-_TO = ("--output", "-o")
-_KINDS = "Models: linear, boosted (trees), or both with a comma between them."
-_EVERY = "Fit every penalty, even where weaker ones have become clearly worse."
-_FORMATS = "CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."
-_STOP_EARLY = (
-    "End each path of penalties once its dev error has clearly risen; the paper fits every one."
-)
-_GRID = "1e4, 1e3, …, 1e-4"
+_TO, _JOBS = ("--output", "-o"), ("--jobs", "-j")
 _NAMES = "Losses, separated by commas."
-Folder = Annotated[
-    Path, _option("FOLDER", "Folder for records and results.", True, *_TO, file_okay=False)
-]
-Seeds = Annotated[int, _option("N", "Number of random dev splits.", min=1, max=1000)]
-Jobs = Annotated[int, _option("N", "Number of processes.", "one per core", "--jobs", "-j", min=0)]
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_FORMATS)]
-Format = Annotated[
-    FileFormat | None, _flag("Format of FILE; by default its suffix tells.", "--format")
-]
-Decimal = Annotated[
-    DecimalMark | None, _flag("Decimal mark, if the file does not make it clear.", "--decimal")
-]
-NoHeader = Annotated[
-    bool,
-    _flag("The first line is data; columns are called column_1, column_2, …", "--no-header"),
-]
-Formats = Annotated[list[FigureFormat], _flag("Format; may be repeated.", "--format", "-f")]
-Refit = Annotated[bool, _flag("Test a model that is fitted to train and dev together.")]
-Alphas = Annotated[str, _option("NUMBERS", "Penalties to choose from, separated by commas.", _GRID)]
-WholeGrid = Annotated[bool, _flag(_EVERY, "--whole-grid")]
-Intercept = Annotated[bool, _flag("Learn an unpenalized intercept.")]
-ScalingOption = Annotated[Scaling, _flag("How to scale the features.")]
+# by name, or by command and name where it means something else there
+_OPTIONS = {
+    # a file to learn from, and how it is read
+    "file": typer.Argument(metavar="FILE", help="CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."),
+    "targets": _option("Target columns, separated by commas (not LIBSVM).", "NAMES"),
+    "format": _flag("Format of FILE; by default its suffix tells.", "--format"),
+    "ignore": _option("Columns to leave out (not LIBSVM).", "NAMES"),
+    "missing": _flag("How to treat missing values."),
+    "categories": _flag("How to treat columns of words."),
+    "kinds": _option("Kinds of columns: number, category, tags or ignored.", "NAME=KIND,…"),
+    "tags": _option("Columns with several words in a cell, such as rock;jazz.", "NAMES"),
+    "missing_values": _option(
+        "Words that stand for a missing value, besides NA and the like.", "WORDS"
+    ),
+    "decimal": _flag("Decimal mark, if the file does not make it clear.", "--decimal"),
+    "normalize": _flag(
+        "Divide target columns, such as counts, by their sum in each row.", "--normalize"
+    ),
+    "no_header": _flag(
+        "The first line is data; columns are called column_1, column_2, …", "--no-header"
+    ),
+    # what is fitted
+    "names": typer.Argument(
+        metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"
+    ),
+    "_": typer.Option("--datasets", hidden=True),
+    "test": _flag("File with test samples; by default a quarter of FILE is held out."),
+    "loss": _flag("Name of the loss."),
+    "losses": _option(
+        _NAMES, "NAMES", "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick"
+    ),
+    "reproduce.losses": _option(_NAMES, "NAMES", "the paper's four"),
+    "tightness": _option("Tightnesses of the Fitzpatrick losses.", "NUMBERS", "1"),
+    "fit.tightness": _option("Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", None, "1"),
+    "model": _flag("Linear model or boosted trees."),
+    "models": _option(
+        "Models: linear, boosted (trees), or both with a comma between them.",
+        "NAMES",
+        "both if lightgbm is there",
+        "--model",
+    ),
+    "rounds": _option(
+        "Rounds of boosting; by default cross-validation chooses.", "N", False, min=1
+    ),
+    "alpha": _flag("Penalty; by default cross-validation chooses."),
+    "alphas": _option(
+        "Penalties to choose from, separated by commas.", "NUMBERS", "1e4, 1e3, …, 1e-4"
+    ),
+    "whole_grid": _flag(
+        "Fit every penalty, even where weaker ones have become clearly worse.", "--whole-grid"
+    ),
+    "stop_early": _flag(
+        "End each path of penalties once its dev error has clearly risen; the paper fits every "
+        "one.",
+        "--stop-early",
+    ),
+    "intercept": _flag("Learn an unpenalized intercept."),
+    "reproduce.intercept": _flag("Learn an unpenalized intercept.", "--intercept"),
+    "scaling": _flag("How to scale the features."),
+    "labelled_only": _flag(
+        "Leave out samples without a label, as compare does.", "--labelled-only"
+    ),
+    "refit": _flag("Test a model that is fitted to train and dev together."),
+    "split": _option(
+        "Divide data sets that come as one file at random, with this seed.", "SEED", min=0
+    ),
+    "seeds": _option("Number of random dev splits.", "N", min=1, max=1000),
+    "tol": _option("Gradient norm, relative to the one at zero, that ends a fit.", "X"),
+    # where it is computed, and where the results go
+    "jobs": _option("Number of processes.", "N", "one per core", *_JOBS, min=0),
+    "reproduce.jobs": _option(
+        "Number of processes.", "N", "one per core; 1 with --device", *_JOBS, min=0
+    ),
+    "precision": _flag("Floating-point precision."),
+    "device": _option("PyTorch device, such as cuda.", "NAME", "none: NumPy"),
+    "output": _option("Folder for records and results.", "FOLDER", True, *_TO, file_okay=False),
+    "fit.output": _flag("Model file to write (.safetensors).", *_TO),
+    "coefficients": _option("Table of the coefficients to write (.csv).", "FILE", False),
+    "predict.model": typer.Argument(metavar="MODEL", help="A model that 'fit' saved."),
+    "predict.output": _flag("CSV file; by default standard output.", *_TO),
+    "keep": _option("Columns of FILE to put before the predictions (not LIBSVM).", "NAMES"),
+    "figures.output": _option("Folder to write to.", "FOLDER", True, *_TO, file_okay=False),
+    "formats": _flag("Format; may be repeated.", "--format", "-f"),
+    "explore.output": _option("Page to write (.html).", "FILE", True, *_TO),
+    "show": _flag("Open it in the browser.", "--open/--no-open"),
+    "details": _flag("Show sources, licenses and notes, too.", "--details"),
+}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to learn from, and how it is read."""
+    """A file to learn from, and how it is read: the options that ``compare`` and ``fit`` share."""
 
     file: Path
-    targets: list[str] | None
-    format: str | None
-    ignore: Sequence[str]
-    options: "ReadOptions"
+    targets: str = ""
+    format: FileFormat | None = None
+    ignore: str = ""
+    missing: MissingValues = MissingValues.impute
+    categories: CategoryChoice = CategoryChoice.encode
+    kinds: str = ""
+    tags: str = ""
+    missing_values: str = ""
+    decimal: DecimalMark | None = None
+    normalize: bool = False
+    no_header: bool = False
 
     def read(
         self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
     ) -> "Table":
         """Its features and targets, or those of a test file by what was learned from it."""
-        from .datasets import read_table
+        from .datasets import ReadOptions, read_table
 
-        given = test or self.file, self.targets, self.format, like
-        return read_table(*given, ignore=self.ignore, plain=plain, options=self.options)
-
-
-def _source(
-    file: FileArgument,
-    targets: Annotated[
-        str, _option("NAMES", "Target columns, separated by commas (not LIBSVM).")
-    ] = "",
-    format: Format = None,  # noqa: A002  (the option's name)
-    ignore: Annotated[str, _option("NAMES", "Columns to leave out (not LIBSVM).")] = "",
-    missing: Annotated[MissingValues, _flag("How to treat missing values.")] = MissingValues.impute,
-    categories: Annotated[
-        CategoryChoice, _flag("How to treat columns of words.")
-    ] = CategoryChoice.encode,
-    kinds: Annotated[
-        str, _option("NAME=KIND,…", "Kinds of columns: number, category, tags or ignored.")
-    ] = "",
-    tags: Annotated[
-        str, _option("NAMES", "Columns with several words in a cell, such as rock;jazz.")
-    ] = "",
-    missing_values: Annotated[
-        str, _option("WORDS", "Words that stand for a missing value, besides NA and the like.")
-    ] = "",
-    decimal: Decimal = None,
-    normalize: Annotated[
-        bool,
-        _flag("Divide target columns, such as counts, by their sum in each row.", "--normalize"),
-    ] = False,
-    no_header: NoHeader = False,
-) -> Source:
-    from .datasets import ReadOptions
-
-    kind_of, columns_of_tags = _kinds(kinds), _names(tags)
-    for name in columns_of_tags:
-        if kind_of.get(name, "tags") != "tags":
-            fail(f"--tags names {name!r}, which is {kind_of[name]} in --kinds")
-    reading = ReadOptions(
-        missing=missing,
-        categories=categories,
-        kinds=kind_of,
-        tags=columns_of_tags,
-        missing_values=_names(missing_values),
-        decimal=decimal,
-        normalize=normalize,
-        header=not no_header,
-    )
-    return Source(file, _names(targets) or None, format, _names(ignore), reading)
+        kinds, tags = _kinds(self.kinds), _names(self.tags)
+        for name in tags:
+            if kinds.get(name, "tags") != "tags":
+                fail(f"--tags names {name!r}, which is {kinds[name]} in --kinds")
+        options = ReadOptions(
+            missing=self.missing,
+            categories=self.categories,
+            kinds=kinds,
+            tags=tags,
+            missing_values=_names(self.missing_values),
+            decimal=self.decimal,
+            normalize=self.normalize,
+            header=not self.no_header,
+        )
+        given = test or self.file, _names(self.targets) or None, self.format, like
+        return read_table(*given, ignore=_names(self.ignore), plain=plain, options=options)
 
 
-def _reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :func:`_source`, and hand it what that makes of them."""
-    shared, own = (inspect.signature(one, eval_str=True) for one in (_source, command))
-    parameters = [*shared.parameters.values(), *own.parameters.values()]
-    parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in parameters if one.name != "source"]
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function whose arguments are options; ``source`` stands for several."""
+    parameters: list[inspect.Parameter] = []
+    shared = inspect.signature(Source, eval_str=True).parameters
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        parameters += shared.values() if one.name == "source" else [one]
+    for at, one in enumerate(parameters):
+        annotation = one.annotation
+        if annotation is not typer.Context:
+            named = f"{function.__name__}.{one.name}"
+            annotation = Annotated[annotation, _OPTIONS.get(named) or _OPTIONS[one.name]]
+        parameters[at] = one.replace(kind=one.KEYWORD_ONLY, annotation=annotation)
 
-    @functools.wraps(command)
+    @functools.wraps(function)
     def call(**given: Any) -> None:
-        source = _source(**{name: given.pop(name) for name in shared.parameters})
-        command(source=source, **given)
+        if shared.keys() <= given.keys():
+            given["source"] = Source(**{name: given.pop(name) for name in shared})
+        function(**given)
 
-    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in parameters}
-    return call
+    return app.command()(call)
 
 
 def _version(value: bool) -> None:
@@ -232,38 +271,23 @@ def _row(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in values) + ")"
 
 
-@app.command()
+@_command
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"),
-    ] = None,
-    _: Annotated[bool, typer.Option("--datasets", hidden=True)] = False,
-    intercept: Annotated[bool, _flag("Learn an unpenalized intercept.", "--intercept")] = False,
-    scaling: ScalingOption = Scaling.standardize,
-    losses: Annotated[str, _option("NAMES", _NAMES, "the paper's four")] = "",
-    refit: Refit = False,
-    split: Annotated[
-        int | None,
-        _option("SEED", "Divide data sets that come as one file at random, with this seed.", min=0),
-    ] = None,
-    seeds: Seeds = 5,
-    jobs: Annotated[
-        int,
-        _option(
-            "N", "Number of processes.", "one per core; 1 with --device", "--jobs", "-j", min=0
-        ),
-    ] = 0,
-    precision: Annotated[Precision, _flag("Floating-point precision.")] = Precision.float64,
-    tol: Annotated[
-        float, _option("X", "Gradient norm, relative to the one at zero, that ends a fit.")
-    ] = 1e-8,
-    alphas: Alphas = "",
-    stop_early: Annotated[bool, _flag(_STOP_EARLY, "--stop-early")] = False,
-    device: Annotated[
-        str | None, _option("NAME", "PyTorch device, such as cuda.", "none: NumPy")
-    ] = None,
-    output: Folder = Path("out"),
+    names: list[str] | None = None,
+    _: bool = False,
+    intercept: bool = False,
+    scaling: Scaling = Scaling.standardize,
+    losses: str = "",
+    refit: bool = False,
+    split: int | None = None,
+    seeds: int = 5,
+    jobs: int = 0,
+    precision: Precision = Precision.float64,
+    tol: float = 1e-8,
+    alphas: str = "",
+    stop_early: bool = False,
+    device: str | None = None,
+    output: Path = Path("out"),
 ) -> None:
     """Reproduce Table 1 of the paper, our numbers beside the paper's.
 
@@ -293,37 +317,27 @@ def reproduce(
         device=_device(device) if device else None,
     )
     n_jobs = jobs or (1 if device else os.cpu_count() or 1)  # each would have to start the device
-    options = RunOptions(at_tightnesses(wanted), protocol, seeds, n_jobs, output, _command())
+    options = RunOptions(at_tightnesses(wanted), protocol, seeds, n_jobs, output, _typed())
     if run(chosen, options, typer.echo, warn, split) == 0:
         raise typer.Exit(ERROR)
 
 
-@app.command()
-@_reads_a_file
+@_command
 def compare(
     source: Source,
     context: typer.Context,
-    test: Annotated[
-        Path | None, _flag("File with test samples; by default a quarter of FILE is held out.")
-    ] = None,
-    losses: Annotated[
-        str,
-        _option(
-            "NAMES", _NAMES, "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick"
-        ),
-    ] = "",
-    tightness: Annotated[
-        str, _option("NUMBERS", "Tightnesses of the Fitzpatrick losses.", "1")
-    ] = "",
-    models: Annotated[str, _option("NAMES", _KINDS, "both if lightgbm is there", "--model")] = "",
-    alphas: Alphas = "",
-    whole_grid: WholeGrid = False,
-    intercept: Intercept = True,
-    scaling: ScalingOption = Scaling.standardize,
-    refit: Refit = True,
-    seeds: Seeds = 5,
-    jobs: Jobs = 0,
-    output: Folder = Path("out"),
+    test: Path | None = None,
+    losses: str = "",
+    tightness: str = "",
+    models: str = "",
+    alphas: str = "",
+    whole_grid: bool = False,
+    intercept: bool = True,
+    scaling: Scaling = Scaling.standardize,
+    refit: bool = True,
+    seeds: int = 5,
+    jobs: int = 0,
+    output: Path = Path("out"),
 ) -> None:
     """Compare losses on your own file: linear models, boosted trees.
 
@@ -331,8 +345,8 @@ def compare(
     """
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
-    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
-    from .experiments.protocol import Protocol, at_tightnesses
+    from .experiments.learners import NEEDS_LIBRARY, can_boost
+    from .experiments.protocol import MODELS, Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
     wanted = _losses(losses, LABEL_LOSSES) if losses else SIMPLEX_LOSSES
@@ -342,7 +356,7 @@ def compare(
         if wrong := [one for one in tightnesses if not 0 <= one < float("inf")]:
             fail(f"--tightness must be a finite number of at least 0, got {wrong[0]:g}")
     grid = _alphas(alphas)
-    chosen = _models(models) if models else MODELS[: 1 + can_boost()]
+    chosen = _models(models) if models else tuple(MODELS)[: 1 + can_boost()]
     table, file = source.read(), source.file
     held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
@@ -353,7 +367,7 @@ def compare(
     protocol = Protocol(intercept, scaling, grid, refit=refit, whole_grid=whole_grid, refine=True)
     wanted_at = at_tightnesses(wanted, tightnesses, chosen)
     n_jobs = jobs or os.cpu_count() or 1
-    options = RunOptions(wanted_at, protocol, seeds, n_jobs, output, _command())
+    options = RunOptions(wanted_at, protocol, seeds, n_jobs, output, _typed())
     experiment, notes = experiment_of(table, file, held_out, test, options)
     if not models and len(chosen) == 1:
         notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
@@ -368,7 +382,7 @@ def compare(
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
+        words += [advice.loss.kind.option, f"{advice.setting:g}"]
         words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
@@ -379,32 +393,22 @@ def compare(
 _OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 
 
-@app.command()
-@_reads_a_file
+@_command
 def fit(
     source: Source,
     context: typer.Context,
-    output: Annotated[Path, _flag("Model file to write (.safetensors).", *_TO)],
-    loss: Annotated[str, _flag("Name of the loss.")] = "fitzpatrick_logistic",
-    model: Annotated[Model, _flag("Linear model or boosted trees.")] = Model.linear,
-    rounds: Annotated[
-        int | None,
-        _option("N", "Rounds of boosting; by default cross-validation chooses.", False, min=1),
-    ] = None,
-    alpha: Annotated[float | None, _flag("Penalty; by default cross-validation chooses.")] = None,
-    alphas: Alphas = "",
-    whole_grid: WholeGrid = False,
-    tightness: Annotated[
-        float | None, _option(None, "Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", "1")
-    ] = None,
-    intercept: Intercept = True,
-    scaling: ScalingOption = Scaling.standardize,
-    labelled_only: Annotated[
-        bool, _flag("Leave out samples without a label, as compare does.", "--labelled-only")
-    ] = False,
-    coefficients: Annotated[
-        Path | None, _option("FILE", "Table of the coefficients to write (.csv).", False)
-    ] = None,
+    output: Path,
+    loss: str = "fitzpatrick_logistic",
+    model: Model = Model.linear,
+    rounds: int | None = None,
+    alpha: float | None = None,
+    alphas: str = "",
+    whole_grid: bool = False,
+    tightness: float | None = None,
+    intercept: bool = True,
+    scaling: Scaling = Scaling.standardize,
+    labelled_only: bool = False,
+    coefficients: Path | None = None,
 ) -> None:
     """Fit a model to a file and save it.
 
@@ -414,13 +418,13 @@ def fit(
     from .datasets._files import write_atomically
     from .datasets._table import counted
     from .experiments import model_files, models
-    from .experiments.learners import in_words
-    from .experiments.protocol import LossChoice
+    from .experiments.protocol import LossChoice, Protocol
     from .experiments.report import number, wrapped
 
     _check_loss(loss, tightness)
     _models(model)
-    if source.options.normalize and not LossChoice(loss).has_classes:
+    choice = LossChoice.of(loss, tightness, model)
+    if source.normalize and not choice.has_classes:
         fail(f"--normalize makes shares of the targets, and {loss!r} takes them as they are")
     foreign = ("rounds",) if model is Model.linear else _OF_LINEAR_MODELS
     if unused := [name for name in foreign if _is_given(context, name)]:
@@ -435,32 +439,21 @@ def fit(
     for written in filter(None, (output, coefficients)):
         _check_not_input(source.file, written)
     table = models.read_for_fit(source.read, loss)
-    fitted = models.fit(
-        table,
-        source.file,
-        loss,
-        alpha if model is Model.linear else rounds,
-        model=model,
-        alphas=grid,
-        whole_grid=whole_grid,
-        tightness=tightness,
-        intercept=intercept,
-        standardize=scaling is Scaling.standardize,
-        labelled_only=labelled_only,
-    )
+    protocol = Protocol(intercept, scaling, grid, whole_grid=whole_grid, refine=True)
+    setting = alpha if model is Model.linear else rounds
+    fitted = models.fit(table, source.file, choice, protocol, setting, labelled_only=labelled_only)
     saved = fitted.model
     model_files.save(saved, output)
     if coefficients:
         write_atomically(coefficients, models.coefficients_csv(saved))
-    choice = LossChoice.of(loss, tightness, model)
     lines = [
         f"fitted {choice} to {counted(fitted.samples, 'sample')}, "
         f"{counted(saved.columns.n_features, 'feature')}, "
         f"{counted(len(saved.target_names), 'target')} ({saved.kind})"
     ]
     if saved.cv_score is not None:
-        setting = in_words(choice, f"{fitted.setting:g}")
-        lines.append(f"{setting}: cross-validated squared error {number(-saved.cv_score)}")
+        setting_found = choice.in_words(f"{fitted.setting:g}")
+        lines.append(f"{setting_found}: cross-validated squared error {number(-saved.cv_score)}")
         lines.append(f"baseline, the mean target for every sample: {number(fitted.baseline or 0)}")
     lines += [f"note: {note}" for note in fitted.notes]
     lines += [f"wrote {written}" for written in (output, coefficients) if written]
@@ -468,17 +461,15 @@ def fit(
         typer.echo("\n".join(wrapped(line)))
 
 
-@app.command()
+@_command
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'fit' saved.")],
-    file: FileArgument,
-    output: Annotated[Path | None, _flag("CSV file; by default standard output.", *_TO)] = None,
-    format: Format = None,  # noqa: A002  (the option's name)
-    keep: Annotated[
-        str, _option("NAMES", "Columns of FILE to put before the predictions (not LIBSVM).")
-    ] = "",
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
+    model: Path,
+    file: Path,
+    output: Path | None = None,
+    format: FileFormat | None = None,  # noqa: A002  (the option's name)
+    keep: str = "",
+    decimal: DecimalMark | None = None,
+    no_header: bool = False,
 ) -> None:
     """Predict the targets of a file, as CSV.
 
@@ -511,12 +502,10 @@ def predict(
         typer.echo(f"wrote {output}")
 
 
-@app.command()
+@_command
 def figures(
-    output: Annotated[
-        Path, _option("FOLDER", "Folder to write to.", True, *_TO, file_okay=False)
-    ] = Path("out"),
-    formats: Formats = [FigureFormat.png],  # noqa: B006  (typer only reads the default)
+    output: Path = Path("out"),
+    formats: list[FigureFormat] = [FigureFormat.png],  # noqa: B006  (typer only reads the default)
 ) -> None:
     """Draw the losses: bounds, gaps, level sets and tightnesses."""
     from .experiments.figures import write_figures
@@ -525,13 +514,8 @@ def figures(
         typer.echo(f"wrote {path}")
 
 
-@app.command()
-def explore(
-    output: Annotated[Path, _option("FILE", "Page to write (.html).", True, *_TO)] = Path(
-        "out/explorer.html"
-    ),
-    show: Annotated[bool, _flag("Open it in the browser.", "--open/--no-open")] = True,
-) -> None:
+@_command
+def explore(output: Path = Path("out/explorer.html"), show: bool = True) -> None:
     """Explore the losses in the browser: drag scores and targets."""
     from .datasets._files import write_atomically
     from .explorer import page, show_in_browser
@@ -541,10 +525,8 @@ def explore(
     typer.echo(f"wrote {output}" + ("" if is_shown else ": open it in a browser"))
 
 
-@app.command()
-def datasets(
-    details: Annotated[bool, _flag("Show sources, licenses and notes, too.", "--details")] = False,
-) -> None:
+@_command
+def datasets(details: bool = False) -> None:
     """List the data sets of the paper, and where to get them."""
     from .datasets import where
     from .experiments.report import dataset_details, datasets_table
@@ -583,7 +565,8 @@ def _check_loss(name: str, tightness: float | None = None) -> None:
 
 def _models(text: str) -> tuple[str, ...]:
     """Kinds of models that can be fitted here."""
-    from .experiments.learners import MODELS, NEEDS_LIBRARY, can_boost
+    from .experiments.learners import NEEDS_LIBRARY, can_boost
+    from .experiments.protocol import MODELS
 
     names = tuple(dict.fromkeys(_names(text)))
     if not names or not set(names) <= set(MODELS):
@@ -597,12 +580,14 @@ def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.protocol import LossChoice
 
-    names, known = _names(text), [*loss_names(), *others]
-    known = [name for name in known if name in others or LossChoice(name).has_classes]
+    names = _names(text)
+    known = [name for name in loss_names() if name in others or LossChoice(name).has_classes]
     for name in names:
         _check_loss(name)
         if name not in known:
-            fail(f"{name!r} does not predict proportions; choose among {', '.join(known)}")
+            instead = f", or run fitzpatrick fit --loss {name}" if others else ""
+            choices = f"choose among {', '.join(known)}{instead}"
+            fail(f"{name!r} does not predict proportions; {choices}")
     if not names or len(set(names)) != len(names):
         fail(f"--losses needs one or more different names, got {text!r}")
     return tuple(names)
@@ -673,7 +658,7 @@ def _device(name: str) -> str:
     return name
 
 
-def _command() -> str:
+def _typed() -> str:
     """The line that was typed."""
     return shlex.join(["fitzpatrick", *sys.argv[1:]])
 

@@ -6,6 +6,7 @@ import pytest
 
 from fitzpatrick.datasets import DataError, read_table
 from fitzpatrick.experiments import models
+from fitzpatrick.experiments.protocol import LossChoice, Protocol
 
 from .files import write
 
@@ -34,7 +35,7 @@ def test_files_that_would_fill_the_memory(tmp_path, monkeypatch, name, text, pro
 def test_coefficients(tmp_path):
     table = read_table(write(tmp_path, "999 100001:1\n0 1:1\n1 1:1\n", "a.svm"))
     with pytest.raises(DataError, match="100001 features × 1000 targets are more than 100000000"):
-        models.fit(table, tmp_path / "a.svm", "logistic", 1.0, intercept=True, standardize=True)
+        models.fit(table, tmp_path / "a.svm", LossChoice("logistic"), Protocol(), 1.0)
 
 
 @pytest.mark.parametrize("form", ["csv", "arff"])

@@ -198,7 +198,7 @@ REFUSALS = {
     ),
     "words among numbers": (
         cells([1, 2, "refused", 4, "k. A.", 5, "refused"]), 4,
-        "column 'x': 'refused' is not a number, as 4 of its values are; so is 'k. A.' in line 6; "
+        "column 'x': 'refused' is not a number, as 4 of its values are; nor is 'k. A.' in line 6; "
         "--missing-values 'refused,k. A.' reads such words as missing, " + OTHER_WAYS,
         {"options": ReadOptions(missing_values=["refused", "k. A."])},
     ),

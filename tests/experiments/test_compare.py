@@ -8,7 +8,7 @@ import pytest
 
 from fitzpatrick.experiments import compare
 from fitzpatrick.experiments.protocol import LossChoice
-from fitzpatrick.experiments.report import interval_text, results_table
+from fitzpatrick.experiments.report import Section, interval_text, results_table
 from fitzpatrick.experiments.summary import (
     BASELINE,
     Difference,
@@ -74,18 +74,37 @@ def test_boosted_trees_are_recommended_by_their_rounds():
         "each with the rounds that it chose). Fit it with 40 rounds, which have the least mean dev "
         "error."
     )
-    better, *_ = advice.points
     assert re.fullmatch(
-        r"better than logistic: -\.1000 \[.*\]; the other 1 linear ones are further behind", better
+        r"better than logistic: -\.1000 \[.*\]; the other 1 linear ones are further behind",
+        advice.points[0],
     )
 
 
-def test_a_single_loss_is_compared_with_nothing():
-    advice = recommend(summary("sparsemax", errors(0.1, seeds=1)))
+# what is recommended of a single loss, and the only point beside it
+SINGLE = {
+    "nothing": ({}, 1.0, None),
+    "zeros": ({"zeros": 0.4}, 1.0, "40% of its predicted proportions are exactly zero"),
+    "strongest": (
+        {"curve": (0.1, 0.2, 0.3, 0.4)},
+        100.0,
+        "α = 100 is the strongest penalty that was tried: --alphas 100,1000,10000 goes further",
+    ),
+    "weakest": (
+        {"curve": (0.4, 0.3, 0.2, 0.1)},
+        0.1,
+        "α = 0.1 is the weakest penalty that was tried: --alphas 0.1,0.01,0.001 goes further",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SINGLE)
+def test_a_single_loss_is_compared_with_nothing(case):
+    changes, alpha, point = SINGLE[case]
+    advice = recommend(summary("sparsemax", errors(0.1, seeds=1), **changes))
     assert advice.answer == (
-        "sparsemax: test error .1000. Fit it with α = 1, which has the least dev error."
+        f"sparsemax: test error .1000. Fit it with α = {alpha:g}, which has the least dev error."
     )
-    assert advice.points == []
+    assert (advice.setting, advice.points) == (alpha, [point] if point else [])
 
 
 def test_better_where_every_split_agrees():
@@ -121,17 +140,14 @@ def test_a_single_split_is_said_to_be_one(level):
 
 def test_no_verdict_on_few_test_samples():
     """However sure the bootstrap is: it knows no other samples than these."""
-    few = [summary(*one) for one in (("logistic", errors(0.1)[:, :1]), ("sparsemax", [[0.2]] * 5))]
-    advice = recommend(*few)
+    advice = recommend(*(replace(one, n_test=1) for one in pair(0.2)))
     assert advice.answer.startswith(
         "logistic, or sparsemax: no difference could be shown on 1 test sample. logistic has the"
     )
     assert advice.points[0] == "too few test samples for a verdict; it takes 30 or more"
     for n, better in ((30, {LossChoice("logistic")}), (29, set())):
-        two = [
-            summary(name, errors(level)[:, :n])
-            for name, level in (("logistic", 0.1), ("fitzpatrick_logistic", 0.2))
-        ]
+        plain, other = (replace(one, n_test=n) for one in pair(0.2))
+        two = [plain, replace(other, loss=LossChoice("fitzpatrick_logistic"))]
         assert Evaluation(two).better == better
 
 
@@ -140,25 +156,6 @@ def test_not_better_by_a_trifle():
     advice = recommend(*pair(0.1005))
     assert (advice.tied, advice.points[0]) == ((LossChoice("sparsemax"),), TRIFLE)
     assert recommend(*pair(0.102)).points[0].startswith("better than sparsemax: -.0020 [")
-
-
-@pytest.mark.parametrize(
-    ("curve", "end", "further"),
-    [
-        ((0.1, 0.2, 0.3, 0.4), "strongest", "100,1000,10000"),
-        ((0.4, 0.3, 0.2, 0.1), "weakest", "0.1,0.01,0.001"),
-    ],
-)
-def test_the_end_of_the_grid_is_said(curve, end, further):
-    advice = recommend(summary("logistic", errors(0.1), curve))
-    alpha = GRID[int(np.argmin(curve))]
-    said = f"α = {alpha:g} is the {end} penalty that was tried: --alphas {further} goes further"
-    assert (advice.setting, advice.points) == (alpha, [said])
-
-
-def test_zeros_are_said():
-    points = recommend(summary("logistic", errors(0.1), zeros=0.4)).points
-    assert points == ["40% of its predicted proportions are exactly zero"]
 
 
 def test_losses_that_cannot_be_told_apart_are_named_unless_they_are_many():
@@ -193,18 +190,12 @@ def test_the_best_is_compared_with_the_baseline(level, said):
     ],
 )
 def test_where_the_paths_stopped_is_said(seeds, ends, said):
-    names = ("logistic", "sparsemax")
-    advice = recommend(
-        *(
-            summary(name, errors(0.1, seeds), (0.4, 0.2, 0.3, np.nan), ends=end)
-            for name, end in zip(names, ends, strict=False)
-        )
-    )
+    curve = (0.4, 0.2, 0.3, np.nan)
+    losses = zip(("logistic", "sparsemax"), ends, strict=False)
+    advice = recommend(*(summary(x, errors(0.1, seeds), curve, ends=end) for x, end in losses))
     assert advice.setting == 10.0
-    assert advice.points[-1] == (
-        f"{said}, where the dev error had clearly risen; "
-        "--whole-grid goes on to the weakest penalty"
-    )
+    rest = "where the dev error had clearly risen; --whole-grid goes on to the weakest penalty"
+    assert advice.points[-1] == f"{said}, {rest}"
 
 
 def test_intervals_show_the_digits_that_they_need():
@@ -221,11 +212,12 @@ def test_class_scores_stand_beside_the_error():
     ]
     baseline = summary("logistic", errors(0.3), loss=BASELINE, settings=(), fits=0)
     evaluation = Evaluation(rows, baseline)
-    text = results_table("demo", evaluation, None, {LossChoice("logistic")}, has_classes=True)
+    section = Section("demo", evaluation, best=(LossChoice("logistic"),), has_classes=True)
+    text = results_table(section)
     head, _, first, second, third, last = text.splitlines()
     assert re.fullmatch(r"demo +error +± +accuracy +log loss +chosen", head)
     assert re.fullmatch(r"  logistic +\.1000\* +\.0000 +87\.5% +\.5000 +α = 0\.1, 100", first)
     assert re.fullmatch(r"  sparsemax +\.2000 +\.0000 +50\.0% +n/a +α = 0\.1, 100", second)
     assert re.fullmatch(r"  boosted sparsemax +\.2000 .* 10, 40 rounds", third)
     assert re.fullmatch(r"  baseline +\.3000 +– .*", last)
-    assert "accuracy" not in results_table("demo", evaluation, None, ())
+    assert "accuracy" not in results_table(replace(section, has_classes=False))

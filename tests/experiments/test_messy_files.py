@@ -159,20 +159,24 @@ def test_predict_without_missing_values(run, folder):
 
 
 def test_compare_repeats_the_options(run, folder):
-    """The line to run next reads the file in the same way."""
+    """The line to run next reads and fits the file in the same way, as a shell would take it."""
     text = (folder / "train.csv").read_text(encoding="cp1252").replace("NA", "1.200 €")
     (folder / "train.csv").write_text(text.replace("k. A.", "1,234"), encoding="cp1252")
-    given = ("--targets", "kind", "--ignore", "id", "--missing", "drop")
+    (folder / "train.csv").rename("my data.txt")
+    given = ("--targets", "kind", "--format", "csv", "--ignore", "id", "--missing", "drop")
     given += ("--kinds", "zone=ignored,colour=category", "--tags", "genres")
-    given += ("--missing-values", "k. A.,none", "--decimal", ",")
-    code, out, _ = run(
-        "compare", "train.csv", *given, "--losses", "logistic", "--seeds", 1, "-j", 1
-    )
+    given += ("--missing-values", "k. A.,none", "--decimal", ",", "--no-intercept")
+    given += ("--scaling", "none")
+    quick = ("--losses", "logistic", "--seeds", 1, "-j", 1, "--model", "linear")
+    code, out, _ = run("compare", "my data.txt", *given, *quick)
     assert code == 0
     _, *words = shlex.split(out.splitlines()[-1].removeprefix("next: "))
-    assert words[:-4] == ["fit", "train.csv", *given, "--loss", "logistic"]
+    assert words[:-4] == ["fit", "my data.txt", *given, "--loss", "logistic"]
+    assert words[-4::2] == ["--alpha", "-o"]
     assert run(*words)[0] == 0
-    columns = model_files.load(folder / "model.safetensors").columns
+    model = model_files.load(folder / "model.safetensors")
+    assert model.estimator.standardize is False
+    columns = model.columns
     assert columns.missing_values == ("k. A.", "none")
     kinds = {column.name: column.kind for column in columns.items}
     assert kinds == {

@@ -17,7 +17,7 @@ from fitzpatrick.experiments.protocol import (
     paths,
 )
 from fitzpatrick.experiments.records import Store, choose
-from fitzpatrick.experiments.report import FitLine, fit_lines, to_csv
+from fitzpatrick.experiments.report import fit_lines, to_csv
 from fitzpatrick.experiments.runner import run
 
 from .conftest import make_experiment
@@ -30,6 +30,7 @@ with pytest.MonkeyPatch.context() as patch:  # the scripts that write the page
     import make_reproduction as page
     from reproduction_results import (
         DifferenceLine,
+        FitLine,
         compared_models,
         difference_lines,
         from_csv,
@@ -53,20 +54,15 @@ def runs(tmp_path_factory):
     )
     for intercept in (False, True):
         protocol = Protocol(alphas=(10.0, 1.0), intercept=intercept)
-        store = Store.of(tmp_path, shifted, protocol)
-        run(shifted, protocol, store, paths(PAIR, 4, refit=True))
+        run(shifted, protocol, tmp_path, paths(PAIR, 4, refit=True))
     return load_runs(tmp_path)
-
-
-def fit(folder, experiment, protocol, wanted):
-    return run(experiment, protocol, Store.of(folder, experiment, protocol), wanted)
 
 
 def test_records_are_found_again(tmp_path, experiment):
     wanted = paths(PAIR, 2, refit=True)
-    first = fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0)), wanted)
+    first = run(experiment, Protocol(alphas=(10.0, 1.0)), tmp_path, wanted)
     # put together
-    fit(tmp_path, experiment, Protocol(alphas=(10.0, 1.0, 0.1)), wanted[:1])
+    run(experiment, Protocol(alphas=(10.0, 1.0, 0.1)), tmp_path, wanted[:1])
     ((about, found),) = load_runs(tmp_path).items()
     grids = found.grids
     assert about == ("demo", "standardize", False)
@@ -120,13 +116,13 @@ def test_lines_survive_the_disk(tmp_path, runs):
     file.write_text(to_csv(lines))
     again = from_csv(file, FitLine)
     for line, read in zip(lines, again, strict=True):
-        assert (read.loss, read.seed, read.intercept) == (line.loss, line.seed, line.intercept)
-        assert read.test_error == pytest.approx(line.test_error, rel=1e-5)
+        for name in ("loss", "seed", "intercept"):
+            assert getattr(read, name) == line[name]
+        assert read.test_error == pytest.approx(line["test_error"], rel=1e-5)
         assert math.isnan(read.dev_error) == (read.seed is None)
-    assert to_csv(again) == file.read_text()
-    differences = difference_lines(compared_models(runs))
-    file.write_text(to_csv(differences))
-    assert to_csv(from_csv(file, DifferenceLine)) == file.read_text()
+    assert to_csv([*map(vars, again)]) == file.read_text()
+    file.write_text(to_csv([*map(vars, difference_lines(compared_models(runs)))]))
+    assert to_csv([*map(vars, from_csv(file, DifferenceLine))]) == file.read_text()
 
 
 def test_comparisons_are_of_the_models_that_are_tested(runs):
@@ -172,7 +168,7 @@ def test_the_differences_are_what_the_models_errors_give():
         for key, one in read_models(page.RESULTS).items()
         if key[0] not in page.LARGE or not key[2]
     }
-    found = to_csv(difference_lines(models)).splitlines()
+    found = to_csv([*map(vars, difference_lines(models))]).splitlines()
     committed = page.DIFFERENCES.read_text(encoding="utf-8").splitlines()
     assert len(found) > 130
     assert set(found) <= set(committed)
@@ -216,7 +212,7 @@ def test_the_promised_cells_are_within_a_hundredth_of_the_paper():
 def test_yeast_in_the_results_is_what_a_run_gives(tmp_path, loss):
     experiment = Experiment.of_dataset(load_dataset("yeast"))
     path = FitPath(LossChoice(loss), 3)
-    found = fit(tmp_path, experiment, Protocol(alphas=(1e4, 1e3, 1e2)), [path])[path]
+    found = run(experiment, Protocol(alphas=(1e4, 1e3, 1e2)), tmp_path, [path])[path]
     lines = page.Results.read().grid(("yeast", "standardize"), False, loss, 3)[:3]
     for line, record in zip(lines, found, strict=True):
         assert line.alpha == record.setting

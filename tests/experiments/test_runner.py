@@ -24,7 +24,8 @@ from fitzpatrick.experiments.protocol import (
     paths,
 )
 from fitzpatrick.experiments.records import FILE_NAME, Record, Store, choose, final_models
-from fitzpatrick.experiments.runner import run
+from fitzpatrick.experiments.runner import RunOptions, run, run_experiment
+from fitzpatrick.experiments.summary import evaluate
 from fitzpatrick.linear_model import ProportionRegressor
 
 from .conftest import make_experiment
@@ -38,7 +39,7 @@ class Killed(BaseException):
 
 
 def fit(folder, experiment, protocol=PROTOCOL, wanted=PATHS, n_jobs=1):
-    return run(experiment, protocol, Store.of(folder, experiment, protocol), wanted, n_jobs)
+    return run(experiment, protocol, folder, wanted, n_jobs)
 
 
 def contents(records):
@@ -97,8 +98,14 @@ def test_fits_are_those_of_the_estimator(tmp_path, experiment, scaling, intercep
 
 
 @pytest.mark.parametrize("moment", [0, 1, 5])
-def test_interrupted_after_any_path(tmp_path, experiment, undisturbed, monkeypatch, moment):
+def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
+    """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
+    protocol = Protocol(alphas=PROTOCOL.alphas, refit=True, refine=True, whole_grid=False)
     add, fitted = Store.add, []
+
+    def fit_all(folder):
+        losses = at_tightnesses(("logistic", "fitzpatrick_sparsemax"))
+        return contents(run_experiment(experiment, RunOptions(losses, protocol, 2, 1, folder)))
 
     def kill(store, path, records):
         if len(fitted) == moment:
@@ -109,11 +116,13 @@ def test_interrupted_after_any_path(tmp_path, experiment, undisturbed, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(Store, "add", kill)
         with pytest.raises(Killed):
-            fit(tmp_path, experiment)
-    store = Store.of(tmp_path, experiment, PROTOCOL)
+            fit_all(tmp_path)
+    store = Store.of(tmp_path, experiment, protocol)
     before = {name: [one.to_row() for one in found] for name, found in store.read().items()}
     assert sorted(before) == sorted(fitted)
-    assert contents(fit(tmp_path, experiment)) == undisturbed
+    found = fit_all(tmp_path)
+    assert len(found) == 6
+    assert found == fit_all(tmp_path / "undisturbed")
     after = {name: [one.to_row() for one in found] for name, found in store.read().items()}
     assert before.items() <= after.items()  # with their times: none was fitted again
 
@@ -133,7 +142,7 @@ def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undistu
 
 def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
     first = fit(tmp_path, experiment)
-    monkeypatch.setattr(runner, "fit_models", lambda *_, **__: pytest.fail("fitted again"))
+    monkeypatch.setattr(runner, "learner", lambda *_, **__: pytest.fail("fitted again"))
     capsys.readouterr()
     assert contents(fit(tmp_path, experiment)) == contents(first)
     assert "demo: 24 of 24 fits" in capsys.readouterr().err
@@ -158,26 +167,26 @@ def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
     protocol = Protocol(alphas=(1.0, 0.1), tol=1e-8)
     losses = at_tightnesses(("sparsemax",))
     before = fit(tmp_path, experiment, protocol, paths(losses, 2, refit=False))
-    for records in final_models(before).values():
-        assert records.final is choose(records.grid)
+    for path, final in final_models(before).items():
+        assert final is choose(before[path])
     wanted = paths(losses, 2, refit=True)
     after = fit(tmp_path, experiment, replace(protocol, refit=True), wanted)
     assert len(after) == len(before) + 1
     found = final_models(after)
     assert [path.seed for path in found] == [0, 1]
-    for path, records in found.items():
-        assert [one.seconds for one in records.grid] == [one.seconds for one in before[path]]
-        chosen = choose(records.grid)
-        assert (records.final.setting, records.final.dev_error) == (
-            chosen.setting,
-            chosen.dev_error,
-        )
+    for path, final in found.items():
+        assert [one.seconds for one in after[path]] == [one.seconds for one in before[path]]
+        chosen = choose(after[path])
+        assert (final.setting, final.dev_error) == (chosen.setting, chosen.dev_error)
         model = ProportionRegressor(
             "sparsemax", chosen.setting, fit_intercept=False, standardize=True, tol=1e-8
         ).fit(experiment.X, experiment.Y)
         errors = np.square(model.predict(experiment.X_test) - experiment.Y_test).sum(axis=1)
-        np.testing.assert_allclose(records.final.test_errors, errors, rtol=1e-5, atol=1e-6)
-        assert records.final.test_error != chosen.test_error
+        np.testing.assert_allclose(final.test_errors, errors, rtol=1e-5, atol=1e-6)
+        assert final.test_error != chosen.test_error
+    (summary,) = evaluate(after, protocol).summaries
+    assert summary.errors.tolist() == [final.test_error for final in found.values()]
+    assert summary.fits == 6  # those of both seeds, and what was fitted again
 
 
 @pytest.mark.parametrize("name", ["sha256", *Record.__dataclass_fields__])

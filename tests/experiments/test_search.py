@@ -7,7 +7,7 @@ import pytest
 
 from fitzpatrick.datasets import read_table
 from fitzpatrick.experiments import learners, models
-from fitzpatrick.experiments.learners import Fitted, fit_models, search
+from fitzpatrick.experiments.learners import learner, search
 from fitzpatrick.experiments.protocol import (
     MAX_STEP,
     FitPath,
@@ -80,30 +80,28 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
 
 def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
     """Wherever the search has been meanwhile."""
-    starts, fit = [], learners.fit_path
+    starts, models = [], learners.PenaltyPath.models
 
-    def watch(X, Y, loss, alphas, **options):
-        begin = options["start"]
-        starts.append(None if begin is None else begin[0])
-        return fit(X, Y, loss, alphas, **options)
+    def watch(path, alphas, start):
+        starts.append(None if start is None else start[0])
+        return models(path, alphas, start)
 
-    monkeypatch.setattr(learners, "fit_path", watch)
-    experiment, kept = make_experiment(), {}
-    task = LossChoice("logistic"), experiment.X, experiment.Y, [100.0, 1.0, 10.0, 3.0, 50.0, 200.0]
+    monkeypatch.setattr(learners.PenaltyPath, "models", watch)
+    experiment = make_experiment()
+    task = LossChoice("logistic"), experiment.X, experiment.Y, Protocol()
+    alphas = [100.0, 1.0, 10.0, 3.0, 50.0, 200.0]
 
-    def keep(model):
-        kept[model.setting] = model.estimator.coef_
+    def coefficients():
+        fit = learner(*task, tol=1e-8)
+        return {alpha: fit(alpha).estimator.coef_ for alpha in alphas}
 
-    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
-    assert list(kept) == task[-1]
+    kept = coefficients()
     assert (starts[0], starts[-1]) == (None, None)
     middle = [next(a for a in kept if kept[a] is one) for one in starts[1:-1]]
     assert middle == [100.0, 100.0]  # 10 and then 3, and 50
-    before = dict(kept)
     monkeypatch.setattr(learners, "MAX_KEPT", 1)  # no room for any but the last
-    fit_models(*task, Protocol(), tol=1e-8, keep=keep)
-    for alpha, coef in kept.items():
-        np.testing.assert_allclose(coef, before[alpha], atol=1e-6)
+    for alpha, coef in coefficients().items():
+        np.testing.assert_allclose(coef, kept[alpha], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +160,11 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
     file = tmp_path / "songs.csv"
     file.write_text("\n".join(["age,score,genre", *rows]))
     table = read_table(file, ["genre"])
-    options = {"alphas": ALPHAS, "intercept": True, "standardize": True}
-    chosen = [
-        models.fit(table, file, "fitzpatrick_logistic", None, whole_grid=whole, **options)
+    protocol, loss = Protocol(True, alphas=ALPHAS, refine=True), LossChoice("fitzpatrick_logistic")
+    stopped, whole = (
+        models.fit(table, file, loss, replace(protocol, whole_grid=whole)).setting
         for whole in (False, True)
-    ]
-    stopped, whole = (fit.model.estimator.alpha for fit in chosen)
+    )
     assert stopped == whole < max(ALPHAS)
 
 
@@ -208,23 +205,18 @@ def test_few_rows_and_rare_values_grow_trees(rows):
     X = np.arange(rows)[:, None] == rows - 1.0
     Y = np.hstack([X, 1 - X])
     choice = LossChoice("sparsemax", None, "boosted")
-    found = fit_models(choice, X.astype(float), Y, [50], Protocol(), tol=1e-8)
+    found = learner(choice, X.astype(float), Y, Protocol(), tol=1e-8)(50)
     assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5
 
 
 def test_boosted_models_of_a_path_stay_as_they_were():
-    """Later settings grow trees of their own, after a start, too."""
+    """Later settings grow trees of their own."""
     pytest.importorskip("lightgbm")
     experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
-    kept: list[tuple[Fitted, np.ndarray]] = []
-
-    def keep(model: Fitted) -> None:
-        kept.append((model, model.estimator.predict_scores(experiment.X)))
-
-    last = fit_models(choice, experiment.X, experiment.Y, [2, 5], Protocol(), tol=1e-8, keep=keep)
-    fit_models(
-        choice, experiment.X, experiment.Y, [9], Protocol(), tol=1e-8, known=[last], keep=keep
-    )
-    assert [model.estimator.n_iter_ for model, _ in kept] == [2, 5, 9]
-    for model, scores in kept:
-        np.testing.assert_array_equal(model.estimator.predict_scores(experiment.X), scores)
+    fit = learner(choice, experiment.X, experiment.Y, Protocol(), tol=1e-8)
+    models = [fit(rounds).estimator for rounds in (2, 5)]
+    scores = [model.predict_scores(experiment.X) for model in models]
+    models.append(fit(9).estimator)
+    assert [model.n_iter_ for model in models] == [2, 5, 9]
+    for model, before in zip(models, scores, strict=False):
+        np.testing.assert_array_equal(model.predict_scores(experiment.X), before)

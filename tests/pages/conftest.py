@@ -55,6 +55,17 @@ class Browser:
             actions.key_up(Keys.SHIFT)
         actions.perform()
 
+    def drag(self, selector, dx=0, dy=0, kind="mouse"):
+        """Drag something with the mouse or a finger; by nothing, click or tap it."""
+        from selenium.webdriver.common.action_chains import ActionBuilder
+        from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+        actions = ActionBuilder(self.driver, mouse=PointerInput(kind, kind), duration=0)
+        pointer = actions.pointer_action
+        pointer.move_to(self.find(selector)).pointer_down()
+        pointer.move_by(dx // 2, dy // 2).move_by(dx - dx // 2, dy - dy // 2).pointer_up()
+        actions.perform()
+
     def focus(self, selector, at=0):
         self.run("document.querySelectorAll(arguments[0])[arguments[1]].focus()", selector, at)
 

@@ -101,17 +101,6 @@ def check_numbers(browser, alpha, c):
     return seen
 
 
-def drag(browser, selector, dx, dy, kind="mouse"):
-    from selenium.webdriver.common.action_chains import ActionBuilder
-    from selenium.webdriver.common.actions.pointer_input import PointerInput
-
-    actions = ActionBuilder(browser.driver, mouse=PointerInput(kind, kind), duration=0)
-    pointer = actions.pointer_action
-    pointer.move_to(browser.find(selector)).pointer_down()
-    pointer.move_by(dx // 2, dy // 2).move_by(dx - dx // 2, dy - dy // 2).pointer_up()
-    actions.perform()
-
-
 def address_once_saved(browser):
     """The address, which is written a moment after the last change."""
     deadline = time.monotonic() + 10
@@ -147,7 +136,7 @@ def test_page_asks_for_nothing_from_outside(browser, url):
 def test_dragging_the_scores(browser, url, kind):
     browser.open(url)
     before = shown(browser)
-    drag(browser, "#scores .handle .knob", 60, 50, kind)  # right and down: to class 3, off class 1
+    browser.drag("#scores .handle .knob", 60, 50, kind)  # right and down: to class 3, off class 1
     after = check_numbers(browser, alpha=1, c=0.5)
     assert after["y"] == before["y"]
     assert after["theta"][2] > before["theta"][2] + 0.5
@@ -160,24 +149,20 @@ def test_dragging_the_scores(browser, url, kind):
 def test_dragging_the_target_to_a_corner(browser, url, kind):
     browser.open(url)
     before = shown(browser)
-    drag(browser, "#targets .handle .knob", -150, 90, kind)  # out of the simplex
+    browser.drag("#targets .handle .knob", -150, 90, kind)  # out of the simplex
     after = check_numbers(browser, alpha=1, c=0.5)
     assert after["y"] == [0, 1, 0]
     assert after["theta"] == before["theta"]
     assert after["link"] == before["link"]
-    drag(browser, "#targets .handle .knob", 150, 0, kind)
+    browser.drag("#targets .handle .knob", 150, 0, kind)
     on_edge = check_numbers(browser, alpha=1, c=0.5)["y"]
     assert on_edge[0] == pytest.approx(0, abs=0.01)
     assert 0 < on_edge[2] < 1
 
 
 def test_a_click_sends_the_handle_there(browser, url):
-    from selenium.webdriver import ActionChains
-
     browser.open(url)
-    ActionChains(browser.driver, duration=0).move_to_element(
-        browser.find("#scores")
-    ).click().perform()
+    browser.drag("#scores")
     theta = check_numbers(browser, alpha=1, c=0.5)["theta"]
     np.testing.assert_allclose(theta, 0, atol=0.05)  # the middle of the plot, to a pixel
 
@@ -264,8 +249,8 @@ def test_the_choice_of_the_regularizer(browser, url):
 
 def test_the_address_holds_the_state(browser, url):
     browser.open(url)
-    drag(browser, "#scores .handle .knob", 37, 21)
-    drag(browser, "#targets .handle .knob", 23, -31)
+    browser.drag("#scores .handle .knob", 37, 21)
+    browser.drag("#targets .handle .knob", 23, -31)
     browser.find("input[name=alpha][value='1.5']").click()
     browser.focus("#tightness")
     browser.press("ARROW_RIGHT")
@@ -319,13 +304,22 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     assert button.text == "Light mode"
 
 
+@pytest.mark.parametrize("width", [400, 360])
 @pytest.mark.parametrize("view", ["simplex", "margin"])
-def test_it_fits_a_telephone(browser, url, view):
-    browser.open(f"{url}#view={view}&c=2.85", width=400, height=800)
+def test_it_fits_a_telephone(browser, url, view, width):
+    browser.open(f"{url}#view={view}&c=2.85&alpha=1.85", width=width, height=800)
     browser.run("document.querySelector('details').open = true")
     assert browser.overflow() == 0
+    beyond = browser.run(
+        """const panel = document.getElementById("controls");
+        const right = (one) => one.getBoundingClientRect().right;
+        const end = right(panel) - parseFloat(getComputedStyle(panel).paddingRight);
+        const beyond = [...panel.querySelectorAll("*")].filter((one) => right(one) > end + 0.5);
+        return beyond.map((one) => one.id || one.tagName)"""
+    )
+    assert beyond == []
     for plot in browser.find_all(f"#{view} figure > svg"):
-        assert plot.size["width"] > 300
+        assert plot.size["width"] > 0.75 * width
 
 
 # Margins
@@ -360,7 +354,7 @@ def test_margins(browser, url):
     browser.find("[data-view=margin]").click()
     check_margin(browser, -0.5, 0.5)
     assert len(browser.find_all("#curves .line:not(table *)")) == 10
-    drag(browser, "#curves .handle .knob", 126, 0)
+    browser.drag("#curves .handle .knob", 126, 0)
     margin = float(browser.find("#curves .handle").get_attribute("aria-valuenow"))
     assert margin > 1
     check_margin(browser, margin, 0.5)

@@ -4,23 +4,13 @@ import re
 
 import pytest
 
-from fitzpatrick.experiments.report import Section, render
-from fitzpatrick.experiments.summary import evaluate
-from tests.experiments.test_summary import PROTOCOL, make
+from fitzpatrick.experiments.report import render
+from tests.experiments.test_report import section
 
 ATTACK = (
     """</script></style><script>window.hit = 1</script><img src=x onerror="hit=2">'" onload=hit=3"""
 )
 TIP = re.compile(r"(\w+), α = ([\d.]+): ([\d.]+)")
-
-
-def section(title="demo", notes=(), checksums=None):
-    records = {**make("logistic", 0.0), **make("fitzpatrick_logistic", -0.01)}
-    settings = {"α grid": "1", title: title}
-    checksums = checksums or {"file": "0123456789abcdef" * 4}
-    return Section(
-        title, evaluate(records, PROTOCOL), {"logistic": 0.2}, settings, checksums, notes
-    )
 
 
 def write(tmp_path_factory, page):
@@ -69,15 +59,9 @@ def test_values_under_the_pointer(browser, url):
 
 
 def test_values_at_the_tap_of_a_finger(browser, url):
-    from selenium.webdriver.common.action_chains import ActionBuilder
-    from selenium.webdriver.common.actions.pointer_input import PointerInput
-
     browser.open(url)
-    bar = browser.find(".plots rect.bar")
-    browser.run("arguments[0].scrollIntoView({ block: 'center' })", bar)
-    actions = ActionBuilder(browser.driver, mouse=PointerInput("touch", "finger"), duration=0)
-    actions.pointer_action.move_to(bar).pointer_down().pointer_up()
-    actions.perform()
+    browser.run("document.querySelector('.bar').scrollIntoView({ block: 'center' })")
+    browser.drag(".plots rect.bar", kind="touch")
     assert browser.find(".tip").text == "logistic: 25 %"  # and it stays
 
 
@@ -144,7 +128,7 @@ def test_it_fits_a_telephone_and_the_dark(browser, url):
 
 
 def test_names_cannot_inject_anything(browser, tmp_path_factory):
-    hostile = section(ATTACK, (ATTACK,), {ATTACK: ATTACK})
+    hostile = section(ATTACK, ATTACK)
     page = render(ATTACK, ATTACK, [hostile], {ATTACK: ATTACK}, points=[ATTACK], commands=[ATTACK])
     browser.open(write(tmp_path_factory, page))
     assert browser.run("return window.hit ?? null") is None

@@ -6,9 +6,10 @@ checked themselves, and their shapes against the fields after that.
 
 import json
 from collections.abc import Callable
+from io import SEEK_END
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -68,6 +69,11 @@ def save_model(model: BoostedModel, file: str | Path) -> None:
             f"save_model is for boosted models, got {type(model).__name__}; save other estimators "
             "with skops or pickle"
         )
+    write_atomically(Path(file), model_text(model))
+
+
+def model_text(model: BoostedModel) -> str:
+    """The lines of a file of that model."""
     check_is_fitted(model, "booster_")
     if not isinstance(model.loss_, str):
         raise ValueError(
@@ -86,7 +92,7 @@ def save_model(model: BoostedModel, file: str | Path) -> None:
     lines = [json.dumps(given, default=_plain)]
     _check(json.loads(lines[0]))
     lines += (json.dumps(LIBRARIES[model.library_].to_text(part)) for part in model.booster_)
-    write_atomically(Path(file), "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _plain(value: Any) -> Any:
@@ -100,16 +106,23 @@ def _plain(value: Any) -> Any:
 
 def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegressor:
     """Read a model that :func:`save_model` wrote; a ValueError says what is wrong with a file."""
-    path = Path(file)
+    with Path(file).open("rb") as lines:
+        try:
+            return read_model(lines)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from error.__cause__
+
+
+def read_model(lines: BinaryIO) -> BoostedClassifier | BoostedProportionRegressor:
+    """The model of the lines of a file."""
     try:
-        expect(path.stat().st_size <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
-        with path.open("rb") as lines:
-            given = json.loads(lines.readline(MAX_TEXT_BYTES))
-            _check(given)
-            texts = list(islice(lines, MAX_PARTS + 1))
-        return _restore(given, texts)
+        expect(lines.seek(0, SEEK_END) <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
+        lines.seek(0)
+        given = json.loads(lines.readline(MAX_TEXT_BYTES))
+        _check(given)
+        return _restore(given, list(islice(lines, MAX_PARTS + 1)))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path}: not a boosted model that fitzpatrick saved ({error})") from error
+        raise ValueError(f"not a boosted model that fitzpatrick saved ({error})") from error
 
 
 def _check(given: Any) -> None:

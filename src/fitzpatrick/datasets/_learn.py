@@ -173,7 +173,7 @@ def _mixed(
         for word in words[1 : _SHOWN_WORDS + 1]
     ]
     if others:
-        problem += f"; so {'has' if are_numbers else 'is'} {', '.join(others)}"
+        problem += f"; {'so has' if are_numbers else 'nor is'} {', '.join(others)}"
         problem += ", …" * (len(words) - 1 > _SHOWN_WORDS)
     ways, shown = list[str](), words[:_SHOWN_WORDS]
     if not are_numbers and all("," not in word and word.isprintable() for word in shown):

@@ -14,32 +14,10 @@ from ..datasets._text import COMPRESSED_SUFFIXES
 from ..linear_model._design import constant_columns
 from ..losses import ends, regularizers_by_name
 from . import protocol as paper
-from .learners import in_words
-from .records import final_models
-from .report import (
-    BOOSTED,
-    Section,
-    comparison_heading,
-    edge_of_grid,
-    fit_lines,
-    interval_text,
-    number,
-    render,
-    results_table,
-    to_csv,
-    wrapped,
-    write_results,
-)
+from . import report, summary
+from .report import interval_text, number
 from .runner import RunOptions, run_experiment
-from .summary import (
-    LEVEL,
-    MIN_TEST_SAMPLES,
-    Difference,
-    Evaluation,
-    LossSummary,
-    difference,
-    evaluate,
-)
+from .summary import LEVEL, MIN_TEST_SAMPLES, Difference, Evaluation, LossSummary
 
 SIMPLEX_LOSSES = tuple(
     name
@@ -55,6 +33,14 @@ MIN_SPLITS = 10  # fewer are said to be few
 MIN_ZEROS = 0.01  # share of zero predictions from which they are mentioned
 TEST_SHARE = 4  # a quarter is held out
 _TEST_SEED = 0
+_BOOSTED = (
+    "LightGBM, the rounds chosen on dev as α is; learning rate 0.1, 31 leaves, each of 20 samples "
+    "or a tenth of them; intercept, scaling and α are of linear models alone"
+)
+_CLASS_SCORES = (
+    "Accuracy: of the class with the largest probability. Log loss: n/a where a\n"
+    "class that occurs was given the probability 0."
+)
 
 
 def experiment_of(
@@ -110,17 +96,17 @@ class Recommendation:
 
 def recommend(evaluation: Evaluation) -> Recommendation:
     """The loss with the lowest test error, and the setting with its least mean dev error."""
-    best, *others = sorted(evaluation.summaries, key=lambda summary: summary.error)
+    best, *others = sorted(evaluation.summaries, key=lambda one: one.error)
     splits, n_test = best.errors.size, best.n_test
     at = int(np.nanargmin(best.dev_curve))
     setting = best.grid[at]
-    found = {other.loss: difference(best, other) for other in others}
+    found = {other.loss: summary.difference(best, other) for other in others}
     worse = [loss for loss, one in found.items() if _is_worse(one, best)]
     tied = tuple(loss for loss in found if loss not in worse)
     samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
-        chosen = "α" if best.loss.model == "linear" else "rounds"
+        chosen = best.loss.kind.setting
         error += f" (mean over {splits} dev splits, each with the {chosen} that it chose)"
     if tied:
         answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
@@ -128,7 +114,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     else:
         answer = f"{best.loss}: test error {error}"
         answer += f", the lowest of {len(others) + 1}." if others else "."
-    words = in_words(best.loss, f"{setting:g}")
+    words = best.loss.in_words(f"{setting:g}")
     have = "has" if best.loss.model == "linear" or setting == 1 else "have"
     answer += f" Fit it with {words}, which {have} the least {'mean ' * (splits > 1)}dev error."
     # of the other kind of model, the nearest says enough
@@ -161,7 +147,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         few = f"{splits} dev splits are few" if splits > 1 else "one dev split says little"
         points.append(f"{few}: see whether --seeds 20 agrees")
     if best.loss.model == "linear" and at in (0, len(best.grid) - 1):
-        points.append(edge_of_grid(setting, is_weakest=at > 0))
+        points.append(report.edge_of_grid(setting, is_weakest=at > 0))
     linear = [one for one in evaluation.summaries if one.loss.model == "linear"]
     stopped = [end for one in linear for end in one.ends]
     if stopped:
@@ -188,7 +174,7 @@ def _is_worse(one: Difference, best: LossSummary) -> bool:
 
 
 def _beside_baseline(best: LossSummary, baseline: LossSummary) -> str:
-    one = difference(best, baseline)
+    one = summary.difference(best, baseline)
     what = "the baseline, which predicts the mean of the training targets for every sample"
     if _is_worse(one, best):
         return f"better than {what}: {interval_text(one)}"
@@ -213,48 +199,53 @@ def compare(
 ) -> None:
     """Run, print the table and the recommendation, and write both and the report."""
     protocol, has_classes = options.protocol, kind == "labels"
-    has_boosted = any(one.model == "boosted" for one in options.losses)
-    head = comparison_heading(
-        protocol, options.seeds, has_classes=has_classes, has_boosted=has_boosted
+    boosted = (
+        {"boosted trees": _BOOSTED} if any(one.model == "boosted" for one in options.losses) else {}
     )
+    marks = ["* the lowest error, and every loss that is not clearly worse."]
+    head = report.heading(protocol, options.seeds, *marks, *[_CLASS_SCORES] * has_classes)
+    if boosted:
+        head = "\n".join([head, *report.wrapped(f"Boosted trees: {_BOOSTED}.")])
     say(head)
     records = run_experiment(experiment, options)
-    evaluation = evaluate(
-        final_models(records), protocol, (experiment.Y_test, experiment.Y.mean(axis=0))
-    )
+    baseline = experiment.Y_test, experiment.Y.mean(axis=0)
+    evaluation = summary.evaluate(records, protocol, baseline)
     advice = recommend(evaluation)
-    best = (advice.loss, *advice.tied)
-    blocks = [results_table(experiment.name, evaluation, None, best, has_classes=has_classes)]
-    if not all(summary.loss.has_classes for summary in evaluation.summaries):
+    if not all(one.loss.has_classes for one in evaluation.summaries):
         sigmoid = "sigmoid losses predict each label by itself; here their predictions are divided "
         notes = (*notes, f"{sigmoid}by their sum, to be compared with proportions")
-    if notes:
-        blocks.append("\n".join(line for note in notes for line in wrapped(f"note: {note}")))
-    bullets = [line for point in advice.points for line in wrapped(f"- {point}")]
-    blocks.append("\n".join([*textwrap.wrap(advice.answer, 79), *bullets]))
+    samples = f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test"
+    section = report.Section(
+        experiment.name,
+        evaluation,
+        settings={
+            "targets": kind,
+            "samples": samples,
+            **paper.describe(protocol),
+            **boosted,
+            "dev splits": options.seeds,
+        },
+        checksums=experiment.digests,
+        notes=notes,
+        best=(advice.loss, *advice.tied),
+        has_classes=has_classes,
+    )
+    lines = [line for note in notes for line in report.wrapped(f"note: {note}")]
+    bullets = [line for point in advice.points for line in report.wrapped(f"- {point}")]
+    answer = "\n".join([*textwrap.wrap(advice.answer, 79), *bullets])
+    blocks = [report.results_table(section), *["\n".join(lines)] * bool(lines), answer]
     text = "\n\n".join(blocks)
     say(f"\n{text}\n")
-    settings = {
-        "targets": kind,
-        "samples": f"{experiment.X.shape[0]} to learn from, {experiment.X_test.shape[0]} to test",
-        **paper.describe(protocol),
-        **({"boosted trees": BOOSTED} if has_boosted else {}),
-        "dev splits": options.seeds,
-    }
-    section = Section(
-        experiment.name, evaluation, None, settings, experiment.digests, notes, best, has_classes
-    )
     command = fit_command(advice)
-    page = render(
+    page = report.render(
         f"Which loss for {experiment.name}?",
         advice.answer,
         [section],
-        {},
         points=advice.points,
         commands=(options.command, command),
     )
-    lines = fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
-    contents = {"txt": f"{head}\n\n{text}\n", "csv": to_csv(lines), "html": page}
+    fits = report.fit_lines(experiment.name, protocol.scaling, protocol.intercept, records)
+    contents = {"txt": f"{head}\n\n{text}\n", "csv": report.to_csv(fits), "html": page}
     stem = options.output / f"compare-{experiment.name}"
-    write_results({Path(f"{stem}.{suffix}"): one for suffix, one in contents.items()}, say)
+    report.write_results({Path(f"{stem}.{suffix}"): one for suffix, one in contents.items()}, say)
     say(f"next: {command}")

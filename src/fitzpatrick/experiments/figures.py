@@ -53,8 +53,6 @@ STYLE: Any = {
 }  # for ``matplotlib.pyplot.style.use``: the look of the gallery
 
 _PAIRS = ("logistic", "sparsemax")
-
-
 _OFFSET: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
 _GAP = {"arrowstyle": "<->", "color": "black", "shrinkA": 3, "shrinkB": 3}
 _DOT = {"color": "white", "markeredgecolor": "black", "clip_on": False, "zorder": 5}
@@ -136,11 +134,8 @@ def geometry_figure() -> "Figure":
         offset = float(single.conjugate(theta))
         ax.plot(p, points @ theta - offset, label="tangent of slope θ", **BOUND)
         touch = single.link(theta)
-        touch_at, top, bottom = (
-            float(single.value(touch)),
-            float(single.value(y)),
-            y @ theta - offset,
-        )
+        touch_at, top = float(single.value(touch)), float(single.value(y))
+        bottom = y @ theta - offset
         ax.plot(touch[0], touch_at, "o", **_DOT)
         ax.plot([y[0], y[0]], [top, bottom], "s", color="black", markersize=4)
         ax.annotate("", (y[0], top), (y[0], bottom), arrowprops=_GAP)

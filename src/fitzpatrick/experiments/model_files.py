@@ -8,13 +8,13 @@ range that the table of fields says. No name in a file is imported or called, an
 """
 
 import hashlib
+import io
 import json
 import math
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,9 @@ MAX_COEFFICIENTS = 100_000_000  # 800 MB; they are dense
 MAX_TEXT_BYTES = 32 << 20
 # the arrays of each model, and their types
 _ARRAYS = {"linear": {"coef": "F64", "intercept": "F64"}, "boosted": {"trees": "U8"}}
+# of a linear model, what it was fitted with and how that ended
+_PARAMETERS = ("tightness", "alpha", "fit_intercept", "standardize")
+_RESULTS = ("objective", "gradient_norm", "n_iter")
 _METADATA = "model"
 _DIGEST = 64  # characters of the checksum
 _SHOWN, _MAX_REASON = 40, 200
@@ -127,20 +130,14 @@ def save(model: SavedModel, path: Path) -> None:
     if model.model == "linear":
         arrays = {name: getattr(estimator, f"{name}_") for name in _ARRAYS["linear"]}
         arrays = {name: np.ascontiguousarray(one, dtype=float) for name, one in arrays.items()}
-        tightness = estimator.tightness
-        fields |= {
-            "loss": estimator.loss_,
-            "tightness": None if tightness is None else float(tightness),
-            "alpha": float(estimator.alpha),
-            "fit_intercept": bool(estimator.fit_intercept),
-            "standardize": bool(estimator.standardize),
-            "objective": float(estimator.objective_),
-            "gradient_norm": float(estimator.gradient_norm_),
-            "n_iter": int(estimator.n_iter_),
-            "status": estimator.status_.name,
-        }
+        fields["loss"] = estimator.loss_
+        fields |= {name: getattr(estimator, name) for name in _PARAMETERS}
+        fields |= {name: getattr(estimator, f"{name}_") for name in _RESULTS}
+        fields["status"] = estimator.status_.name
     else:
-        arrays = {"trees": _packed_trees(estimator)}
+        from ..boosting._files import model_text
+
+        arrays = {"trees": np.frombuffer(model_text(estimator).encode(), dtype=np.uint8)}
     text = json.dumps(fields, ensure_ascii=False, default=str)
     with atomic_path(path) as written:
         written.write_bytes(pack(arrays, {_METADATA: _checksum(text, arrays) + text}))
@@ -151,26 +148,12 @@ def save(model: SavedModel, path: Path) -> None:
             raise DataError(f"the model cannot be saved ({error})", path) from None
 
 
-def _packed_trees(estimator: Any) -> np.ndarray:
-    """The bytes of the file that the boosting package writes."""
-    from ..boosting import save_model
+def _boosted_model(trees: np.ndarray, n_targets: int, width: int) -> Any:
+    """The model of the bytes of a file of its own, which the boosting package checks."""
+    from ..boosting import BoostedProportionRegressor
+    from ..boosting._files import read_model
 
-    with TemporaryDirectory() as folder:
-        save_model(estimator, Path(folder) / "trees")
-        return np.frombuffer((Path(folder) / "trees").read_bytes(), dtype=np.uint8)
-
-
-def _unpacked_trees(content: np.ndarray, n_targets: int, width: int) -> Any:
-    """The model of such bytes, which the boosting package checks."""
-    from ..boosting import BoostedProportionRegressor, load_model
-
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "trees"
-        file.write_bytes(content.tobytes())
-        try:
-            model = load_model(file)
-        except ValueError as error:
-            raise ValueError(str(error).removeprefix(f"{file}: ")) from None
+    model = read_model(io.BytesIO(trees.data))
     shape = model.n_classes_in_, model.n_features_in_
     if not isinstance(model, BoostedProportionRegressor) or shape != (n_targets, width):
         raise ValueError(
@@ -244,22 +227,15 @@ def _read(path: Path) -> SavedModel | None:
     if checksum != _checksum(text, arrays):
         raise ValueError("not the content that its checksum is of")
     if fields["model"] == "boosted":
-        estimator = _unpacked_trees(arrays["trees"], len(targets), columns.n_features)
+        estimator = _boosted_model(arrays["trees"], len(targets), columns.n_features)
     else:
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("not all of its coefficients are finite")
-        estimator = _linear_model(fields, **arrays)
+        results = {**arrays, **{name: fields[name] for name in ("alpha", *_RESULTS)}}
+        fitted = FittedModel(**results, status=Status[fields["status"]])
+        options = {name: fields[name] for name in _PARAMETERS if name != "alpha"}
+        estimator = ProportionRegressor.from_model(fitted, fields["loss"], **options)
     return SavedModel(estimator, columns, targets, fields["kind"], fields["cv_score"])
-
-
-def _linear_model(
-    fields: dict[str, Any], coef: np.ndarray, intercept: np.ndarray
-) -> ProportionRegressor:
-    how = {name: fields[name] for name in ("alpha", "objective", "gradient_norm", "n_iter")}
-    status = Status[fields["status"]]
-    model = FittedModel(coef=coef, intercept=intercept, status=status, **how)
-    options = {name: fields[name] for name in ("tightness", "fit_intercept", "standardize")}
-    return ProportionRegressor.from_model(model, fields["loss"], **options)
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:

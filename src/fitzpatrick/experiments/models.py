@@ -1,27 +1,24 @@
 """Models of files: fit one to a table, and predict with it."""
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from ..datasets import Columns, DataError, Table
+from ..datasets import Columns, DataError, Split, Table
 from ..datasets._table import Matrix
-from ..linear_model import DEFAULT_ALPHAS, ProportionRegressor
 from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
-from .learners import Fitted, fit_models, in_order, search
+from .learners import learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .protocol import SEARCH_TOL, Experiment, LossChoice, Protocol, Rows
+from .protocol import SEARCH_TOL, LossChoice, Protocol, prepared
 from .report import csv_text, edge_of_grid
 from .runner import progress
 
@@ -61,25 +58,17 @@ def read_for_fit(read: Callable[..., Table], loss: str) -> Table:
 def fit(
     table: Table,
     file: Path,
-    loss: str,
+    choice: LossChoice,
+    protocol: Protocol,
     setting: float | None = None,
     *,
-    model: str = "linear",
-    alphas: Sequence[float] = DEFAULT_ALPHAS[::-1],
-    whole_grid: bool = False,
-    tightness: float | None = None,
-    intercept: bool = True,
-    standardize: bool = True,
     labelled_only: bool = False,
 ) -> FileFit:
     """Fit to all samples; without a setting, cross-validation on five shuffled folds chooses it.
 
-    The search for alpha goes on between the given ones, around the best. Samples without a label
-    are left out if the loss needs one, or if ``labelled_only``. Features that are constant are left
-    out of linear models: their coefficients are zero. The penalties, the intercept and the scaling
-    are of linear models alone.
+    Samples without a label are left out if the loss needs one, or if ``labelled_only``. Features
+    that are constant are left out of linear models: their coefficients are zero.
     """
-    choice = LossChoice.of(loss, tightness, model)
     if choice.has_classes or labelled_only:
         table = table.labelled(file)
     if choice.has_classes:
@@ -91,12 +80,10 @@ def fit(
     if table.kind == "indicators" and table.without_label:
         notes.append(f"{table.without_label} and are kept: each of their targets is 0")
     X, width = table.X, table.X.shape[1]
-    is_linear, n_coefficients = model == "linear", width * Y.shape[1]
+    is_linear, n_coefficients = choice.model == "linear", width * Y.shape[1]
     if is_linear and n_coefficients > MAX_COEFFICIENTS:
         product = f"{width} features × {Y.shape[1]} targets"
         raise DataError(f"{product} are more than {MAX_COEFFICIENTS} coefficients", file)
-    scaling = "standardize" if standardize else "none"
-    protocol = Protocol(intercept, scaling, tuple(alphas), whole_grid=whole_grid, refine=True)
     constant = constant_columns(X, zero_only=is_linear and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
     if kept.size == 0:
@@ -114,20 +101,21 @@ def fit(
                 check_features(X)
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
-            setting = min(in_order(choice, errors), key=errors.__getitem__)
+            setting = min(choice.in_order(errors), key=errors.__getitem__)
             cv_error = errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
-            if is_linear:
-                estimator = _fit_linear(X, Y, choice, setting, protocol, bar)
-            else:
-                estimator = fit_models(choice, X, Y, [setting], protocol, tol=TOL).estimator
+            learn = learner(
+                choice, X, Y, protocol, tol=TOL, callback=lambda _: bar.update() and None
+            )
+            estimator = learn(setting).estimator
     except ValueError as error:
         raise DataError(" ".join(str(error).split()), file) from None
     if is_linear:
         coef = np.zeros((Y.shape[1], width))
         coef[:, kept] = estimator.coef_
         estimator.coef_, estimator.n_features_in_ = coef, width
+        estimator.intercept_ = estimator.intercept_.astype(np.float64)
         if not estimator.status_.converged:
             notes.append(
                 f"stopped after {estimator.n_iter_} iterations at gradient norm "
@@ -139,28 +127,6 @@ def fit(
     return FileFit(saved, setting, len(Y), tuple(notes), baseline)
 
 
-def _fit_linear(
-    X: Matrix, Y: np.ndarray, choice: LossChoice, alpha: float, protocol: Protocol, bar: Any
-) -> ProportionRegressor:
-    """A linear model from zero, its iterations on a bar."""
-    estimator = ProportionRegressor(
-        choice.name,
-        alpha,
-        tightness=choice.tightness,
-        fit_intercept=protocol.intercept,
-        standardize=protocol.scaling == "standardize",
-        tol=TOL,
-        max_iter=protocol.max_iter,
-        callback=lambda _: bar.update() and None,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # its status becomes a note
-        estimator.fit(X, Y)
-    estimator.set_params(callback=None)
-    estimator.intercept_ = estimator.intercept_.astype(np.float64)
-    return estimator
-
-
 def _cross_validate(
     X: Matrix, Y: np.ndarray, choice: LossChoice, protocol: Protocol, title: str
 ) -> tuple[dict[float, float], float, int]:
@@ -168,34 +134,29 @@ def _cross_validate(
 
     And of the mean target, and the number of fits that did not converge.
     """
-    whole = Experiment(title, X, Y, X[:0], Y[:0], {})
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
-    folds = [Rows.of(whole, protocol, *rows) for rows in splits]
-    for rows in folds:
-        if rows.X.shape[1] == 0:
-            n = rows.X.shape[0]
-            raise ValueError(f"every feature is constant on the {n} samples of a fold")
-    models: list[list[Fitted]] = [[] for _ in folds]
+    tol = TOL if protocol.whole_grid else SEARCH_TOL
+    folds, baselines = [], []
+    for fitted, rest in splits:
+        train, dev = prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[rest], Y[rest]))
+        if train.X.shape[1] == 0:
+            problem = f"every feature is constant on the {len(fitted)} samples of a fold"
+            raise ValueError(problem)
+        folds.append((learner(choice, train.X, train.Y, protocol, tol=tol), dev))
+        baselines.append(squared_error(dev.Y, np.broadcast_to(train.Y.mean(axis=0), dev.Y.shape)))
     errors: dict[float, float] = {}
     unconverged = 0
-    tol = TOL if protocol.whole_grid else SEARCH_TOL
-    setting_name = "α" if choice.model == "linear" else "rounds"
-    with progress(f"{title}: choosing {setting_name}", None) as bar:
+    with progress(f"{title}: choosing {choice.kind.setting}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
-            for rows, known in zip(folds, models, strict=True):
-                model = fit_models(
-                    choice, rows.X, rows.Y, [setting], protocol, tol=tol, known=known
-                )
-                scores = model.estimator.predict_scores(rows.X_dev)
-                found.append(squared_error(rows.Y_dev, choice.loss.link(scores)))
+            for fit, dev in folds:
+                model = fit(setting)
+                scores = model.estimator.predict_scores(dev.X)
+                found.append(squared_error(dev.Y, choice.loss.link(scores)))
                 unconverged += not model.converged
                 bar.update()
             errors[setting] = float(np.mean(found))
-    means = [
-        squared_error(r.Y_dev, np.broadcast_to(r.Y.mean(axis=0), r.Y_dev.shape)) for r in folds
-    ]
-    return errors, float(np.mean(means)), unconverged
+    return errors, float(np.mean(baselines)), unconverged
 
 
 def _notes_on_search(

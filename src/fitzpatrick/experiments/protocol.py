@@ -24,7 +24,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -145,34 +145,17 @@ class Experiment:
         return cls.of(data.info.name, train, test, data.checksums)
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What is fitted, and what it is tried on, without features that are constant where fitted."""
+def prepared(protocol: Protocol, fitted: Split, *others: Split) -> list[Split]:
+    """In the protocol's precision, without the features that are constant where fitted."""
+    X = fitted.X.astype(protocol.dtype, copy=False)
+    constant = constant_columns(X, zero_only=not protocol.centered)
+    kept = np.delete(np.arange(X.shape[1]), constant)
 
-    X: Matrix
-    Y: np.ndarray
-    X_dev: Matrix
-    Y_dev: np.ndarray
-    X_test: Matrix
-    Y_test: np.ndarray
+    def prepare(X: Matrix) -> Matrix:
+        X = X[:, kept].astype(protocol.dtype, copy=False)
+        return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
-    @classmethod
-    def of(
-        cls, experiment: Experiment, protocol: Protocol, fitted: np.ndarray, dev: np.ndarray
-    ) -> "Rows":
-        """The rows with these indices."""
-        X = experiment.X[fitted].astype(protocol.dtype, copy=False)
-        constant = constant_columns(X, zero_only=not protocol.centered)
-        kept = np.delete(np.arange(X.shape[1]), constant)
-
-        def prepare(X: Matrix) -> Matrix:
-            X = X[:, kept].astype(protocol.dtype, copy=False)
-            return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-        Y, Y_dev, Y_test = experiment.Y[fitted], experiment.Y[dev], experiment.Y_test
-        return cls(
-            prepare(X), Y, prepare(experiment.X[dev]), Y_dev, prepare(experiment.X_test), Y_test
-        )
+    return [Split(prepare(one.X), one.Y) for one in (fitted, *others)]
 
 
 def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -214,11 +197,27 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
             )
 
 
-def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> Rows:
-    """The rows of one seed; without a seed, train and dev together, and no dev rows."""
-    n = experiment.X.shape[0]
+def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> list[Split]:
+    """The rows to fit, dev and test; without a seed all are fitted, and there are no dev rows."""
+    X, Y, n = experiment.X, experiment.Y, experiment.X.shape[0]
     fitted, dev = (np.arange(n), np.arange(0)) if seed is None else dev_split(n, seed)
-    return Rows.of(experiment, protocol, fitted, dev)
+    test = Split(experiment.X_test, experiment.Y_test)
+    return prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[dev], Y[dev]), test)
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """The setting of a kind of model that held-out errors choose."""
+
+    setting: str  # its name in reports
+    option: str  # by which ``fit`` is told it
+    sign: int  # 1 if settings rise from simple to complex models, -1 if they fall
+
+
+MODELS = {
+    "linear": ModelKind("α", "--alpha", -1),
+    "boosted": ModelKind("rounds", "--rounds", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -247,6 +246,25 @@ class LossChoice:
     def loss(self) -> Loss:
         """The loss itself."""
         return get_loss(self.name, self.tightness)
+
+    @property
+    def kind(self) -> ModelKind:
+        """What fits it."""
+        return MODELS[self.model]
+
+    def grid(self, protocol: Protocol) -> tuple[float, ...]:
+        """The settings to choose from, from the simplest model."""
+        return protocol.rounds if self.model == "boosted" else protocol.alphas
+
+    def in_order(self, settings: Iterable[float]) -> tuple[float, ...]:
+        """Different settings, from the simplest model to the most complex one."""
+        return tuple(sorted(set(settings), key=lambda setting: self.kind.sign * setting))
+
+    def in_words(self, settings: str) -> str:
+        """A setting, or several, as a reader is told them."""
+        if self.model == "boosted":
+            return "1 round" if settings == "1" else f"{settings} rounds"
+        return f"α = {settings}"
 
     @property
     def family(self) -> tuple[str, Any]:

@@ -64,6 +64,7 @@ class Record:
         return cls(**{**content, "converged": bool(content["converged"])})
 
 
+Grids = dict[FitPath, list[Record]]  # of each path, from the simplest model
 _FIELDS = tuple(field.name for field in fields(Record))
 _COLUMNS = ", ".join(_FIELDS)
 # columns without a type keep the values as they are
@@ -72,19 +73,6 @@ CREATE TABLE IF NOT EXISTS runs (run PRIMARY KEY, settings);
 CREATE TABLE IF NOT EXISTS fits (run, path, position, sha256, {_COLUMNS},
                                  PRIMARY KEY (run, path, position));
 """
-
-
-@dataclass(frozen=True, eq=False)
-class PathRecords:
-    """A finished path: its fits, from the simplest model, and the model that is tested."""
-
-    grid: list[Record]
-    final: Record
-
-    @property
-    def fits(self) -> list[Record]:
-        """The grid, and the model that is tested unless it is among them."""
-        return self.grid if self.final in self.grid else [*self.grid, self.final]
 
 
 def choose(records: list[Record]) -> Record:
@@ -163,7 +151,7 @@ def _damaged(file: Path) -> DataError:
     return DataError("is damaged; delete it, and its fits are run again", file)
 
 
-def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecords]:
+def final_models(grids: Grids) -> dict[FitPath, Record]:
     """For each seed the model to test: the chosen one, or its namesake on train and dev.
 
     The latter wherever the paths on train and dev are among the records.
@@ -174,12 +162,9 @@ def final_models(grids: dict[FitPath, list[Record]]) -> dict[FitPath, PathRecord
         if path.seed is None
         for record in grid
     }
-    found: dict[FitPath, PathRecords] = {}
-    for path, grid in grids.items():
-        if path.seed is not None:
-            final = choose(grid)
-            refitted = whole.get((path.loss, final.setting))
-            if refitted is not None:
-                final = replace(refitted, dev_error=final.dev_error)
-            found[path] = PathRecords(grid, final)
-    return found
+    chosen = {path: choose(grid) for path, grid in grids.items() if path.seed is not None}
+    for path, final in chosen.items():
+        if (path.loss, final.setting) in whole:
+            refitted = whole[path.loss, final.setting]
+            chosen[path] = replace(refitted, dev_error=final.dev_error)
+    return chosen

@@ -6,11 +6,10 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +18,13 @@ from .._page import read_asset, render_document
 from ..datasets import DATASETS
 from ..datasets._files import write_atomically
 from . import svg
-from .learners import can_boost, in_words
-from .protocol import MAX_STEP, FitPath, LossChoice, Protocol, describe
-from .records import Record
+from .learners import can_boost
+from .protocol import MODELS, LossChoice, Protocol, describe
+from .records import Grids
 from .summary import LEVEL, RESAMPLES, Difference, Evaluation, LossSummary
 
-# the paper's grid; a loss of tightness c wants about 1/(1 + c) of the penalty
-COARSE = (
-    "  With one α per power of ten the two may be at different distances from their\n"
-    "  best α: a * can be due to the grid. compare searches between its α."
-)
 DIFFERENCE = "minus Fenchel-Young"  # what the differences are
-BOOSTED = (
-    "LightGBM, the rounds chosen on dev as α is; learning rate 0.1, 31 leaves, each of 20 samples "
-    "or a tenth of them; intercept, scaling and α are of linear models alone"
-)
-_CURVES = {"linear": ("Dev curve", "α"), "boosted": ("Dev curve of boosted trees", "rounds")}
+_CURVES = {"linear": "Dev curve", "boosted": "Dev curve of boosted trees"}
 _MAX_DIGITS = 9
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -87,60 +77,73 @@ def edge_of_grid(alpha: float, *, is_weakest: bool) -> str:
 _WIDTHS = {"±": 6, "paper": 7, "accuracy": 10, "log loss": 10}
 
 
-def _cells(row: LossSummary, evaluation: Evaluation, paper: dict[str, float]) -> dict[str, str]:
-    """Every cell of a loss or of the baseline, by the name of its column."""
-    found, published = evaluation.differences.get(row.loss), paper.get(str(row.loss))
-    shown = [f"{setting:g}" for setting in sorted(set(row.settings))]
-    chosen = ", ".join(shown) if len(shown) < 3 else f"{shown[0]} to {shown[-1]}"
-    cells = {
-        "error": number(row.error),
-        "±": number(row.spread) if row.errors.size > 1 and shown else "–",
-        "paper": "–" if published is None else number(published, 3),
-        "accuracy": f"{row.accuracy:.1%}",
-        "log loss": number(row.log_loss) if math.isfinite(row.log_loss) else "n/a",
-        DIFFERENCE: interval_text(found) if found else "",
-    }
-    if row.fits:
-        cells |= {
-            "chosen": in_words(row.loss, chosen),
-            "zeros": f"{row.zeros:.0%}",
-            "s per path": f"{row.seconds:.2g}",
-            "not converged": f"{row.unconverged} of {row.fits}",
+@dataclass(frozen=True, eq=False)
+class Section:
+    """The results of one data set, for a table in a terminal and for the page."""
+
+    title: str
+    evaluation: Evaluation
+    paper: dict[str, float] = field(default_factory=dict)  # the paper's errors, if there are any
+    settings: dict[str, object] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # sentences to put under the heading
+    best: tuple[LossChoice, ...] | None = None  # to mark; None marks the better of each family
+    has_classes: bool = False  # each sample has one class: accuracy and log loss are shown
+
+    @property
+    def marked(self) -> Collection[LossChoice]:
+        """The losses to mark."""
+        return self.evaluation.better if self.best is None else self.best
+
+    def rows(self) -> Iterator[tuple[bool, dict[str, str]]]:
+        """For each loss, whether it is marked, and its cells by the names of their columns."""
+        for row in self.evaluation.rows:
+            yield row.loss in self.marked, self._cells(row)
+
+    def _cells(self, row: LossSummary) -> dict[str, str]:
+        """Every cell of a loss or of the baseline."""
+        found = self.evaluation.differences.get(row.loss)
+        published = self.paper.get(str(row.loss))
+        shown = [f"{setting:g}" for setting in sorted(set(row.settings))]
+        chosen = ", ".join(shown) if len(shown) < 3 else f"{shown[0]} to {shown[-1]}"
+        cells = {
+            "loss": str(row.loss),
+            "error": number(row.error),
+            "±": number(row.spread) if row.errors.size > 1 and shown else "–",
+            "paper": "–" if published is None else number(published, 3),
+            "accuracy": f"{row.accuracy:.1%}",
+            "log loss": number(row.log_loss) if math.isfinite(row.log_loss) else "n/a",
+            DIFFERENCE: interval_text(found) if found else "",
         }
-    return cells
+        if row.fits:
+            cells |= {
+                "chosen": row.loss.in_words(chosen),
+                "zeros": f"{row.zeros:.0%}",
+                "s per path": f"{row.seconds:.2g}",
+                "not converged": f"{row.unconverged} of {row.fits}",
+            }
+        return cells
 
 
-def results_table(
-    title: str,
-    evaluation: Evaluation,
-    paper: dict[str, float] | None = None,
-    best: Collection[LossChoice] | None = None,
-    *,
-    has_classes: bool = False,
-) -> str:
+def results_table(section: Section) -> str:
     """A line per loss and one for the baseline, the best marked; 80 columns.
 
-    Without ``best``, losses are compared within their families, beside the paper's numbers;
-    accuracy and log loss are shown where each sample has one class.
+    Losses that are compared within their families stand beside the paper's numbers.
     """
-    if best is None:
-        best = evaluation.better
-        columns = ["error", "±", *(["paper"] if paper else []), DIFFERENCE]
-    else:
-        columns = ["error", "±", *(["accuracy", "log loss"] if has_classes else []), "chosen"]
-    rows = evaluation.rows
+    columns = ["error", "±", *["paper"] * bool(section.paper)]
+    columns += ["accuracy", "log loss"] * section.has_classes
+    columns.append(DIFFERENCE if section.best is None else "chosen")
+    rows = section.evaluation.rows
     width = max(22, *(len(str(row.loss)) for row in rows))
 
-    def line(first: str, cells: dict[str, str], mark: str) -> str:
-        text = f"{first:<{width + 2}}{cells['error']:>7}{mark}"
+    def line(first: str, cells: dict[str, str], is_marked: bool = False) -> str:
+        text = f"{first:<{width + 2}}{cells['error']:>7}{'*' if is_marked else ' '}"
         text += "".join(f"{cells[name]:>{_WIDTHS[name]}}" for name in columns[1:-1])
         return f"{text}  {cells.get(columns[-1], '')}".rstrip()
 
-    names = dict(zip(columns, columns, strict=True)) | ({"error": "ours"} if paper else {})
-    lines = [line(title, names, " "), "-" * 80]
-    for row in rows:
-        mark = "*" if row.loss in best else " "
-        lines.append(line(f"  {row.loss}", _cells(row, evaluation, paper or {}), mark))
+    names = dict(zip(columns, columns, strict=True)) | ({"error": "ours"} if section.paper else {})
+    lines = [line(section.title, names), "-" * 80]
+    lines += [line(f"  {cells['loss']}", cells, marked) for marked, cells in section.rows()]
     count = sum(row.unconverged for row in rows)
     if count:
         lines.append(f"  {count} of {sum(row.fits for row in rows)} fits did not converge")
@@ -153,32 +156,11 @@ def interval_text(found: Difference) -> str:
     return f"{mean} [{low}, {high}]"
 
 
-def heading(protocol: Protocol, seeds: int) -> str:
-    """What the columns of a reproduction mean, and what was run; the same on every device."""
-    steps = [a > MAX_STEP * b for a, b in pairwise(protocol.alphas)]
-    marks = [
-        f"{DIFFERENCE}: difference to the Fenchel-Young loss of the same link.",
-        f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0",
-        f"  (paired bootstrap over {resampled(seeds)}, {RESAMPLES} resamples).",
-        *([COARSE] if any(steps) and not protocol.refine else []),
-    ]
-    return _heading(protocol, seeds, marks)
+def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
+    """What the columns mean, and the settings that matter most or are not the default.
 
-
-def comparison_heading(
-    protocol: Protocol, seeds: int, *, has_classes: bool, has_boosted: bool = False
-) -> str:
-    """What the columns of a comparison mean, and what was run."""
-    marks = ["* the lowest error, and every loss that is not clearly worse."]
-    if has_classes:
-        marks += ["Accuracy: of the class with the largest probability. Log loss: n/a where a"]
-        marks += ["class that occurs was given the probability 0."]
-    boosted = wrapped(f"Boosted trees: {BOOSTED}.") if has_boosted else []
-    return "\n".join([_heading(protocol, seeds, marks), *boosted])
-
-
-def _heading(protocol: Protocol, seeds: int, marks: Sequence[str]) -> str:
-    """The error, the marks, and the settings that matter most or are not the default."""
+    It is the same on every device.
+    """
     splits = f"the mean over {seeds} dev splits, ± their standard deviation"
     default = describe(Protocol())
     settings = [
@@ -228,59 +210,41 @@ def dataset_details() -> str:
     return "\n".join(blocks)
 
 
-@dataclass(frozen=True)
-class FitLine:
-    """One fit, without the errors of single samples: a line of the CSV file."""
-
-    dataset: str
-    features: str  # "standardize" or "none"
-    intercept: bool
-    loss: str
-    seed: int | None  # of the dev split; None for a fit to train and dev together
-    alpha: float  # of a linear model
-    dev_error: float  # NaN where there is none
-    test_error: float
-    zeros: float
-    n_iter: int
-    converged: bool
-    seconds: float
-    device: str
-    tightness: float | None = None  # where it is not that of the loss's name
-    model: str = "linear"
-    rounds: int | None = None  # of a boosted model
+Line = dict[str, Any]  # of a CSV file, by the names of its columns
 
 
-def fit_lines(
-    dataset: str, features: str, intercept: bool, grids: dict[FitPath, list[Record]]
-) -> list[FitLine]:
-    """The fits of one data set."""
-    shared = {field.name for field in fields(FitLine)} & {field.name for field in fields(Record)}
+def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[Line]:
+    """The fits of one data set, without the errors of single samples."""
     return [
-        FitLine(
-            dataset,
-            features,
-            intercept,
-            path.loss.name,
-            path.seed,
-            alpha=record.setting if path.loss.model == "linear" else math.nan,
-            rounds=None if path.loss.model == "linear" else int(record.setting),
-            test_error=record.test_error,
-            tightness=path.loss.tightness,
-            model=path.loss.model,
-            **{name: getattr(record, name) for name in shared},
-        )
+        {
+            "dataset": dataset,
+            "features": features,
+            "intercept": intercept,
+            "loss": path.loss.name,
+            "seed": path.seed,  # of the dev split; None for a fit to train and dev together
+            "alpha": record.setting if path.loss.model == "linear" else None,
+            "dev_error": record.dev_error,
+            "test_error": record.test_error,
+            "zeros": record.zeros,
+            "n_iter": record.n_iter,
+            "converged": record.converged,
+            "seconds": record.seconds,
+            "device": record.device,
+            "tightness": path.loss.tightness,  # where it is not that of the loss's name
+            "model": path.loss.model,
+            "rounds": int(record.setting) if path.loss.model == "boosted" else None,
+        }
         for path, grid in grids.items()
         for record in grid
     ]
 
 
-def to_csv(lines: Sequence[Any]) -> str:
-    """A header and one line for each dataclass; six digits are written."""
-    rows = [[_text(value) for value in astuple(line)] for line in lines]
-    return csv_text([[field.name for field in fields(lines[0])], *rows])
+def to_csv(lines: Sequence[Line]) -> str:
+    """A header and the lines; six digits are written."""
+    return csv_text([[*lines[0]], *(map(_text, line.values()) for line in lines)])
 
 
-def csv_text(rows: Sequence[Sequence[str]]) -> str:
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
     """Lines with commas, quoted if need be."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)
@@ -295,25 +259,11 @@ def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True, eq=False)
-class Section:
-    """One data set of a report."""
-
-    title: str
-    evaluation: Evaluation
-    paper: dict[str, float] | None  # the paper's errors, if there are any
-    settings: dict[str, object]
-    checksums: dict[str, str]
-    notes: tuple[str, ...] = ()  # sentences to put under the heading
-    best: tuple[LossChoice, ...] | None = None  # to mark; None marks the better of each family
-    has_classes: bool = False  # accuracy and log loss are shown
-
-
 def render(
     title: str,
     lead: str,
     sections: list[Section],
-    failures: dict[str, str],
+    failures: Mapping[str, str] = {},
     *,
     points: Sequence[str] = (),
     commands: Sequence[str] = (),
@@ -364,20 +314,17 @@ def write_results(results: dict[Path, str], say: Callable[[str], None]) -> None:
 
 
 def _results(section: Section) -> str:
-    evaluation, paper = section.evaluation, section.paper or {}
-    columns = ["error", *(["paper"] if paper else [])]
+    columns = ["loss", "error", *["paper"] * bool(section.paper)]
     columns += ["accuracy", "log loss"] * section.has_classes
     columns += [DIFFERENCE, "±", "chosen", "zeros", "s per path", "not converged"]
-    marked = evaluation.better if section.best is None else section.best
     rows = []
-    for row in evaluation.rows:
-        cells = _cells(row, evaluation, paper)
-        shown = [str(row.loss), *(cells.get(name, "") for name in columns)]
-        mark = ' class="better"' if row.loss in marked else ""
-        rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in shown)}</tr>")
+    for is_marked, cells in section.rows():
+        start = '<tr class="better">' if is_marked else "<tr>"
+        texts = (escape(cells.get(name, "")) for name in columns)
+        rows.append(f"{start}{''.join(f'<td>{text}</td>' for text in texts)}</tr>")
     names = {"error": "test error", "±": "± splits"}
-    header = "".join(f"<th>{names.get(name, name)}</th>" for name in ("loss", *columns))
-    over = resampled(evaluation.summaries[0].errors.size)
+    header = "".join(f"<th>{names.get(name, name)}</th>" for name in columns)
+    over = resampled(section.evaluation.summaries[0].errors.size)
     resampling = f"paired bootstrap over {over}, {RESAMPLES} resamples"
     bold = (
         "better than the Fenchel-Young loss with the same link, or that loss itself; the "
@@ -393,16 +340,15 @@ def _results(section: Section) -> str:
 
 
 def _plots(section: Section) -> str:
-    summaries, paper = section.evaluation.summaries, section.paper or {}
+    summaries, paper = section.evaluation.summaries, section.paper
     families = list(dict.fromkeys(one.loss.family for one in summaries))
     title = f"{LEVEL:.0%} interval of the mean test error{'; diamond: paper' * bool(paper)}"
-    names = [str(one.loss) for one in summaries]
     rows = [
-        svg.Row(name, one.error, *one.interval, paper.get(name))
-        for name, one in zip(names, summaries, strict=True)
+        svg.Row(str(one.loss), one.error, one.interval, paper.get(str(one.loss)))
+        for one in summaries
     ]
-    plots = [svg.interval_plot(title, rows, "test error")]
-    for model, (title, axis) in _CURVES.items():
+    plots = [svg.row_plot(title, rows, "test error")]
+    for model, title in _CURVES.items():
         group = [one for one in summaries if one.loss.model == model]
         if not group:
             continue
@@ -411,12 +357,12 @@ def _plots(section: Section) -> str:
         for one in group:
             hue, is_dashed = families.index(one.loss.family), one.loss.loss.tightness > 0
             curves.append(svg.Series(str(one.loss), one.grid, one.dev_curve, hue, is_dashed))
-        plots.append(svg.line_plot(title, ticks, curves, (axis, "dev error")))
-    zeros = {str(one.loss): 100 * one.zeros for one in summaries}
-    seconds = {str(one.loss): one.seconds for one in summaries}
+        plots.append(svg.line_plot(title, ticks, curves, (MODELS[model].setting, "dev error")))
+    zeros = [svg.Row(str(one.loss), 100 * one.zeros) for one in summaries]
+    seconds = [svg.Row(str(one.loss), one.seconds) for one in summaries]
     plots += [
-        svg.bar_plot("Zeros among predictions", zeros, "% of the predicted proportions", " %"),
-        svg.bar_plot("Training time of a path", seconds, "seconds", " s"),
+        svg.row_plot("Zeros among predictions", zeros, "% of the predicted proportions", " %"),
+        svg.row_plot("Training time of a path", seconds, "seconds", " s"),
     ]
     return f'<div class="plots">{"".join(plots)}</div>'
 

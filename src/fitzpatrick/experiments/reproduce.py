@@ -3,25 +3,14 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from ..datasets import DATASETS, DataError, DatasetMismatchWarning, UnavailableError, load_dataset
 from . import protocol as paper
-from .records import final_models
-from .report import (
-    FitLine,
-    Section,
-    fit_lines,
-    heading,
-    number,
-    render,
-    results_table,
-    to_csv,
-    wrapped,
-    write_results,
-)
+from . import report
 from .runner import RunOptions, progress, run_experiment
-from .summary import evaluate
+from .summary import LEVEL, RESAMPLES, evaluate
 
 Say = Callable[[str], None]
 
@@ -33,52 +22,66 @@ def reproduce(
 
     Returns how many data sets could be run; ``warn`` gets a line with the reason for each other.
     """
-    sections: list[Section] = []
-    blocks = [heading(options.protocol, options.seeds)]
+    protocol, seeds = options.protocol, options.seeds
+    sections: list[report.Section] = []
     failures: dict[str, str] = {}
-    fits: list[FitLine] = []
+    fits: list[report.Line] = []
+    blocks = [report.heading(protocol, seeds, *marks(protocol, seeds))]
     say(blocks[0])
     for name in names:
         info = DATASETS[name]
         try:
-            with warnings.catch_warnings(record=True) as caught, _downloads(name) as report:
+            with warnings.catch_warnings(record=True) as caught, _downloads(name) as progressed:
                 warnings.simplefilter("always", DatasetMismatchWarning)
-                data = load_dataset(name, split=split, progress=report)
+                data = load_dataset(name, split=split, progress=progressed)
             experiment = paper.Experiment.of_dataset(data)
-            paper.check(experiment, options.protocol, options.seeds)
+            paper.check(experiment, protocol, seeds)
         except (DataError, UnavailableError) as error:
             # the advice is on options of the commands that read a file of the user's
             failures[name] = str(error.without_advice() if isinstance(error, DataError) else error)
-            blocks.append("\n".join(wrapped(f"{name} was not run: {failures[name]}")))
+            blocks.append("\n".join(report.wrapped(f"{name} was not run: {failures[name]}")))
             warn(f"{name} was not run: {failures[name]}")
             continue
         records = run_experiment(experiment, options)
-        evaluation = evaluate(final_models(records), options.protocol)
-        fits += fit_lines(name, options.protocol.scaling, options.protocol.intercept, records)
-        mismatches = tuple(str(warning.message) for warning in caught)
-        notes = (*mismatches, *((info.note,) if info.note else ()))
-        blocks.append(results_table(name, evaluation, info.paper))
-        blocks[-1] += "".join(f"\n  note: {note}" for note in notes)
-        say(f"\n{blocks[-1]}")
-        settings = {**paper.describe(options.protocol), "dev splits": options.seeds}
-        sections.append(
-            Section(
-                name, evaluation, info.paper, settings, experiment.digests, (data.source, *notes)
-            )
+        fits += report.fit_lines(name, protocol.scaling, protocol.intercept, records)
+        notes = (*(str(warning.message) for warning in caught), *filter(None, [info.note]))
+        section = report.Section(
+            name,
+            evaluate(records, protocol),
+            info.paper or {},
+            {**paper.describe(protocol), "dev splits": seeds},
+            experiment.digests,
+            (data.source, *notes),
         )
+        sections.append(section)
+        lines = [report.results_table(section), *(f"  note: {note}" for note in notes)]
+        blocks.append("\n".join(lines))
+        say(f"\n{blocks[-1]}")
     if sections:
         lead = f"{_LEAD} {_distance(sections)}"
-        page = render(_TITLE, lead, sections, failures, commands=[options.command])
         contents = {
             "table.txt": "\n\n".join(blocks) + "\n",
-            "fits.csv": to_csv(fits),
-            "report.html": page,
+            "fits.csv": report.to_csv(fits),
+            "report.html": report.render(
+                _TITLE, lead, sections, failures, commands=[options.command]
+            ),
         }
         say("")
         if failures:
             say(f"{len(sections)} of {len(names)} data sets were run")
-        write_results({options.output / name: one for name, one in contents.items()}, say)
+        report.write_results({options.output / name: one for name, one in contents.items()}, say)
     return len(sections)
+
+
+def marks(protocol: paper.Protocol, seeds: int) -> Iterator[str]:
+    """What the difference means, and the star beside it."""
+    yield f"{report.DIFFERENCE}: difference to the Fenchel-Young loss of the same link."
+    yield f"* the better one: the {LEVEL:.0%} interval of the difference excludes 0"
+    yield f"  (paired bootstrap over {report.resampled(seeds)}, {RESAMPLES} resamples)."
+    # a loss of tightness c wants about 1/(1 + c) of the penalty
+    if not protocol.refine and any(a > paper.MAX_STEP * b for a, b in pairwise(protocol.alphas)):
+        yield "  With one α per power of ten the two may be at different distances from their"
+        yield "  best α: a * can be due to the grid. compare searches between its α."
 
 
 @contextmanager
@@ -99,19 +102,18 @@ def _downloads(title: str) -> Iterator[Callable[[int, int | None], None]]:
             bar.close()
 
 
-def _distance(sections: list[Section]) -> str:
+def _distance(sections: list[report.Section]) -> str:
     """Where our numbers are farthest from the paper's, in a sentence."""
     distances = {
         (section.title, str(one.loss)): abs(one.error - section.paper[str(one.loss)])
         for section in sections
-        if section.paper
         for one in section.evaluation.summaries
         if str(one.loss) in section.paper
     }
     if not distances:
         return ""
     title, loss = max(distances, key=lambda place: distances[place])
-    largest = number(distances[title, loss])
+    largest = report.number(distances[title, loss])
     return f"The largest distance between the two is {largest} ({title}, {loss})."
 
 

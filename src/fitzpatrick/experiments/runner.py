@@ -19,12 +19,13 @@ from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
+from ..datasets import Split
 from ..datasets._table import Matrix
-from ..metrics import squared_error, squared_errors
-from .learners import Fitted, fit_models, grid_of, in_order, search
-from .protocol import Experiment, FitPath, LossChoice, Protocol, Rows, paths, split
-from .records import Record, Store, choose
-from .summary import accuracy, log_loss
+from ..metrics import log_loss, sparsity, squared_error, squared_errors
+from .learners import Fitted, learner, search
+from .protocol import Experiment, FitPath, LossChoice, Protocol, paths, split
+from .records import Grids, Record, Store, choose
+from .summary import accuracy
 
 _LINE_SECONDS = 15.0
 _WATCH_SECONDS = 0.5
@@ -42,22 +43,22 @@ class RunOptions:
     command: str = ""  # the line that was typed, for the report
 
 
-def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath, list[Record]]:
+def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
     """The records of every path of an experiment, from the simplest model to the most complex."""
-    protocol, seeds, losses = options.protocol, options.seeds, options.losses
-    store = Store.of(options.output, experiment, protocol)
+    protocol = options.protocol
     refits_chosen = protocol.refit and not protocol.refits_grid
 
-    def fit(wanted: list[FitPath], stage: str) -> dict[FitPath, list[Record]]:
-        return run(experiment, protocol, store, wanted, options.n_jobs, experiment.name + stage)
+    def fit(wanted: list[FitPath], stage: str) -> Grids:
+        title = experiment.name + stage
+        return run(experiment, protocol, options.output, wanted, options.n_jobs, title)
 
-    wanted = paths(losses, seeds, refit=protocol.refits_grid)
+    wanted = paths(options.losses, options.seeds, refit=protocol.refits_grid)
     records = fit(wanted, ": choosing settings" if refits_chosen else "")
     if refits_chosen:
         chosen: dict[LossChoice, set[float]] = {}
         for path, grid in records.items():
             chosen.setdefault(path.loss, set()).add(choose(grid).setting)
-        wanted = [FitPath(loss, None, in_order(loss, found)) for loss, found in chosen.items()]
+        wanted = [FitPath(loss, None, loss.in_order(found)) for loss, found in chosen.items()]
         records |= fit(wanted, ": fitting train and dev as chosen")
     return records
 
@@ -65,20 +66,21 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> dict[FitPath,
 def run(
     experiment: Experiment,
     protocol: Protocol,
-    store: Store,
+    folder: Path,
     wanted: list[FitPath],
     n_jobs: int = 1,
     title: str = "",
-) -> dict[FitPath, list[Record]]:
-    """The records of some paths, each fitted in a process on one thread and then stored.
+) -> Grids:
+    """The records of some paths, each fitted in a process on one thread and stored in the folder.
 
     Raises:
         BrokenExecutor: if a worker process was killed.
     """
+    store = Store.of(folder, experiment, protocol)
     stored = store.read()
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
-    size = {path: len(path.settings or grid_of(path.loss, protocol)) for path in wanted}
+    size = {path: len(path.settings or path.loss.grid(protocol)) for path in wanted}
     with progress(title or experiment.name, sum(size.values())) as bar:
         bar.update(sum(size[path] for path in records))
         pool = Parallel(
@@ -189,45 +191,45 @@ def fit_and_score(
     experiment: Experiment, protocol: Protocol, path: FitPath
 ) -> tuple[FitPath, list[Record]]:
     """Fit one path; its records come from the simplest model to the most complex one."""
-    rows = split(experiment, protocol, path.seed)
-    X, device = on_device(rows.X, protocol.device)
+    train, dev, test = split(experiment, protocol, path.seed)
+    X, device = on_device(train.X, protocol.device)
     records: dict[float, Record] = {}
     errors: dict[float, float] = {}
-    begin = time.perf_counter()
-
-    def keep(model: Fitted) -> None:
-        nonlocal begin
-        seconds = time.perf_counter() - begin
-        records[model.setting] = _evaluate(model, rows, path.loss, seconds, device)
-        errors[model.setting] = records[model.setting].dev_error
-        begin = time.perf_counter()
-
-    settings: Iterable[float] = path.settings or grid_of(path.loss, protocol)
+    settings: Iterable[float] = path.settings or path.loss.grid(protocol)
     if path.seed is not None and not path.settings:
         settings = search(path.loss, protocol, errors)
-    Y, tol = path.loss.targets(rows.Y), protocol.tol_of(path)
-    fit_models(path.loss, X, Y, settings, protocol, tol=tol, n_threads=1, keep=keep)
-    return path, [records[setting] for setting in in_order(path.loss, records)]
+    begin = time.perf_counter()
+    Y, tol = path.loss.targets(train.Y), protocol.tol_of(path)
+    fit = learner(path.loss, X, Y, protocol, tol=tol, n_threads=1)
+    for setting in settings:
+        model = fit(setting)
+        seconds = time.perf_counter() - begin
+        records[setting] = _evaluate(model, dev, test, path.loss, seconds, device)
+        errors[setting] = records[setting].dev_error
+        begin = time.perf_counter()
+    return path, [records[setting] for setting in path.loss.in_order(records)]
 
 
-def _evaluate(model: Fitted, rows: Rows, loss: LossChoice, seconds: float, device: str) -> Record:
+def _evaluate(
+    model: Fitted, dev: Split, test: Split, loss: LossChoice, seconds: float, device: str
+) -> Record:
     """The record of a fit: its errors on dev and test."""
-    test_scores = model.estimator.predict_scores(rows.X_test)
+    test_scores = model.estimator.predict_scores(test.X)
     prediction = loss.proportions(test_scores)
     # of class labels, and only of these, the log loss is of probabilities
-    has_labels = bool((rows.Y_test.max(axis=1, initial=0) == 1).all())
+    has_labels = bool((test.Y.max(axis=1, initial=0) == 1).all())
     judged = loss.probabilities(test_scores) if has_labels else prediction
     dev_error = math.nan
-    if rows.Y_dev.size:
-        dev_scores = model.estimator.predict_scores(rows.X_dev)
-        dev_error = squared_error(rows.Y_dev, loss.proportions(dev_scores))
+    if dev.Y.size:
+        dev_scores = model.estimator.predict_scores(dev.X)
+        dev_error = squared_error(dev.Y, loss.proportions(dev_scores))
     return Record(
         setting=model.setting,
         dev_error=dev_error,
-        test_errors=squared_errors(rows.Y_test, prediction).astype(np.float32),
-        accuracy=accuracy(rows.Y_test, prediction),
-        log_loss=log_loss(rows.Y_test, judged),
-        zeros=float((prediction == 0).mean()),
+        test_errors=squared_errors(test.Y, prediction).astype(np.float32),
+        accuracy=accuracy(test.Y, prediction),
+        log_loss=log_loss(test.Y, judged),
+        zeros=sparsity(prediction),
         n_iter=int(model.estimator.n_iter_),
         converged=model.converged,
         seconds=seconds,

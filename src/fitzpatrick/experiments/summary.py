@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from ..metrics import squared_errors
-from .learners import direction, grid_of, in_order
+from ..metrics import log_loss, squared_errors
 from .protocol import FitPath, LossChoice, Protocol
-from .records import PathRecords, Record
+from .records import Grids, Record, final_models
 
 RESAMPLES = 4000
 LEVEL = 0.95
@@ -112,7 +111,7 @@ class Evaluation:
 
 
 def evaluate(
-    records: dict[FitPath, PathRecords],
+    records: Grids,
     protocol: Protocol,
     baseline: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Evaluation:
@@ -120,16 +119,16 @@ def evaluate(
 
     The baseline is of test targets, and of the row that is predicted for all of them.
     """
-    by_loss: dict[LossChoice, list[PathRecords]] = {}
-    for path, one in records.items():
-        by_loss.setdefault(path.loss, []).append(one)
-    errors = [[one.final.test_errors for one in found] for found in by_loss.values()]
+    by_loss: dict[LossChoice, dict[FitPath, Record]] = {}
+    for path, final in final_models(records).items():
+        by_loss.setdefault(path.loss, {})[path] = final
+    errors = [[final.test_errors for final in found.values()] for found in by_loss.values()]
     if baseline is not None:
         Y, row = baseline
         errors.append([squared_errors(Y, np.broadcast_to(row, Y.shape))] * len(errors[0]))
     resampled = resampled_means(np.asarray(errors))
     summaries = [
-        _summary(loss, found, means, grid_of(loss, protocol))
+        _summary(loss, [*found.values()], [records[path] for path in found], means, protocol)
         for (loss, found), means in zip(by_loss.items(), resampled, strict=False)
     ]
     if baseline is None:
@@ -143,13 +142,17 @@ def evaluate(
 
 
 def _summary(
-    loss: LossChoice, found: list[PathRecords], resampled: np.ndarray, grid: tuple[float, ...]
+    loss: LossChoice,
+    chosen: list[Record],
+    grids: list[list[Record]],
+    resampled: np.ndarray,
+    protocol: Protocol,
 ) -> LossSummary:
-    grids, chosen = [one.grid for one in found], [one.final for one in found]
-    fitted = [fit for one in found for fit in one.fits]
-    tried = in_order(loss, (fit.setting for grid in grids for fit in grid))
+    on_grid, grid = [fit for fits in grids for fit in fits], loss.grid(protocol)
+    fitted = [*on_grid, *(final for final in chosen if final not in on_grid)]
+    tried = loss.in_order(fit.setting for fit in on_grid)
     best = tried[int(np.nanargmin(_mean_curve(loss, grids, tried)))]
-    shown = in_order(loss, (*grid, best))
+    shown = loss.in_order((*grid, best))
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(record, name) for record in chosen]))
@@ -176,7 +179,7 @@ def _mean_curve(
     loss: LossChoice, grids: Sequence[Sequence[Record]], settings: Sequence[float]
 ) -> np.ndarray:
     """Mean dev error of some paths at each setting; NaN beyond the end of the first."""
-    sign = direction(loss)  # the logarithms rise along a path
+    sign = loss.kind.sign  # the logarithms rise along a path
     curves = []
     for grid in grids:
         logs, errors = np.log([fit.setting for fit in grid]), [fit.dev_error for fit in grid]
@@ -240,17 +243,3 @@ def accuracy(Y: np.ndarray, predictions: np.ndarray) -> float:
     """
     chosen = np.take_along_axis(Y, predictions.argmax(axis=1)[:, None], axis=1)[:, 0]
     return float((chosen == Y.max(axis=1)).mean())
-
-
-def log_loss(Y: np.ndarray, predictions: np.ndarray) -> float:
-    """Mean of -Σ y log p over the rows; infinite where a p is 0 and its y is not.
-
-    Example:
-        >>> round(log_loss(np.eye(2), np.asarray([[0.6, 0.4], [0.7, 0.3]])), 4)
-        0.8574
-        >>> log_loss(np.eye(2), np.eye(2)[::-1])
-        inf
-    """
-    with np.errstate(divide="ignore"):
-        terms = Y[Y > 0] * np.log(predictions[Y > 0])
-    return float(-terms.sum() / Y.shape[0])

@@ -8,7 +8,7 @@ font; every plot has a title for readers who cannot see it.
 loss names it (``data-loss``), and what a reader clicks to hide it is a ``legend``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -28,17 +28,15 @@ _CORNERS = {
     "bar": ((-1.5, -6), (1.5, -6), (1.5, 6), (-1.5, 6)),
 }
 MARKERS = ("circle", *_CORNERS)
-Scale = Callable[[float], float]  # from values to places on the page
 
 
 @dataclass(frozen=True)
 class Row:
-    """A value with its interval and, where there is one, a reference beside it."""
+    """A value, where it is known with its interval, and where there is one a reference."""
 
     label: str
     value: float
-    low: float
-    high: float
+    interval: tuple[float, float] | None = None
     reference: float | None = None
 
 
@@ -53,44 +51,16 @@ class Series:
     dashed: bool
 
 
-def interval_plot(title: str, rows: Sequence[Row], axis: str) -> str:
-    """One dot with whiskers per row; above it a hollow diamond for the reference."""
-    references = [row.reference for row in rows if row.reference is not None]
-    ends = _axis_range([row.low for row in rows] + [row.high for row in rows] + references)
+def row_plot(title: str, rows: Sequence[Row], axis: str, unit: str = "") -> str:
+    """Below each label a bar from zero with its value, or a dot with its interval.
 
-    def draw(row: Row, y: float, to_x: Scale) -> str:
-        tip = f"{row.label}: {row.value:.4g}, from {row.low:.4g} to {row.high:.4g}"
-        whisker = _line("ink", to_x(row.low), y, to_x(row.high), y)
-        drawn = whisker + _marker("circle", to_x(row.value), y, "fill", tip)
-        if row.reference is not None:
-            tip = f"{row.label}, reference: {row.reference:.4g}"
-            drawn += _marker("diamond", to_x(row.reference), y - 8, "hollow", tip)
-        return drawn
-
-    return _row_plot(title, rows, axis, ends, draw)
-
-
-def bar_plot(title: str, values: dict[str, float], axis: str, unit: str = "") -> str:
-    """One bar per label from zero, with its value written beside it."""
-
-    def draw(row: Row, y: float, to_x: Scale) -> str:
-        x, end, tip = to_x(0.0), to_x(row.value), f"{row.label}: {row.value:.4g}{unit}"
-        bar = f'<rect class="bar" x="{x:.1f}" y="{y - 9}" height="14" width="{end - x:.1f}"'
-        return f"{bar}{_tip(tip)}/>" + _text("", end + 5, y + 3, f"{row.value:.3g}{unit}")
-
-    rows = [Row(label, value, 0.0, value) for label, value in values.items()]
-    return _row_plot(title, rows, axis, (0.0, 1.25 * (max(values.values()) or 1.0)), draw)
-
-
-def _row_plot(
-    title: str,
-    rows: Sequence[Row],
-    axis: str,
-    ends: tuple[float, float],
-    draw: Callable[[Row, float, Scale], str],
-) -> str:
-    """Rows of a label and what is drawn below it, at a height and by a horizontal scale."""
-    low, high = ends
+    Above the dot a hollow diamond is the reference.
+    """
+    ends = [
+        end for row in rows for end in (*(row.interval or ()), row.reference) if end is not None
+    ]
+    most = max(row.value for row in rows) or 1.0
+    low, high = _axis_range(ends) if ends else (0.0, 1.25 * most)
     height = _TOP + _ROW * len(rows) + _BOTTOM
     bottom = height - _BOTTOM
 
@@ -104,9 +74,20 @@ def _row_plot(
             parts.append(_line("grid", x, _TOP, x, bottom))
             parts.append(_text("middle", x, bottom + 17, f"{tick:.4g}"))
     for i, row in enumerate(rows):
-        y = _TOP + _ROW * i + 32
+        y, x, tip = _TOP + _ROW * i + 32, to_x(row.value), f"{row.label}: {row.value:.4g}{unit}"
+        if row.interval is None:
+            size = f'x="{to_x(0):.1f}" y="{y - 9}" height="14" width="{x - to_x(0):.1f}"'
+            drawn = f'<rect class="bar" {size}{_tip(tip)}/>'
+            drawn += _text("", x + 5, y + 3, f"{row.value:.3g}{unit}")
+        else:
+            start, end = row.interval
+            drawn = _line("ink", to_x(start), y, to_x(end), y)
+            drawn += _marker("circle", x, y, "fill", f"{tip}, from {start:.4g} to {end:.4g}")
+        if row.reference is not None:
+            tip = f"{row.label}, reference: {row.reference:.4g}"
+            drawn += _marker("diamond", to_x(row.reference), y - 8, "hollow", tip)
         parts.append(_of_loss(row.label, _text("", _MARGIN, y - 16, row.label), "legend"))
-        parts.append(_of_loss(row.label, draw(row, y, to_x)))
+        parts.append(_of_loss(row.label, drawn))
     return _figure(title, height, parts)
 
 
