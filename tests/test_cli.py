@@ -330,6 +330,11 @@ def test_compare_tries_boosted_trees_too(ok, fails, tmp_path, monkeypatch):
     assert re.match(r"fitted boosted \w+ to 160 samples, 2 features, 2 targets", ok(*words))
     predicted = rows_of(write("p.csv", ok("predict", "model.safetensors", "xor.csv").rstrip()))
     assert np.mean([row["class"] for row in predicted] == names) > 0.9
+    with monkeypatch.context() as few:
+        few.setattr(learners, "MAX_TREE_CLASSES", 1)
+        out = ok("compare", "xor.csv", *options)
+        assert "not tried: 2 classes take as many trees in each round" in " ".join(out.split())
+        assert "boosted logistic" not in out
     monkeypatch.setattr(learners, "find_spec", lambda _: None)  # as if it were not installed
     out = ok("compare", "xor.csv", *options)
     assert "boosted trees were not tried: they need lightgbm" in " ".join(out.split())

@@ -104,7 +104,7 @@ _OPTIONS = {
     "models": _option(
         "Models: linear, boosted (trees), or both with a comma between them.",
         "NAMES",
-        "both if lightgbm is there",
+        "both if lightgbm is there, for up to 50 classes",
         "--model",
     ),
     "rounds": _option(
@@ -345,7 +345,7 @@ def compare(
     """
     from .experiments.compare import LABEL_LOSSES, SIMPLEX_LOSSES, Recommendation, experiment_of
     from .experiments.compare import compare as run
-    from .experiments.learners import NEEDS_LIBRARY, can_boost
+    from .experiments.learners import MAX_TREE_CLASSES, NEEDS_LIBRARY, can_boost
     from .experiments.protocol import MODELS, Protocol, at_tightnesses
     from .experiments.runner import RunOptions
 
@@ -356,8 +356,10 @@ def compare(
         if wrong := [one for one in tightnesses if not 0 <= one < float("inf")]:
             fail(f"--tightness must be a finite number of at least 0, got {wrong[0]:g}")
     grid = _alphas(alphas)
-    chosen = _models(models) if models else tuple(MODELS)[: 1 + can_boost()]
+    asked = _models(models) if models else ()
     table, file = source.read(), source.file
+    has_few_classes = table.Y.shape[1] <= MAX_TREE_CLASSES
+    chosen = asked or (tuple(MODELS) if can_boost() and has_few_classes else ("linear",))
     held_out = source.read(test=test, like=table) if test else None
     if table.has_several_labels and not losses:
         wanted += LABEL_LOSSES
@@ -369,10 +371,13 @@ def compare(
     n_jobs = jobs or os.cpu_count() or 1
     options = RunOptions(wanted_at, protocol, seeds, n_jobs, output, _typed())
     experiment, notes = experiment_of(table, file, held_out, test, options)
-    if not models and len(chosen) == 1:
-        notes += (f"boosted trees were not tried: {NEEDS_LIBRARY}",)
-    elif not models:
+    if not asked and len(chosen) > 1:
         notes += ("boosted trees were tried, too; --model linear leaves them out and is faster",)
+    elif not asked:
+        many = (
+            f"{table.Y.shape[1]} classes take as many trees in each round; --model linear,boosted"
+        )
+        notes += (f"boosted trees were not tried: {many if can_boost() else NEEDS_LIBRARY}",)
 
     def fit_command(advice: Recommendation) -> str:
         is_linear = advice.loss.model == "linear"

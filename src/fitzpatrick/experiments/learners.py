@@ -23,6 +23,7 @@ from .protocol import LossChoice, Protocol, halfway
 
 MIN_CELLS_FOR_THREADS = 1_000_000  # those that grow trees of a smaller table mostly wait
 MAX_KEPT = 10_000_000  # coefficients of models that others may start at
+MAX_TREE_CLASSES = 50  # from here on, trees for every class take most of a comparison's time
 MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
 # LightGBM leaves rare values out before it grows trees, and raises if no feature is left
 _ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
