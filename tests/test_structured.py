@@ -26,7 +26,7 @@ from fitzpatrick.sets import (
     Simplex,
     Transport,
 )
-from fitzpatrick.sets.isotonic import decreasing
+from fitzpatrick.sets.isotonic import block_log_shares, decreasing, decreasing_blocks
 from fitzpatrick.sets.polytope import PolytopeStatus
 from tests.helpers import Library, assert_at_most, assert_close, eps, seeded, to_numpy
 
@@ -176,6 +176,24 @@ def test_isotonic_regression(xp: Library, dtype: str) -> None:
     fit = to_numpy(decreasing(xp.asarray(x)))
     assert_close(fit, expected, rtol=0, atol=16 * eps(dtype) * (1 + np.abs(x).max()))
     assert np.all(np.diff(fit) <= 16 * eps(dtype) * np.abs(x).max())
+
+
+def test_blocks_of_the_entropy(xp: Library) -> None:
+    """Levels log Σ eˣ − log Σ eʷ by the min-max formula of isotonic regression."""
+    x, w = (-np.sort(-rows(7, seed=seed), axis=-1) for seed in (23, 24))
+
+    def level(j: int, k: int) -> np.ndarray:
+        sums = [np.logaddexp.reduce(part[:, j : k + 1], axis=-1) for part in (x, w)]
+        return sums[0] - sums[1]
+
+    expected = [
+        np.max([np.min([level(j, k) for j in range(i + 1)], axis=0) for k in range(i, 7)], axis=0)
+        for i in range(7)
+    ]
+    starts = decreasing_blocks(xp.asarray(x), xp.asarray(w))
+    shares = [to_numpy(block_log_shares(xp.asarray(part), starts)) for part in (x, w)]
+    levels = x - w - shares[0] + shares[1]
+    assert_close(levels.T, expected, rtol=0, atol=64 * eps("float64") * np.abs(x).max())
 
 
 def test_isotonic_regression_of_nothing_and_of_nan() -> None:
