@@ -406,8 +406,18 @@ def test_polytope_errors() -> None:
     assert caught.value.status is PolytopeStatus.LIMIT
     with pytest.raises(ValueError, match="the oracle returned NaN or infinity"):
         Polytope(lambda scores: scores * np.nan).project(np.ones(3))
-    with pytest.raises(ValueError, match=r"shape \(1, 2\) for scores of shape \(1, 3\)"):
-        Polytope(lambda scores: np.ones(2)).project(np.ones(3))
+    for answer, kind, message in (
+        (None, TypeError, r"the oracle returned None, not a point of shape \(3,\)"),
+        ("best", TypeError, "the oracle has to return numbers, got 'best'"),
+        ([[1.0], [1.0, 2.0]], TypeError, "the oracle has to return numbers"),
+        (2.0, ValueError, r"the number 2.0 for scores of shape \(3,\); pass batched=True"),
+        (np.ones(2), ValueError, r"shape \(2,\) for scores of shape \(3,\); pass batched=True"),
+        (np.ones((1, 3)), ValueError, r"shape \(1, 3\) for scores of shape \(3,\)"),
+    ):
+        with pytest.raises(kind, match=message):
+            Polytope(lambda _, answer=answer: answer).project(np.ones(3))
+    with pytest.raises(ValueError, match=r"shape \(3,\) for scores of shape \(1, 3\)$"):
+        Polytope(lambda _: np.ones(3), batched=True).project(np.ones(3))
     with pytest.raises(ValueError, match="the oracle minimizes"):
         Polytope(lambda scores: simplex(-scores)).project(np.asarray([3.0, 0.0, 0.0]))
     # a point outside of what the oracle returned before; the first two calls tell its direction

@@ -55,8 +55,7 @@ def nearest_of_rows(
     rows, levels = rows / norm[:, None], levels / norm
 
     def project(point: jax.Array) -> jax.Array:
-        fixed = (jax.lax.stop_gradient(array) for array in (point, rows, levels))
-        is_active = _active_rows(*fixed, n_equations)
+        is_active = _active_rows(*jax.lax.stop_gradient((point, rows, levels)), n_equations)
         held = jnp.where(is_active[:, None], rows, 0)
         return _nearest_of_equations(point, held, jnp.where(is_active, levels, 0))
 
@@ -110,8 +109,8 @@ def _active_rows(x: jax.Array, rows: jax.Array, levels: jax.Array, n_equations: 
     # for vmap and shard_map, whose states vary as x does
     like = 0 * x[0]
     zeros = jnp.zeros_like(levels) + like
-    state = _State(start, zeros, is_equation | (zeros > 0), _NONE + like.astype(int), like == 0, 0)
-    state = state._replace(n_steps=like.astype(int))
+    zero = like.astype(int)
+    state = _State(start, zeros, is_equation | (zeros > 0), _NONE + zero, like == 0, zero)
     found = jax.lax.while_loop(
         lambda state: state.goes_on & (state.n_steps < _STEPS * (m + n)), step, state
     )

@@ -115,12 +115,13 @@ def _pool(
     flags = np.zeros(x.size, dtype=bool)
     if x.size == 0:
         return flags.reshape(x.shape)
-    begin, values = np.arange(x.size), np.reshape(x, -1).astype(np.float64)
+    begin, parts = np.arange(x.size), [np.reshape(x, -1).astype(np.float64)]
     if log_weights is None:
-        parts, add, level = (values, np.ones(x.size)), np.add, np.divide
+        parts.append(np.ones(x.size))
     else:
-        w = np.broadcast_to(log_weights, x.shape).reshape(-1).astype(np.float64)
-        parts, add, level = (values, w), np.logaddexp, np.subtract
+        parts.append(np.reshape(log_weights, -1).astype(np.float64))
+    add: Any = np.add if log_weights is None else np.logaddexp
+    level: Any = np.divide if log_weights is None else np.subtract
     while True:
         levels = level(*parts)
         is_start = begin % k == 0
@@ -128,7 +129,7 @@ def _pool(
         if is_start.all():
             break
         heads = np.flatnonzero(is_start)
-        begin, parts = begin[heads], tuple(add.reduceat(part, heads) for part in parts)
+        begin, parts = begin[heads], [add.reduceat(part, heads) for part in parts]
     flags[begin] = True
     return flags.reshape(x.shape)
 
