@@ -280,6 +280,20 @@ def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: flo
     assert_close(value, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e5, 1e8])
+def test_fitzpatrick_sinkhorn_of_many_items_at_large_scales(scale: float) -> None:
+    """Where entries off the best assignment fall like one over the scale, and tie it together."""
+    rng = seeded(25)
+    y, theta = np.eye(20)[rng.permutation(20)], scale * rng.normal(size=(20, 20))
+    p = fp.FitzpatrickLoss(Negentropy(Birkhoff())).y_star(y, theta)
+    rounding = 64 * eps("float64") * 40
+    assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
+    assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
+    # the gap of p as an assignment for θ is at most that of the entropies in it, 20 (1 + log 20)
+    gap = np.sum(theta * (Birkhoff().maximize(theta) - p))
+    assert_at_most(gap, 20 * (1 + math.log(20)), 1e-10 * scale)
+
+
 @pytest.mark.parametrize("omega", [Negentropy(Birkhoff()), SquaredNorm(Birkhoff())], ids=repr)
 def test_losses_on_matrices_have_their_gradient_and_hessian(omega) -> None:
     y, theta = matrices(3, 1.0, seed=15)
