@@ -26,7 +26,7 @@ from fitzpatrick.sets import (
     Simplex,
     Transport,
 )
-from fitzpatrick.sets.isotonic import decreasing
+from fitzpatrick.sets.isotonic import block_log_shares, decreasing, decreasing_blocks
 from fitzpatrick.sets.polytope import PolytopeStatus
 from tests.helpers import Library, assert_at_most, assert_close, eps, seeded, to_numpy
 
@@ -178,6 +178,24 @@ def test_isotonic_regression(xp: Library, dtype: str) -> None:
     assert np.all(np.diff(fit) <= 16 * eps(dtype) * np.abs(x).max())
 
 
+def test_blocks_of_the_entropy(xp: Library) -> None:
+    """Levels log Σ eˣ − log Σ eʷ by the min-max formula of isotonic regression."""
+    x, w = (-np.sort(-rows(7, seed=seed), axis=-1) for seed in (23, 24))
+
+    def level(j: int, k: int) -> np.ndarray:
+        sums = [np.logaddexp.reduce(part[:, j : k + 1], axis=-1) for part in (x, w)]
+        return sums[0] - sums[1]
+
+    expected = [
+        np.max([np.min([level(j, k) for j in range(i + 1)], axis=0) for k in range(i, 7)], axis=0)
+        for i in range(7)
+    ]
+    starts = decreasing_blocks(xp.asarray(x), xp.asarray(w))
+    shares = [to_numpy(block_log_shares(xp.asarray(part), starts)) for part in (x, w)]
+    levels = x - w - shares[0] + shares[1]
+    assert_close(levels.T, expected, rtol=0, atol=64 * eps("float64") * np.abs(x).max())
+
+
 def test_isotonic_regression_of_nothing_and_of_nan() -> None:
     assert decreasing(np.empty((0, 3))).shape == (0, 3)
     fit = decreasing(np.asarray([[1.0, np.nan, 3.0], [1.0, 3.0, 2.0]]))
@@ -260,6 +278,20 @@ def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: flo
     chi2 = np.sum((y - p) ** 2 / p, axis=(-2, -1))
     expected = (1 - tightness) * kl + tightness * chi2
     assert_close(value, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e8])
+def test_fitzpatrick_sinkhorn_of_many_items_at_large_scales(scale: float) -> None:
+    """Where entries off the best assignment fall like one over the scale, and tie it together."""
+    rng = seeded(25)
+    y, theta = np.eye(20)[rng.permutation(20)], scale * rng.normal(size=(20, 20))
+    p = fp.FitzpatrickLoss(Negentropy(Birkhoff())).y_star(y, theta)
+    rounding = 64 * eps("float64") * 40
+    assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
+    assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)
+    # the gap of p as an assignment for θ is at most that of the entropies in it, 20 (1 + log 20)
+    gap = np.sum(theta * (Birkhoff().maximize(theta) - p))
+    assert_at_most(gap, 20 * (1 + math.log(20)), 1e-10 * scale)
 
 
 @pytest.mark.parametrize("omega", [Negentropy(Birkhoff()), SquaredNorm(Birkhoff())], ids=repr)
@@ -388,8 +420,18 @@ def test_polytope_errors() -> None:
     assert caught.value.status is PolytopeStatus.LIMIT
     with pytest.raises(ValueError, match="the oracle returned NaN or infinity"):
         Polytope(lambda scores: scores * np.nan).project(np.ones(3))
-    with pytest.raises(ValueError, match=r"shape \(1, 2\) for scores of shape \(1, 3\)"):
-        Polytope(lambda scores: np.ones(2)).project(np.ones(3))
+    for answer, kind, message in (
+        (None, TypeError, r"the oracle returned None, not a point of shape \(3,\)"),
+        ("best", TypeError, "the oracle has to return numbers, got 'best'"),
+        ([[1.0], [1.0, 2.0]], TypeError, "the oracle has to return numbers"),
+        (2.0, ValueError, r"the number 2.0 for scores of shape \(3,\); pass batched=True"),
+        (np.ones(2), ValueError, r"shape \(2,\) for scores of shape \(3,\); pass batched=True"),
+        (np.ones((1, 3)), ValueError, r"shape \(1, 3\) for scores of shape \(3,\)"),
+    ):
+        with pytest.raises(kind, match=message):
+            Polytope(lambda _, answer=answer: answer).project(np.ones(3))
+    with pytest.raises(ValueError, match=r"shape \(3,\) for scores of shape \(1, 3\)$"):
+        Polytope(lambda _: np.ones(3), batched=True).project(np.ones(3))
     with pytest.raises(ValueError, match="the oracle minimizes"):
         Polytope(lambda scores: simplex(-scores)).project(np.asarray([3.0, 0.0, 0.0]))
     # a point outside of what the oracle returned before; the first two calls tell its direction

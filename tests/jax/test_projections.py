@@ -7,13 +7,41 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
+from scipy.optimize import nnls
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close, seeded
 
+NORMAL = np.asarray([1.0, -2.0, 0.5, 0.0])
+EQUATIONS = np.stack([NORMAL, np.ones(4)]), np.asarray([0.5, -1.0])
+INEQUALITIES = seeded(2).normal(size=(7, 4)), seeded(3).uniform(size=7) + 1
+POLYHEDRON = EQUATIONS[0][:1], EQUATIONS[1][:1], *INEQUALITIES
+SECTION = -np.ones(4), np.asarray([0.5, 1.0, np.inf, 0.3]), NORMAL, 0.4
+
+
+def beyond(excess):
+    """The largest of the numbers that should not be positive."""
+    return max(0, np.max(excess))
+
+
 # each with its parameter, and the largest violation of a point
 CASES = {
+    "hypercube": (0.5, lambda p: beyond([-p, p - 0.5])),
+    "linf_ball": (0.5, lambda p: beyond(np.abs(p) - 0.5)),
+    "hyperplane": ((NORMAL, 0.5), lambda p: abs(NORMAL @ p - 0.5)),
+    "halfspace": ((NORMAL, 0.5), lambda p: beyond(NORMAL @ p - 0.5)),
+    "affine_set": (EQUATIONS, lambda p: np.abs(EQUATIONS[0] @ p - EQUATIONS[1]).max()),
+    "polyhedron": (
+        POLYHEDRON,
+        lambda p: max(
+            beyond(INEQUALITIES[0] @ p - INEQUALITIES[1]), abs(NORMAL @ p - EQUATIONS[1][0])
+        ),
+    ),
+    "box_section": (
+        SECTION,
+        lambda p: max(beyond([SECTION[0] - p, p - SECTION[1]]), abs(NORMAL @ p - 0.4)),
+    ),
     "non_negative": (None, lambda p: max(0, -p.min())),
     "box": ((-0.5, 0.5), lambda p: max(0, np.abs(p).max() - 0.5)),
     "simplex": (2.0, lambda p: max(-p.min(), abs(p.sum() - 2))),
@@ -40,10 +68,126 @@ def test_projections(name):
         check_grads(project, (x[:2],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
 
 
+KEYWORDS = {"ball": "max_value", "hypercube": "unit", "simplex": "value", "sphere": "value"}
+
+
 def _named(name):
     """The parameter as a keyword."""
-    keyword = {"simplex": "value", "l1_ball": "max_value", "l2_ball": "max_value"}
-    return {keyword.get(name, "value" if "sphere" in name else "hyperparams"): CASES[name][0]}
+    return {KEYWORDS.get(name.split("_")[-1], "hyperparams"): CASES[name][0]}
+
+
+@pytest.mark.parametrize("name", ["hyperplane", "halfspace", "affine_set", "polyhedron"])
+def test_derivatives_in_parameters(name):
+    project = getattr(fj, f"projection_{name}")
+    x = seeded(1).normal(size=(2, 4))
+    check = functools.partial(project, x)
+    check_grads(check, (CASES[name][0],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
+
+
+def test_derivatives_of_a_box_section():
+    x = seeded(1).normal(size=(2, 4))
+    finite = -np.ones(4), np.asarray([0.5, 1.0, 9.0, 0.3]), NORMAL + 0.3, 0.4
+
+    def check(*hyperparams):
+        return fj.projection_box_section(x, hyperparams)
+
+    check_grads(check, finite, order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
+    slopes = jax.grad(lambda w: fj.projection_box_section(x, (*SECTION[:2], w, 0.4)).sum())(NORMAL)
+    assert np.isfinite(slopes).all()
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0, 1e4])
+def test_polyhedron_is_left_along_its_normals(scale):
+    """x − p is a mixture of the normals of active rows, which may be equal, dependent or touch."""
+    rng = seeded(4)
+    for trial in range(12):
+        a, g, center = rng.normal(size=(2, 5)), rng.normal(size=(11, 5)), rng.normal(size=5)
+        a[1] = 2 * a[0]
+        g[3] = g[7]
+        if trial % 2:
+            g = np.round(g)
+        b, h = a @ center, g @ center + rng.uniform(size=11) * (rng.uniform(size=11) < 0.5)
+        x = scale * rng.normal(size=(6, 5))
+        p = np.asarray(fj.projection_polyhedron(x, (a, b, g, h)))
+        rounding = 1e-12 * (1 + scale)
+        assert np.abs(p @ a.T - b).max() <= rounding
+        assert (p @ g.T - h).max() <= rounding
+        for row, point in zip(x, p, strict=True):
+            normals = np.concatenate([g[np.abs(g @ point - h) <= rounding], a, -a])
+            assert nnls(normals.T, row - point)[1] <= rounding
+
+
+def test_empty_sets():
+    """An error, or NaN where JAX traces or was told not to check."""
+    x = np.ones((2, 3))
+    x[0, 0] = np.nan  # stays in its row, and is no error
+    between = np.asarray([[1.0, 0, 0], [-1.0, 0, 0]])
+    nothing = np.zeros((0, 3)), np.zeros(0)
+    polyhedron = *nothing, between, np.asarray([1.0, -2.0])
+    equations = np.ones((2, 3)), np.asarray([1.0, 2.0])
+    section = np.zeros(3), np.ones(3), np.ones(3), 4.0
+    for project, hyperparams, message in (
+        (fj.projection_polyhedron, polyhedron, "the polyhedron is empty"),
+        (fj.projection_affine_set, equations, "the polyhedron is empty"),
+        (
+            functools.partial(fj.projection_box_section, check_feasible=True),
+            section,
+            "the box section is empty",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            project(x, hyperparams)
+        assert np.isnan(jax.jit(project)(x, hyperparams)).all()
+    assert np.isnan(fj.projection_box_section(x, section)).all()
+    assert np.isnan(fj.projection_polyhedron(x, polyhedron, check_feasible=False)).all()
+    feasible = (*nothing, between, np.asarray([1.0, 0.5]))
+    p = fj.projection_polyhedron(2 * x, feasible)
+    assert_close(p[1], [1, 2, 2], rtol=0, atol=1e-14)
+    assert_close(fj.projection_polyhedron(x[1], (*nothing, *nothing)), x[1], rtol=0, atol=0)
+
+
+def test_sparse_simplex():
+    x = seeded(6).normal(size=(5, 7))
+    p = np.asarray(fj.projection_sparse_simplex(x, 3, value=2.0))
+    assert_close(p.sum(axis=-1), 2.0, rtol=1e-14, atol=0)
+    keeps = np.argsort(-x, axis=-1)[:, :3]
+    top = np.take_along_axis(x, keeps, axis=-1)
+    expected = 2 * np.asarray(fp.sets.Simplex().project(top / 2))
+    assert_close(np.take_along_axis(p, keeps, axis=-1), expected, rtol=0, atol=1e-14)
+    assert np.all((p > 0).sum(axis=-1) <= 3)
+    approximate = fj.projection_sparse_simplex(x, 3, True, 2.0)
+    assert_close(approximate, p, rtol=0, atol=1e-14)  # exact on a CPU
+    with pytest.raises(ValueError, match="max_nz must be between 1 and 7, got 8"):
+        fj.projection_sparse_simplex(x, 8)
+
+
+@pytest.mark.parametrize("name", [*CASES, "sparse_simplex"])
+def test_agrees_with_jaxopt(name):
+    """Up to the tolerances of its solvers, where it has them."""
+    jaxopt = pytest.importorskip("jaxopt")
+    x = seeded(7).normal(size=(6, 4))
+    arguments = (2,) if name == "sparse_simplex" else (CASES[name][0],)
+    if name == "box_section":  # its weights are positive, its bounds finite
+        arguments = ((-np.ones(4), np.full(4, 2.0), np.abs(NORMAL) + 0.5, 0.4),)
+    theirs = getattr(jaxopt.projection, f"projection_{name}")
+    ours = getattr(fj, f"projection_{name}")(x, *arguments)
+    loose = {"polyhedron": 1e-2, "affine_set": 1e-4, "box_section": 1e-4}
+    expected = np.stack([theirs(row, *arguments) for row in jnp.asarray(x)])
+    assert_close(ours, expected, rtol=0, atol=loose.get(name, 1e-13))
+
+
+@pytest.mark.parametrize("kind", ["", "kl_"])
+def test_agrees_with_jaxopt_on_plans(kind):
+    jaxopt = pytest.importorskip("jaxopt")
+    x, marginals = seeded(8).normal(size=(3, 4)), (np.ones(3) / 3, np.full(4, 0.25))
+    for name, arguments in (("transport", (x, marginals)), ("birkhoff", (x[:, :3],))):
+        ours, theirs = (getattr(m, f"{kind}projection_{name}") for m in (fj, jaxopt.projection))
+        # its solver stops at gradients of 1e-3
+        assert_close(ours(*arguments), theirs(*map(_as_jax, arguments)), rtol=0, atol=1e-2)
+
+
+def _as_jax(arrays):
+    return jax.tree.map(jnp.asarray, arrays)
 
 
 def test_transport_and_birkhoff():
@@ -64,6 +208,29 @@ def test_transport_and_birkhoff():
     square = x[:, :3]
     found = jax.jit(fj.projection_birkhoff)(square)
     assert_close(found, fp.sets.Birkhoff().project(square), rtol=0, atol=1e-13)
+    with pytest.raises(ValueError, match=r"sim_matrix must be square, \(…, n, n\), got \(3, 4\)"):
+        fj.projection_birkhoff(x)
+
+
+def test_entropic_plans():
+    """Those of Sinkhorn's link; derivatives in the matrix and in marginals."""
+    x, dx, weights = seeded(5).normal(size=(3, 2, 3))
+    a, b = np.asarray([0.5, 1.0]), np.asarray([0.75, 0.25, 0.5])
+    da, db = np.asarray([1.0, -1.0]), np.asarray([0.5, -1.0, 0.5])
+
+    @jax.jit
+    def total(t):
+        p = fj.kl_projection_transport(x + t * dx, (a + t * da, b + t * db))
+        return jnp.sum(p * weights), p
+
+    slope = jax.jit(jax.grad(total, has_aux=True))(0.0)[0]
+    p, h = total(0.0)[1], 1e-6
+    plans = fp.sets.Transport(tuple(a), tuple(b))
+    assert_close(p, fp.regularizers.Negentropy(plans).link(x), rtol=0, atol=1e-13)
+    assert_close(slope, (total(h)[0] - total(-h)[0]) / (2 * h), **DIFFERENCES)
+    found = fj.kl_projection_birkhoff(x[:, :2])
+    expected = fp.regularizers.Negentropy(fp.sets.Birkhoff()).link(x[:, :2])
+    assert_close(found, expected, rtol=0, atol=1e-13)
 
 
 def test_parameters_may_be_traced_and_differentiated_and_errors():
@@ -73,3 +240,9 @@ def test_parameters_may_be_traced_and_differentiated_and_errors():
         fj.projection_transport(jnp.zeros((3, 2)), (jnp.ones(2), jnp.ones(2)))
     with pytest.raises(ValueError, match="x must be a vector"):
         fj.projection_simplex(1.0)
+    with pytest.raises(ValueError, match=r"A and b must have shapes \(m, 3\) and \(m,\)"):
+        fj.projection_affine_set(jnp.zeros(3), (jnp.ones((2, 2)), jnp.ones(2)))
+    equations = jnp.ones((1, 3)), jnp.ones(1)
+    with pytest.raises(ValueError, match=r"G and h must have shapes \(m, 3\) and \(m,\)"):
+        fj.projection_polyhedron(jnp.zeros(3), (*equations, jnp.ones((2, 3)), jnp.ones(3)))
+    assert_close(fj.projection_simplex(jnp.zeros(2), None), 0.5, rtol=0, atol=0)

@@ -1,5 +1,7 @@
 """Soft ranks, soft sorts, top-k masks, and losses and links on structured sets."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -41,18 +43,81 @@ def test_a_large_strength_gives_means() -> None:
     assert_close(F.soft_sort(values, regularization_strength=1e9), mean, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("function", [F.soft_rank, F.soft_sort], ids=lambda f: f.__name__)
+every_function = pytest.mark.parametrize(
+    "function", [F.soft_rank, F.soft_sort], ids=lambda f: f.__name__
+)
+every_regularization = pytest.mark.parametrize("regularization", ["l2", "kl"])
+
+
+@every_function
+@every_regularization
 @pytest.mark.parametrize("strength", [0.3, 3.0])
-def test_gradients(function, strength: float) -> None:
+def test_gradients(function, regularization: str, strength: float) -> None:
     values = draw(4, 5, seed=1).requires_grad_()
-    torch.autograd.gradcheck(lambda x: function(x, "l2", strength), values)
-    torch.autograd.gradgradcheck(lambda x: function(x, "l2", strength), values)
+    torch.autograd.gradcheck(lambda x: function(x, regularization, strength), values)
+    torch.autograd.gradgradcheck(lambda x: function(x, regularization, strength), values)
 
 
-def test_dtypes() -> None:
-    half = VALUES.to(torch.bfloat16)
-    assert F.soft_rank(half).dtype == torch.bfloat16
-    assert F.soft_sort(half).dtype == torch.bfloat16
+@pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
+def test_entropic_ranks_and_sorts_by_their_definition(strength: float) -> None:
+    """The least KL(p ‖ eᶻ) over a permutahedron: ⟨z − log p, v − p⟩ <= 0 at all of its vertices."""
+    values = 2 * draw(6, 5, seed=6)
+    values[0] = 1.0
+    orders = torch.tensor(list(itertools.permutations(range(5))))
+    places = torch.arange(1.0, 6.0, dtype=torch.float64)
+    ranks = F.soft_rank(values, "kl", strength)
+    exponentials = (-F.soft_sort(values, "kl", strength)).exp()
+    for row in range(6):
+        largest_first = -places / strength
+        for p, weights, z in (
+            (ranks[row], places, values[row] / strength),
+            (exponentials[row], (-values[row]).exp(), largest_first),
+        ):
+            vertices = weights[orders]
+            rounding = 64 * 2.0**-52 * weights.sum() * (1 + z.abs().max())
+            assert abs(p.sum() - weights.sum()) <= rounding
+            assert ((vertices - p) @ (z - p.log())).max() <= rounding
+            assert Permutahedron(weights.tolist()).contains(p)
+
+
+def test_entropic_ranks_of_far_and_equal_values() -> None:
+    """Hard ranks where values are far apart, means where they are equal; finite gradients."""
+    values = (1e4 * VALUES).requires_grad_()
+    ranks = F.soft_rank(values, "kl", 1e-2)
+    assert_close(ranks.detach(), [[8, 1, 5, 4, 3, 2, 6, 7, 9]], rtol=1e-14, atol=0)
+    ranks.sum().backward()
+    assert torch.isfinite(values.grad).all()
+    assert_close(F.soft_rank(torch.ones(2, 4), "kl"), 2.5, rtol=1e-6, atol=0)
+    sorted_values = F.soft_sort(VALUES, "kl", 1e-3)
+    assert_close(sorted_values, VALUES.sort(-1).values, rtol=0, atol=9e3 * 2.0**-51)
+
+
+@every_function
+@every_regularization
+def test_dtypes_and_batches(function, regularization: str) -> None:
+    half = function(VALUES.to(torch.bfloat16), regularization)
+    assert half.dtype == torch.bfloat16
+    single = function(VALUES.float(), regularization)
+    double = function(VALUES, regularization)
+    assert_close(single, double, rtol=16 * 2.0**-23, atol=16 * 2.0**-23)
+    values = draw(2, 3, 4, seed=7)
+    together = function(values, regularization)
+    alone = [[function(row, regularization) for row in rows] for rows in values]
+    assert_close(together, torch.stack([torch.stack(rows) for rows in alone]), rtol=0, atol=1e-14)
+
+
+@every_function
+@every_regularization
+@pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
+def test_agrees_with_torchsort(function, regularization: str, strength: float) -> None:
+    torchsort = pytest.importorskip("torchsort")
+    values, v = draw(20, 30, seed=8).requires_grad_(), draw(20, 30, seed=9)
+    theirs = getattr(torchsort, function.__name__)(values, regularization, strength)
+    ours = function(values, regularization, strength)
+    rounding = 16 * 30 * 2.0**-52 / min(strength, 1.0)
+    assert_close(ours.detach(), theirs.detach(), rtol=rounding, atol=rounding)
+    expected, gradient = (torch.autograd.grad(out, values, v)[0] for out in (theirs, ours))
+    assert_close(gradient, expected, rtol=1e-10, atol=1e-11)
 
 
 def test_topk_mask() -> None:
@@ -107,8 +172,8 @@ def test_a_set_stands_for_its_squared_norm() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="regularization must be 'l2', got 'kl'"):
-        F.soft_rank(VALUES, regularization="kl")
+    with pytest.raises(ValueError, match="regularization must be 'l2' or 'kl', got 'l1'"):
+        F.soft_rank(VALUES, regularization="l1")
     for strength in (0.0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="regularization_strength must be a positive number"):
             F.soft_sort(VALUES, regularization_strength=strength)

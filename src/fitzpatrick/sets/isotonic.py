@@ -2,34 +2,53 @@ r"""Isotonic regression: the non-increasing sequence that is nearest to a row.
 
 It is constant on blocks of neighbors, at the mean of each. Neighboring blocks whose means increase
 are pooled, all of them at once, until there are none: in whatever order blocks are pooled, the
-result is the same.
+result is the same. So it is for the entropy, where the level of a block is not a mean but a
+difference of log-sum-exps.
 """
 
 from typing import Any
 
 import numpy as np
 
-from .._array import Array, class_indices, is_jax, is_numpy, is_torch, namespace, to_numpy
+from .._array import (
+    Array,
+    class_indices,
+    is_jax,
+    is_numpy,
+    is_torch,
+    namespace,
+    to_numpy,
+    without_derivatives,
+)
 from .._root import State, iterate
 
 
-def decreasing_blocks(x: Array) -> Array:
-    """Where a block of the non-increasing regression of each row begins, booleans of x's shape."""
-    if is_numpy(x):
-        return _pool(x)
-    xp = namespace(x)
-    if is_jax(x):
-        import jax
+def decreasing_blocks(x: Array, log_weights: Array | None = None) -> Array:
+    """Where a block of the non-increasing regression of each row begins, booleans of x's shape.
 
-        x = jax.lax.stop_gradient(x)  # blocks are locally constant
-    elif not is_torch(x) or x.device.type == "cpu":
-        return xp.asarray(_pool(to_numpy(x)), device=x.device)
+    Args:
+        x: rows, non-increasing themselves if there are weights.
+        log_weights: w, non-increasing along rows of the shape of x; blocks then have the level
+            log Σ eˣ − log Σ eʷ instead of the mean of x.
+    """
+    if is_numpy(x):
+        return _pool(x, log_weights)
+    xp, x = namespace(x), without_derivatives(x)  # blocks are locally constant
+    if not is_jax(x) and (not is_torch(x) or x.device.type == "cpu"):
+        on_host = _pool(to_numpy(x), None if log_weights is None else to_numpy(log_weights))
+        return xp.asarray(on_host, device=x.device)
+    w = None if log_weights is None else without_derivatives(log_weights)
     first = class_indices(x) == 0
 
+    def levels(starts: Array) -> Array:
+        if w is None:
+            return block_means(x, starts)
+        return x - w - block_log_shares(x, starts) + block_log_shares(w, starts)
+
     def step(state: State) -> State:
-        means = block_means(x, state[0])
-        before = xp.concat([means[..., :1], means[..., :-1]], axis=-1)
-        starts = first | (state[0] & (before >= means))
+        level = levels(state[0])
+        before = xp.concat([level[..., :1], level[..., :-1]], axis=-1)
+        starts = first | (state[0] & (before >= level))
         return starts, xp.any(starts != state[0], axis=-1)
 
     everywhere = x == x
@@ -45,13 +64,10 @@ def block_means(u: Array, starts: Array) -> Array:
         counts = np.diff(heads, append=u.size)
         means = np.add.reduceat(np.reshape(u, -1), heads, dtype=np.float64) / counts
         return np.repeat(means.astype(u.dtype), counts).reshape(u.shape)
-    xp, places = namespace(u), class_indices(u) + _integer_zeros(starts)
-    last = u.shape[-1] - 1
-    begin = _running_max(xp.where(starts, places, 0))
+    xp, last = namespace(u), u.shape[-1] - 1
+    begin = _block_begin(starts)
     is_end = xp.concat([starts[..., 1:], starts[..., :1]], axis=-1)
-    end = last - xp.flip(
-        _running_max(xp.flip(xp.where(is_end, last - places, 0), axis=-1)), axis=-1
-    )
+    end = last - xp.flip(_block_begin(xp.flip(is_end, axis=-1)), axis=-1)
     count = xp.astype(end - begin + 1, u.dtype)
 
     def sums(x: Array) -> Array:
@@ -67,41 +83,53 @@ def block_means(u: Array, starts: Array) -> Array:
     return means + sums(u - means) / count
 
 
-def _integer_zeros(starts: Array) -> Array:
-    """Integer zeros of the shape of ``starts``."""
+def block_log_shares(x: Array, starts: Array) -> Array:
+    """log(eˣ / mean of eˣ over the block) of each entry, for rows that do not increase."""
+    xp = namespace(x)
+    highest = xp.take_along_axis(without_derivatives(x), _block_begin(starts), axis=-1)
+    x = x - highest
+    return x - xp.log(block_means(xp.exp(x), starts))
+
+
+def _block_begin(starts: Array) -> Array:
+    """The index at which the block of each entry begins."""
     xp = namespace(starts)
-    return xp.astype(xp.zeros_like(starts), xp.int32 if is_jax(starts) else xp.int64)
-
-
-def _running_max(x: Array) -> Array:
-    if is_jax(x):
+    integers = xp.astype(xp.zeros_like(starts), xp.int32 if is_jax(starts) else xp.int64)
+    places = xp.where(starts, class_indices(starts) + integers, integers)
+    if is_jax(starts):
         from jax import lax
 
-        return lax.cummax(x, axis=x.ndim - 1)
-    if is_torch(x):
+        return lax.cummax(places, axis=places.ndim - 1)
+    if is_torch(starts):
         import torch
 
-        return torch.cummax(x, dim=-1)[0]
-    return namespace(x).asarray(np.maximum.accumulate(to_numpy(x), axis=-1), device=x.device)
+        return torch.cummax(places, dim=-1)[0]
+    return xp.asarray(np.maximum.accumulate(to_numpy(places), axis=-1), device=starts.device)
 
 
-def _pool(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _pool(
+    x: np.ndarray[Any, Any], log_weights: np.ndarray[Any, Any] | None
+) -> np.ndarray[Any, Any]:
     """The blocks of NumPy rows, in passes over the blocks that are left."""
     k = x.shape[-1]
     flags = np.zeros(x.size, dtype=bool)
     if x.size == 0:
         return flags.reshape(x.shape)
-    begin, counts = np.arange(x.size), np.ones(x.size, int)
-    sums = np.reshape(x, -1).astype(np.float64)
+    begin, parts = np.arange(x.size), [np.reshape(x, -1).astype(np.float64)]
+    if log_weights is None:
+        parts.append(np.ones(x.size))
+    else:
+        parts.append(np.reshape(log_weights, -1).astype(np.float64))
+    add: Any = np.add if log_weights is None else np.logaddexp
+    level: Any = np.divide if log_weights is None else np.subtract
     while True:
-        means = sums / counts
+        levels = level(*parts)
         is_start = begin % k == 0
-        is_start[1:] |= means[:-1] >= means[1:]
+        is_start[1:] |= levels[:-1] >= levels[1:]
         if is_start.all():
             break
         heads = np.flatnonzero(is_start)
-        begin = begin[heads]
-        sums, counts = np.add.reduceat(sums, heads), np.add.reduceat(counts, heads)
+        begin, parts = begin[heads], [add.reduceat(part, heads) for part in parts]
     flags[begin] = True
     return flags.reshape(x.shape)
 

@@ -134,6 +134,20 @@ def _project_row(
         active = _settle(grown, x)
 
 
+def _as_points(answer: Any, shape: tuple[int, ...], hint: str) -> FloatArray:
+    """What the oracle returned, as an array of the shape of the scores that it was given."""
+    try:
+        points = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the oracle has to return numbers, got {answer!r}") from error
+    if answer is None:
+        raise TypeError(f"the oracle returned None, not a point of shape {shape}; did it return?")
+    if points.shape != shape:
+        what = f"an array of shape {points.shape}" if points.ndim else f"the number {answer!r}"
+        raise ValueError(f"the oracle returned {what} for scores of shape {shape}{hint}")
+    return points
+
+
 @dataclass(frozen=True)
 class Polytope(ConvexSet):
     r"""The convex hull of all points that a linear oracle returns, such as paths, trees, schedules.
@@ -177,19 +191,11 @@ class Polytope(ConvexSet):
     def _ask(self, directions: FloatArray) -> FloatArray:
         """The oracle's vertices for directions (n, k), checked."""
         if self.batched:
-            vertices = np.asarray(self.oracle(directions), dtype=np.float64)
+            vertices = _as_points(self.oracle(directions), directions.shape, "")
         else:
-            answers = [np.asarray(self.oracle(row), dtype=np.float64) for row in directions]
-            shapes = {answer.shape for answer in answers}
-            if len(shapes) != 1:
-                raise ValueError(f"the oracle returned arrays of the shapes {sorted(shapes)}")
-            vertices = np.stack(answers)
-        if vertices.shape != directions.shape:
-            raise ValueError(
-                f"the oracle returned an array of shape {vertices.shape} for scores of shape "
-                f"{directions.shape}"
-                + ("" if self.batched else "; pass batched=True if it takes many rows at once")
-            )
+            hint = "; pass batched=True if it takes many rows at once"
+            shape = directions.shape[1:]
+            vertices = np.stack([_as_points(self.oracle(row), shape, hint) for row in directions])
         if not np.isfinite(vertices).all():
             row = int(np.argwhere(~np.isfinite(vertices))[0][0])
             raise ValueError(

@@ -9,7 +9,8 @@ increasing. The potentials minimize the convex dual function
 Rows are balanced exactly, one by one, which gives u for any v. Damped Newton steps find v. Their
 Hessian is the Laplacian of a graph of the columns, made of the slopes :math:`d = p'`; its diagonal
 is summed from the rest, so that tiny slopes keep their digits. Scores of a large scale are
-approached from smaller ones, where the matrix is spread out. The iteration holds
+approached from smaller ones, where the matrix is spread out, along the path of their solutions
+where that is smooth. The iteration holds
 :math:`s = \theta - u - v`, which is small where P is not, instead of the potentials: sums have all
 of their digits at any scale.
 """
@@ -17,7 +18,7 @@ of their digits at any scale.
 import math
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from .._array import Array, class_indices, eps, is_concrete, namespace, without_derivatives
 from .._root import State, iterate
@@ -30,8 +31,13 @@ _SUFFICIENT, _GOOD = 1e-4, 0.5
 # What is added to the Hessian at first, in terms of how far the sums are off, which bounds steps of
 # the potentials; bad steps multiply it by a factor, and good ones divide it.
 _DAMPING, _CHANGE = 0.1, 4.0
-# Scores begin with this range, and grow by this factor once all sums are off by at most this share.
-_FIRST_RANGE, _GROWTH, _CLOSE = 8.0, 4.0, 0.5
+# Scores begin with this range.
+_FIRST_RANGE = 8.0
+# They grow by this factor once sums are off by at most a share: this one over the range that they
+# have, for entries along the path of solutions, where entries that fall like one over the range
+# have to be known; and that one for others. A prediction that is off by more is not taken.
+_PATH_GROWTH, _PATH_CLOSE = 2.0, 0.04
+_GROWTH, _CLOSE = 4.0, 0.5
 # Steps that may fail to halve the error of the sums where φ has no more digits: the fifth part once
 # the error counts as convergence.
 _PATIENCE = 40
@@ -51,7 +57,13 @@ class PotentialStatus(Enum):
 
 
 class Entries(ABC):
-    """The formulas of one entry of the matrix."""
+    """The formulas of one entry of the matrix.
+
+    Attributes:
+        has_path: True if p is smooth, so that the solution is, as a function of the scores' scale.
+    """
+
+    has_path: ClassVar[bool] = True
 
     @abstractmethod
     def point(self, s: Array) -> tuple[Array, Array]:
@@ -72,9 +84,10 @@ class Entries(ABC):
 
 class _State(NamedTuple):
     s: Array  # scale · θ − u − v
-    scale: Array  # of the scores, a power of four up to 1
+    scale: Array  # of the scores, a power of two up to 1
     damping: Array  # of the next step
     patience: Array
+    follows: Array  # True if larger scores are approached along the path of solutions
     best_s: Array  # with the smallest error so far
     error: Array  # of the sums there
     goes_on: Array
@@ -130,6 +143,7 @@ class _Problem(NamedTuple):
     entries: Entries
     a: Array
     b: Array
+    size: Array  # of the scores
 
     @property
     def tolerance(self) -> float:
@@ -147,14 +161,27 @@ class _Problem(NamedTuple):
         state = _State(*given)
         xp, s = namespace(self.a), state.s
         one = xp.ones_like(state.scale)
-        is_whole = state.scale > 0.5  # a power of four
+        is_whole = state.scale > 0.9  # a power of two
         p, d = self.entries.point(s)
         r, q, error = self.errors(p)
         is_best = is_whole & (error < state.error)
+        has_path = self.entries.has_path
+        close = xp.maximum(_PATH_CLOSE / (state.scale * self.size), one * self.tolerance)
+        grows = ~is_whole & (error <= (close if has_path else _CLOSE))
+        predicts = grows & state.follows
+        factor = _PATH_GROWTH if has_path else _GROWTH
+        ahead = xp.where(predicts, one * factor, one)
+        # a direction that has no effect on the sums
+        weighted = d * s * (ahead - 1)[..., None, None]
         damping = state.damping * xp.clip(error, 0, 1) * xp.mean(_column_sum(d), axis=-1)
-        alpha, v = solve_sums(d, r, q, damping[..., None])
+        alpha, v = solve_sums(
+            d,
+            xp.where(predicts[..., None], xp.sum(weighted, axis=-1), r),
+            xp.where(predicts[..., None], _column_sum(weighted), q),
+            xp.where(predicts, 0 * damping, damping)[..., None],
+        )
         slope = xp.sum(r * alpha, axis=-1) + xp.sum(q * v, axis=-1)
-        trial = s - v[..., None, :]
+        trial = ahead[..., None, None] * s - v[..., None, :]
         u = self.entries.row_potential(trial, self.a)
         trial = trial - u[..., None]
         trial_p = self.entries.point(trial)[0]
@@ -168,22 +195,25 @@ class _Problem(NamedTuple):
         size = sum(xp.sum(xp.abs(part), axis=(-2, -1)) for part in parts)
         rounding = 8 * eps(s) * (size + xp.sum(self.a))
         is_flat = slope <= rounding
-        is_better = self.errors(trial_p)[2] < error
-        is_taken = xp.where(is_flat, is_better, fall >= _SUFFICIENT * slope - rounding)
+        trial_error = self.errors(trial_p)[2]
+        falls = xp.where(is_flat, trial_error < error, fall >= _SUFFICIENT * slope - rounding)
+        is_taken = xp.where(predicts, trial_error < _CLOSE, falls)
         is_stuck = is_whole & is_flat & (error >= state.error / 2)
         cost = xp.where(error <= self.tolerance, one * _PATIENCE / 5, one)
         patience = xp.where(is_stuck, state.patience - cost, state.patience)
         is_done = (is_whole & (error <= _EXACT * eps(s))) | (patience <= 0) | ~xp.isfinite(error)
-        grows = ~is_whole & (error < _CLOSE)
-        growth = xp.where(grows, one * _GROWTH, one)
+        rest = xp.where(grows & ~predicts, one * factor, one)
+        growth = xp.where(predicts & is_taken, one * factor, rest)
         is_good = is_flat | (fall > _GOOD * slope)
         change = xp.where(is_taken, xp.where(is_good, one / _CHANGE, one), one * _CHANGE)
+        change = xp.where(predicts, one, change)
         moved = xp.where((is_taken & ~is_done)[..., None, None], trial, s)
         return _State(
-            growth[..., None, None] * moved,
+            rest[..., None, None] * moved,
             growth * state.scale,
             xp.maximum(state.damping * change, eps(s) / xp.clip(error, eps(s))),
             patience,
+            ~(predicts & ~is_taken) & has_path,
             xp.where(is_best[..., None, None], s, state.best_s),
             xp.where(is_best, error, state.error),
             ~is_done & (state.damping < 1 / eps(s)),
@@ -206,12 +236,22 @@ def solve_potentials(entries: Entries, theta: Array, a: Array, b: Array) -> Arra
     theta = theta - xp.max(theta, axis=-1, keepdims=True)
     size = xp.clip(-xp.min(theta, axis=(-2, -1)), _FIRST_RANGE)
     one = xp.ones_like(size)
-    scale = _GROWTH ** -xp.ceil(xp.log(size / _FIRST_RANGE) / math.log(_GROWTH))
+    growth = _PATH_GROWTH if entries.has_path else _GROWTH
+    scale = growth ** -xp.ceil(xp.log(size / _FIRST_RANGE) / math.log(growth))
     s = scale[..., None, None] * theta
     s = s - entries.first_potential(s, a, b)[..., None, :]
     s = s - entries.row_potential(s, a)[..., None]
-    start = _State(s, scale, _DAMPING * one, _PATIENCE * one, s, xp.inf * one, one == one)
-    problem = _Problem(entries, a, b)
+    start = _State(
+        s,
+        scale,
+        _DAMPING * one,
+        _PATIENCE * one,
+        (one == one) & entries.has_path,
+        s,
+        xp.inf * one,
+        one == one,
+    )
+    problem = _Problem(entries, a, b, size)
     found = _State(*iterate(problem.step, start, MAX_STEPS))
     has_converged = found.error <= problem.tolerance
     is_nan = xp.any(xp.isnan(theta), axis=(-2, -1))

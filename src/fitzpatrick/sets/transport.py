@@ -26,6 +26,8 @@ from .simplex import Simplex
 class PositivePart(Entries):
     """p = (s)₊, the projection."""
 
+    has_path: ClassVar[bool] = False
+
     def point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
         return xp.clip(s, 0), xp.astype(s > 0, s.dtype)

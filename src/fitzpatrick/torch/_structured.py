@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
 from ..sets import CappedSimplex, ConvexSet, Permutahedron
-from ..sets.isotonic import decreasing
+from ..sets.isotonic import block_log_shares, block_means, decreasing, decreasing_blocks
 from ._arguments import check_same_shape, check_scores
 from ._entmax import link_along
 from ._handles import handle_of
@@ -41,8 +41,8 @@ def _check_strength(scores: Tensor, strength: float) -> None:
 def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
     """The values in working precision, with their items last."""
     _check_strength(values, strength)
-    if regularization != "l2":
-        raise ValueError(f"regularization must be 'l2', got {regularization!r}")
+    if regularization not in ("l2", "kl"):
+        raise ValueError(f"regularization must be 'l2' or 'kl', got {regularization!r}")
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"values must have shape (…, n) with n >= 1, got {tuple(values.shape)}")
     return values.to(working_dtype(values))
@@ -53,12 +53,13 @@ def soft_rank(
 ) -> Tensor:
     r"""Ranks 1, …, n of the last axis, from the smallest value on, as a differentiable function.
 
-    They are the projection of values/strength onto the permutahedron of n, …, 1: hard ranks for a
+    They are the point of the permutahedron of n, …, 1 next to values/strength: hard ranks for a
     small strength, and the mean rank for a large one. Differentiable any number of times.
 
     Args:
         values: (…, n).
-        regularization: ``"l2"``.
+        regularization: ``"l2"`` for the projection, or ``"kl"`` for the point p with the least
+            :math:`\mathrm{KL}(p \| e^{\text{values}/\text{strength}})`, which is smoother.
         regularization_strength: how soft the ranks are, a positive number.
 
     Example:
@@ -67,10 +68,20 @@ def soft_rank(
         tensor([[8., 1., 5., 4., 3., 2., 6., 7., 9.]])
         >>> soft_rank(torch.tensor([1.0, 1.1, 3.0]), regularization_strength=2.0)
         tensor([1.6500, 1.7000, 2.6500])
+        >>> soft_rank(torch.tensor([1.0, 1.1, 3.0]), "kl")
+        tensor([1.4251, 1.5749, 3.0000])
     """
-    x = _check_soft(values, regularization, regularization_strength)
-    p: Tensor = Permutahedron(x.shape[-1]).project(x / regularization_strength)
-    return p.to(values.dtype)
+    x = _check_soft(values, regularization, regularization_strength) / regularization_strength
+    n = x.shape[-1]
+    p: Tensor
+    if regularization == "l2":
+        p = Permutahedron(n).project(x)
+        return p.to(values.dtype)
+    ordered, order = torch.sort(x, dim=-1, descending=True)
+    weights = _places(ordered)
+    starts = decreasing_blocks(ordered, weights.log())
+    p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
+    return p.gather(-1, order.argsort(-1)).to(values.dtype)
 
 
 def soft_sort(
@@ -79,7 +90,9 @@ def soft_sort(
     r"""The values of the last axis in increasing order, as a differentiable function.
 
     The projection of (1, …, n)/strength onto the permutahedron of the values: sorted values for a
-    small strength, and their mean for a large one. The arguments are those of :func:`soft_rank`.
+    small strength, and their mean for a large one. For ``"kl"`` the projection is that of
+    :func:`soft_rank` in the logarithm: exp(−values) is sorted. The arguments are those of
+    :func:`soft_rank`.
 
     Example:
         >>> values = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]])
@@ -89,12 +102,21 @@ def soft_sort(
         tensor([0.5556, 1.5556, 2.5556])
     """
     x = _check_soft(values, regularization, regularization_strength)
-    n = x.shape[-1]
     ordered = torch.sort(-x, dim=-1, descending=True).values
-    places = torch.arange(n, 0, -1, dtype=x.dtype, device=x.device) / regularization_strength
-    places = places.expand_as(ordered)
-    pooled: Tensor = decreasing(places - ordered)
-    return (pooled - places).to(values.dtype) + 0.0  # no −0
+    places = _places(ordered) / regularization_strength
+    result: Tensor
+    if regularization == "l2":
+        result = decreasing(places - ordered) - places
+    else:
+        starts = decreasing_blocks(places, ordered)
+        result = block_log_shares(ordered, starts) - block_log_shares(places, starts) - ordered
+    return result.to(values.dtype) + 0.0  # no −0
+
+
+def _places(like: Tensor) -> Tensor:
+    """n, …, 1 along the last axis."""
+    n = like.shape[-1]
+    return torch.arange(n, 0, -1, dtype=like.dtype, device=like.device).expand_as(like)
 
 
 def topk_mask(
