@@ -48,6 +48,7 @@ class Task:
         max_train: most rows to learn from.
         max_test: most rows to test on.
         n_official: rows of the official training part, which come first; 0 if there is none.
+        refine: how often steps of the penalty, powers of ten at first, are halved.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Task:
     max_train: int = 2000
     max_test: int = 2000
     n_official: int = 0
+    refine: int = 3
 
     @property
     def has_labels(self) -> bool:
@@ -120,7 +122,8 @@ def multi_label(name: str, d: int, k: int) -> Task:
     parts = [lines_of_labels(f"{name}_{part}.svm.gz", d, k) for part in ("train", "test")]
     X = np.vstack([part[0].toarray() for part in parts])
     Y = label_proportions(np.vstack([part[1] for part in parts]))
-    return Task(name, "multi-label", X, Y, n_official=parts[0][1].shape[0])
+    refine = 0 if name in ONCE else 3
+    return Task(name, "multi-label", X, Y, n_official=parts[0][1].shape[0], refine=refine)
 
 
 def text_labels(name: str, d: int, k: int, max_train: int = 2000) -> Task:

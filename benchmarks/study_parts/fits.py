@@ -103,7 +103,7 @@ def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
     folds = (StratifiedKFold if task.has_labels else KFold)(3, shuffle=True, random_state=seed)
     options_of_search = {"cv": folds, "scoring": metric_of(task), "tol": SCREENING_TOL}
     search = (FitzpatrickClassifierCV if task.has_labels else ProportionRegressorCV)(
-        loss, decades(*task.alphas), refine=3, **options_of_search, **options
+        loss, decades(*task.alphas), refine=task.refine, **options_of_search, **options
     )
     X, Y = task.X[rows.train], task.Y[rows.train]
     search.fit(X, Y, dev=None if rows.dev is None else (task.X[rows.dev], task.Y[rows.dev]))
