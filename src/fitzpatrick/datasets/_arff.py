@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Cells, Frame, Texts, as_texts
+from ._frame import Attribute, Cells, Frame, Notes, Texts, as_texts
 from ._numbers import NAN, plain_number
 from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_lines
@@ -114,7 +114,9 @@ class ArffFile:
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, line, advice)
         rows = _Rows(self, names)
-        return Frame(self.path, options, rows.lines, rows.column, self.notes, attributes=self.names)
+        cells = {name: rows.column(name) for name in names}
+        notes = Notes(self.notes)
+        return Frame(self.path, options, rows.lines, cells, notes, attributes=self.names)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""

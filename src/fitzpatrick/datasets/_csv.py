@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._errors import DataError
-from ._frame import Cells, Frame, Texts, find_pandas
+from ._frame import Cells, Frame, Notes, Texts, find_pandas
 from ._numbers import CLASS_NAMES_TOO, COMMA, MISSING_WORDS, PLAIN, NumberFormat, own_numbers
 from ._table import MAX_FEATURES, counted, listed, numbered
 from ._text import read_text
@@ -155,8 +155,8 @@ class CsvFile:
             else:
                 lacking = no_names if name == classes else missing
                 cells[name] = Texts.of(rest.pop(self.names[name]), lacking)
-        column, semicolons = cells.__getitem__, self.separator == ";"
-        return Frame(self.path, options, lines, column, self.notes, marks, semicolons)
+        notes, semicolons = Notes(self.notes), self.separator == ";"
+        return Frame(self.path, options, lines, cells, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
