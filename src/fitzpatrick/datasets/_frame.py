@@ -263,7 +263,7 @@ class Reading:
 def read_numbers(
     frame: Frame, readings: Mapping[str, Reading], usual: Mapping[str, NumberFormat]
 ) -> dict[str, NumberFormat]:
-    """Turn columns of a frame into numbers, and return their formats; an ambiguous ``1,234`` raises.
+    """Turn columns into numbers, and return their formats; an ambiguous ``1,234`` raises.
 
     ``usual`` are the formats of the training file, for want of evidence.
     """

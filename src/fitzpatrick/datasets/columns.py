@@ -273,7 +273,7 @@ class _Words(Column):
                 n_unseen += count
                 unseen |= {word: None for word, i in positions.items() if i is None}
         if n_unseen:
-            shown = listed(word[:40] for word in list(unseen)[:5]) + ", …" * (len(unseen) > 5)
+            shown = listed((word[:40] for word in unseen), most=5)
             where = f"{self.name} ({counted(n_unseen, 'row')}: {shown})"
             notes.add(Rank.UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
         starts = np.cumsum([0, *map(len, known)])

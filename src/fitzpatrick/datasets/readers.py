@@ -30,7 +30,7 @@ FilePath = str | os.PathLike[str]
 NamedFile = CsvFile | ArffFile
 FORMATS = ("libsvm", "csv", "arff", "parquet", "xlsx", "jsonl")
 # formats that become CSV, and the number of the line of names
-_AS_CSV: dict[str, tuple[Callable[[Path], bytes], int]] = {
+_AS_CSV: dict[str, tuple[Callable[[Path, list[str]], bytes], int]] = {
     "parquet": (_tables.parquet_as_csv, 1),
     "xlsx": (_tables.workbook_as_csv, 1),
     "jsonl": (_tables.json_lines_as_csv, 0),
@@ -58,6 +58,8 @@ def format_of(path: FilePath) -> str:
         suffix = plain_suffix(member_name(path))
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
+    if not path.exists():
+        raise DataError("no such file", path)
     if path.is_dir():
         raise DataError("is a folder; expected a file", path)
     if suffix in _SPREADSHEETS:
@@ -119,7 +121,8 @@ def read_table(
         file = _open(path, kind, options)
         if kind != "arff" and not names:
             problem = f"which columns are targets? The columns are {listed(file.names)}"
-            raise DataError(problem, path, None, "--targets NAMES names them")
+            ways = filter(None, ("--targets NAMES names them", file.doubt))
+            raise DataError(problem, path, None, "; ".join(ways))
         table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
@@ -268,8 +271,9 @@ def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
         return ArffFile(path)
     if kind == "csv":
         return CsvFile(path, has_header=options.header)
-    content, first_line = _AS_CSV[kind]
-    return CsvFile(path, content(path), first_line, has_header=options.header)
+    (content, first_line), notes = _AS_CSV[kind], list[str]()
+    content = content(path, notes)
+    return CsvFile(path, content, first_line, has_header=options.header, notes=notes)
 
 
 def _read(
@@ -313,7 +317,7 @@ def _check_known(names: Iterable[str], file: NamedFile) -> None:
     unknown = next((name for name in names if name not in file.names), None)
     if unknown is not None:
         problem = f"no {file.word} is called {unknown!r}; the {file.word}s are {listed(file.names)}"
-        raise DataError(problem, file.path, file.header_line)
+        raise DataError(problem, file.path, file.header_line, file.doubt or None)
 
 
 def _table(frame: Frame, names: Sequence[str], columns: Columns | None, *, plain: bool) -> Table:
