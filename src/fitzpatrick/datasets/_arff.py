@@ -179,22 +179,22 @@ def _values(
 
     The words come second.
     """
-    number: Callable[[str], float] = plain_number
-    gaps, words, problem = (_MISSING,), attribute.values, "is not a number"
+    number: Callable[[str], float | None] = plain_number
+    gaps, words, problem = {_MISSING}, attribute.values, "is not a number"
     if attribute.type != NUMERIC:
         problem, start = "was not declared", 0.0
         if attribute.type != NOMINAL:
-            gaps, start = ("", _MISSING), 1.0
+            gaps, start = {"", _MISSING}, 1.0
             words = tuple(dict.fromkeys(text for text in texts if text not in gaps))
-        number = {word: start + i for i, word in enumerate(words)}.__getitem__
-    values = array("d")
-    for line, text in zip(lines, texts, strict=True):
-        try:
-            values.append(NAN if text in gaps else number(text))
-        except (KeyError, ValueError):
-            what = f"the value of attribute {attribute.name!r} is {text[:40]!r}, which {problem}"
-            raise DataError(what, path, int(line)) from None
-    return np.array(values, dtype=np.float64), words
+        number = {word: start + i for i, word in enumerate(words)}.get
+    known = {text: NAN if text in gaps else number(text) for text in set(texts)}
+    if None in known.values():
+        wrong = next(i for i, text in enumerate(texts) if known[text] is None)
+        what = (
+            f"the value of attribute {attribute.name!r} is {texts[wrong][:40]!r}, which {problem}"
+        )
+        raise DataError(what, path, int(lines[wrong]))
+    return np.array([known[text] for text in texts], dtype=np.float64), words
 
 
 def unescape(text: str) -> str:

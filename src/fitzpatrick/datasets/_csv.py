@@ -74,9 +74,10 @@ class CsvFile:
         self.separator = separator or _find_separator(head[header:], path)
         first_line, start = first_line + start + header, start + header
         sample = _records(head[header:], first_line, self.separator, path, is_sample=True)
-        first, *rest = [one for one in sample if one.fields] or [None]
-        if first is None:
+        records = [one for one in sample if one.fields]
+        if not records:
             raise DataError("no line of names" if has_header else "no row", path)
+        first, *rest = records
         self._body_line = first.last + 1 if has_header else first.line
         self._body = lines[start + self._body_line - first_line :]
         if self._body and not self._body[-1]:  # what follows the end of the last line
@@ -140,23 +141,28 @@ class CsvFile:
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
         for i in set(range(1, self._width)).difference(self.names.values()):
-            self._check_empty(i, table.words([i])[i], lines)
+            cells = table.words([i])[i]
+            row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
+            if row is not None:
+                problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
+                problem += f"{cells[row][:40]!r} here; write a name for it"
+                raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
         told = list((own_numbers(options.missing_values) or {}).values())
         numbers = table.numbers([self.names[name] for name in names if name not in words])
         numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
         rest = table.words([i for name in names if (i := self.names[name]) not in numbers])
         no_names = missing - CLASS_NAMES_TOO.difference(options.missing_values)
-        cells: dict[str, Cells] = {}
+        found: dict[str, Cells] = {}
         marks: dict[str, str] = {}
         for name in names:
             if self.names[name] in numbers:
-                cells[name], marks[name] = numbers[self.names[name]]
+                found[name], marks[name] = numbers[self.names[name]]
             else:
                 lacking = no_names if name == classes else missing
-                cells[name] = Texts.of(rest.pop(self.names[name]), lacking)
+                found[name] = Texts.of(rest.pop(self.names[name]), lacking)
         notes, semicolons = Notes(self.notes), self.separator == ";"
-        return Frame(self.path, options, lines, cells, notes, marks, semicolons)
+        return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
@@ -206,13 +212,6 @@ class CsvFile:
             return f"{problem}: a row name, and one for each of the {self._width - 1} names"
         hint = f"; a field that holds a {self.separator!r} needs quotes around it"
         return f"{problem} as in the first line{hint if count > self._width else ''}"
-
-    def _check_empty(self, i: int, cells: Sequence[str], lines: np.ndarray) -> None:
-        row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
-        if row is not None:
-            problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
-            problem += f"{cells[row][:40]!r} here; write a name for it"
-            raise DataError(problem, self.path, int(lines[row]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,8 +141,9 @@ def _retrieve(
             _forget(part)
             break
         except requests.HTTPError as error:
-            reason = f"the server answered {error.response.status_code}"
-            if error.response.status_code < 500:
+            status = error.response.status_code if error.response is not None else 0
+            reason = f"the server answered {status}"
+            if status < 500:
                 break  # asking again gives the same answer
         except requests.RequestException as error:
             # the last sentence of the chain that requests and urllib3 wrap around a failure

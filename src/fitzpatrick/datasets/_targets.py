@@ -157,10 +157,9 @@ def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) 
 def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """One column of class names, or of several labels a cell."""
     name, texts, path = column.name, frame.cells[column.name], frame.path
-    are_tags = isinstance(column, Tags)
-    classes = tags_among(texts.present, column.separator) if are_tags else sorted(texts.present)
-    column = replace(column, values=tuple(classes))
-    if not are_tags and len(classes) > _MANY_NUMBERS and all(map(PLAIN.matches, classes)):
+    separator = column.separator if isinstance(column, Tags) else ""
+    classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))
+    if not separator and len(classes) > _MANY_NUMBERS and all(map(PLAIN.matches, classes)):
         problem = f"the target column {name!r} has {len(classes)} different values; one target "
         problem += "column holds class names (for classes, write c1, c2, … in place of 1, 2, …)"
         raise DataError(problem, path, None, "to predict a number: fitzpatrick fit --loss squared")
@@ -169,13 +168,13 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
         raise DataError(f"{problem}: {listed(classes)}" if classes else problem, path)
     check_target_cells(frame.lines.size, len(classes), path)
     is_declared = name in frame.attributes and frame.attributes[name].type == "nominal"
-    if are_tags:
-        note = f"labels, split at {column.separator!r}: {name} ({len(classes)} labels)"
+    if separator:
+        note = f"labels, split at {separator!r}: {name} ({len(classes)} labels)"
         frame.notes.add(Rank.TARGET, note)
     elif frame.notes.of_training and not is_declared:
         _note_counts(frame.notes, classes, name)
-    Y = column.encode(texts, Notes()).toarray().astype(np.uint8)
-    return Y, "indicators" if are_tags else "labels", column.values
+    Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
+    return Y, "indicators" if separator else "labels", classes
 
 
 def _note_counts(notes: Notes, classes: Sequence[str], column: str) -> None:

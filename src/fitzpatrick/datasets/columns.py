@@ -26,7 +26,6 @@ dropped as a reference: under a penalty, the fit would depend on which.
 import math
 import re
 import reprlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -35,8 +34,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from ._frame import CellError, Cells, Notes, Rank, Texts, as_texts, dense, is_missing, median
-from ._numbers import MINUS, NO_YES, PLAIN, UNIT_DIVISORS
+from ._frame import CellError, Cells, Notes, Rank, Texts, as_texts, is_missing, median
+from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
 
 MAX_CATEGORIES = 10_000  # of one column
@@ -95,8 +94,8 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Column(ABC):
-    """One column of a file, by name."""
+class Column:
+    """One column of a file, by name; its kinds say what becomes of it."""
 
     kind: ClassVar[str]
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
@@ -104,15 +103,15 @@ class Column(ABC):
     name: str
 
     @property
-    @abstractmethod
     def feature_names(self) -> tuple[str, ...]:
         """What its features are called."""
+        return ()
 
-    @abstractmethod
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         """Features, (n, len(feature_names)); raises :class:`CellError`."""
+        raise TypeError(f"column {self.name!r} is not read")
 
-    def describe(self, notes: Notes) -> None:  # noqa: B027  (most have something to say)
+    def describe(self, notes: Notes) -> None:
         """Note what is made of the column, whatever its cells are."""
 
     @property
@@ -154,9 +153,9 @@ class _Filled(Column):
     def feature_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
 
-    @abstractmethod
     def numbers(self, cells: Cells) -> Any:
         """The number of each cell, NaN where it is missing."""
+        return cells
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         numbers = self.numbers(cells)
@@ -193,7 +192,7 @@ class Number(_Filled):
 
     def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
-            return cells.numbers(_plain_number, "is not a number, as in the training file")
+            return cells.numbers(plain_number, "is not a number, as in the training file")
         return cells
 
     def describe(self, notes: Notes) -> None:
@@ -214,16 +213,9 @@ class Boolean(_Filled):
     kind: ClassVar[str] = "boolean"
 
     def numbers(self, cells: Cells) -> Any:
-        if isinstance(cells, Texts):
-            return cells.numbers(
-                lambda text: _ANSWERS.get(_canonical(text).lower()), "is neither no nor yes"
-            )
-        numbers = dense(cells)
-        strange = ~(np.isin(numbers, (0.0, 1.0)) | np.isnan(numbers))
-        if strange.any():
-            row = int(strange.argmax())
-            raise CellError(row, f"{numbers[row]:g} is neither no (0) nor yes (1)")
-        return numbers
+        return as_texts(cells).numbers(
+            lambda text: _ANSWERS.get(_canonical(text).lower()), "is neither no nor yes"
+        )
 
     def describe(self, notes: Notes) -> None:
         notes.add(Rank.ANSWER, "no is 0 and yes is 1", self.name)
@@ -255,9 +247,9 @@ class _Words(Column):
     def feature_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={value}" for value in self.values)
 
-    @abstractmethod
     def split(self, text: str) -> tuple[str, ...]:
         """The words of a cell."""
+        return (text,)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         texts, find, width = as_texts(cells), _finder(self.values), len(self.feature_names)
@@ -293,9 +285,6 @@ class Category(_Words):
     @property
     def feature_names(self) -> tuple[str, ...]:
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
-
-    def split(self, text: str) -> tuple[str, ...]:
-        return (text,)
 
     def refit(self, cells: Cells) -> Column:
         found = set(as_texts(cells).present)
@@ -342,13 +331,6 @@ class Ignored(Column):
     kind: ClassVar[str] = "ignored"
     can_be_missing: ClassVar[bool] = False
     reason: str = ""  # why not, for the note
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return ()
-
-    def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        raise TypeError(f"column {self.name!r} is not read")
 
     def describe(self, notes: Notes) -> None:
         notes.add(Rank.LEFT_OUT, f"left out: {self.name} ({self.reason})")
@@ -468,11 +450,6 @@ def _finder(values: Sequence[str]) -> Callable[[str], int | None]:
     position = {_canonical(value): i for i, value in enumerate(values)}
     position.update((value, i) for i, value in enumerate(values))
     return lambda word: position.get(word, position.get(_canonical(word)))
-
-
-def _plain_number(text: str) -> float | None:
-    text = text.replace(MINUS, "-")
-    return float(text) if PLAIN.matches(text) and math.isfinite(float(text)) else None
 
 
 def _canonical(value: str) -> str:

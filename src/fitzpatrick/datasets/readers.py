@@ -271,8 +271,8 @@ def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
         return ArffFile(path)
     if kind == "csv":
         return CsvFile(path, has_header=options.header)
-    (content, first_line), notes = _AS_CSV[kind], list[str]()
-    content = content(path, notes)
+    (as_csv, first_line), notes = _AS_CSV[kind], list[str]()
+    content = as_csv(path, notes)
     return CsvFile(path, content, first_line, has_header=options.header, notes=notes)
 
 
