@@ -351,7 +351,7 @@ def test_targets_given_as_a_file(tmp_path, monkeypatch):
     assert read_table(table, ["uv.xml"]).target_names == ("v", "u")
     with pytest.raises(DataError, match=r"other\.xml: no such file"):
         read_table(table, ["other.xml"])
-    with pytest.raises(DataError, match=r"elsewhere: is a folder; expected an XML file"):
+    with pytest.raises(DataError, match=r"elsewhere: is a folder; expected a file"):
         read_label_names(elsewhere)
 
 

@@ -96,7 +96,7 @@ def test_a_new_file_must_fit_the_recipe(tmp_path):
     path = files.write(tmp_path, "x,z,y\n10%,red,u\n20%,blue,v\n")
     columns = read_table(path, ["y"]).columns
     for text, line, problem in (
-        ("x,z\n30,red\n", 2, "column 'x': '30' has no %, as other numbers have"),
+        ("x,z\n30,red\n", 2, "column 'x': '30' has no %, as its numbers in the training file have"),
         ("x\n30%\n", 1, "no column is called 'z'; the columns are x$"),
     ):
         path.write_text(text)

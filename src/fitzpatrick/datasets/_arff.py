@@ -112,7 +112,8 @@ class ArffFile:
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
-        texts = {name: as_texts(one) for name, one in self._read(names)[1].items()}
+        _, found = self._read(names)
+        texts = {name: as_texts(found[name]) for name in names}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
 

@@ -194,7 +194,15 @@ class CsvFile:
                 fields.append("")
             elif len(fields) != width:
                 if not fields[0].startswith("#"):
-                    raise DataError(self._ragged(len(fields)), self.path, record.line)
+                    problem = f"{len(fields)} fields, expected {width} as in the first line"
+                    if self._has_row_names:
+                        problem = f"{len(fields)} fields, expected {width}: a row name, and one "
+                        problem += f"for each of the {width - 1} names"
+                    elif len(fields) > width:
+                        problem += (
+                            f"; a field that holds a {self.separator!r} needs quotes around it"
+                        )
+                    raise DataError(problem, self.path, record.line)
                 left_out["of comments"].append(record.line)
                 continue
             kept.append(record.line)
@@ -205,13 +213,6 @@ class CsvFile:
                 note = f"left out: {counted(len(found), 'line')} {what}"
                 self.notes.append(f"{note} (line{'s' * (len(found) > 1)} {shown})")
         return _Text(clean.getvalue().encode(), ",", width), np.asarray(kept, dtype=np.int64)
-
-    def _ragged(self, count: int) -> str:
-        problem = f"{count} fields, expected {self._width}"
-        if self._has_row_names:
-            return f"{problem}: a row name, and one for each of the {self._width - 1} names"
-        hint = f"; a field that holds a {self.separator!r} needs quotes around it"
-        return f"{problem} as in the first line{hint if count > self._width else ''}"
 
 
 @dataclass(frozen=True, eq=False)

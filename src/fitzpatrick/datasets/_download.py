@@ -19,7 +19,6 @@ from ._errors import UnavailableError
 from ._files import sha256, write_atomically
 from ._registry import Remote
 
-MAX_DOWNLOAD_BYTES = 1 << 30
 CHECKSUMS = "checksums.json"
 _CHUNK = 1 << 16
 
@@ -33,7 +32,7 @@ class Transfer:
     timeout: float = 30.0
     attempts: int = 3
     wait: float = 1.0
-    max_bytes: int = MAX_DOWNLOAD_BYTES
+    max_bytes: int = 1 << 30
 
 
 DEFAULT_TRANSFER = Transfer()

@@ -109,27 +109,23 @@ def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Colu
     Returns the recipe of the rows that are left; values that an ARFF file declares stay.
     """
     of_features = frame.notes.of_training and frame.options.missing == "drop"
-    gaps, what = np.zeros(frame.lines.size, dtype=bool), "targets"
+    gaps = np.zeros(frame.lines.size, dtype=bool)
+    what = "values" if frame.options.missing == "drop" else "targets"
     for column in (*targets, *(columns.used if of_features else ())):
         if column.can_be_missing:
             gaps |= is_missing(frame.cells[column.name])
-    if frame.options.missing == "drop":
-        what = "values"
     if gaps.all():
         raise DataError(f"every row has missing {what}", frame.path)
     if not gaps.any():
         return columns
-    note = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
-    frame.notes.add(Rank.FILE, note)
+    missing = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
+    frame.notes.add(Rank.FILE, missing)
     frame.drop(gaps)
     if not of_features:
         return columns
+    kept = (kinds.Ignored, kinds.Category) if frame.attributes else kinds.Ignored
     items = [
-        column
-        if column.name not in frame.cells
-        or (isinstance(column, kinds.Category) and frame.attributes)
-        else column.refit(frame.cells[column.name])
-        for column in columns.items
+        one if isinstance(one, kept) else one.refit(frame.cells[one.name]) for one in columns.items
     ]
     return replace(columns, items=tuple(items))
 
@@ -154,16 +150,16 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
     """Raise if there are words among the numbers, with all of them and the first one's line."""
     if not reading.n_words:
         return
-    sign, word, numbers = reading.unit, reading.words[0], "other numbers"
-    if not frame.notes.of_training:
-        numbers = "its numbers in the training file"
+    sign, word, is_target = reading.unit, reading.words[0], name in frame.targets
+    by_recipe = not (frame.notes.of_training or is_target)
+    numbers = "its numbers in the training file" if by_recipe else "other numbers"
     if sign and sign not in word:
         problem = f"{word[:40]!r} has no {sign}, as {numbers} have"
-    elif not frame.notes.of_training and (found := unit_of(word)) != sign:
-        problem = f"{word[:40]!r} has the sign {found}, and {numbers} have none"
+    elif by_recipe and not sign and unit_of(word):
+        problem = f"{word[:40]!r} has the sign {unit_of(word)}, and {numbers} have none"
     else:
         raise _mixed(frame, name, reading.cells, reading.words, reading.n_numbers)
-    ways = () if name in frame.targets else (_ignore(name),)
+    ways = () if is_target else (_ignore(name),)
     raise frame.error(name, problem, frame.first_line(reading.cells, word), *ways)
 
 
@@ -269,7 +265,11 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
     allows = options.missing != "error"
     marks = bool(is_missing(texts).any()) and options.imputes
-    if kind is None and not _are_codes(frame, name, texts):
+    # 007, or numbers that a file declares as strings
+    are_codes = Reading(texts).is_code
+    if name in frame.attributes:
+        are_codes = own_numbers(values) is not None
+    if kind is None and not are_codes:
         known = no_and_yes(values)
         if known is not None:
             fill = float(np.nanmedian(texts.numbers(known.get, ""))) if allows else None
@@ -291,13 +291,6 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         what = f"{len(values)} different texts in {n_present} rows"
         raise free_text(values[0], what, _as_category(name))
     return kinds.Category(name, tuple(sorted(values)), marks, allows)
-
-
-def _are_codes(frame: Frame, name: str, texts: Texts) -> bool:
-    """True if the words are codes: 007, or numbers that a file declares as strings."""
-    if name in frame.attributes:
-        return own_numbers(texts.values) is not None
-    return Reading(texts).is_code
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:

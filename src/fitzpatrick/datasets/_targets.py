@@ -172,17 +172,13 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
         note = f"labels, split at {separator!r}: {name} ({len(classes)} labels)"
         frame.notes.add(Rank.TARGET, note)
     elif frame.notes.of_training and not is_declared:
-        _note_counts(frame.notes, classes, name)
+        numbers = (own_numbers(classes) or {}).values()
+        if len(numbers) > 2 and all(one >= 0 and one.is_integer() for one in numbers):
+            note = f"{name}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
+            note += f"{len(numbers)} class names; for counts, fit --loss poisson"
+            frame.notes.add(Rank.TARGET, note)
     Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
     return Y, "indicators" if separator else "labels", classes
-
-
-def _note_counts(notes: Notes, classes: Sequence[str], column: str) -> None:
-    """Note that classes may be meant as counts, unless there are two, such as 0 and 1."""
-    numbers = (own_numbers(classes) or {}).values()
-    if len(numbers) > 2 and all(n >= 0 and n.is_integer() for n in numbers):
-        note = f"{column}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
-        notes.add(Rank.TARGET, f"{note}{len(numbers)} class names; for counts, fit --loss poisson")
 
 
 def note_leaks(X: Matrix, Y: np.ndarray, columns: Columns, notes: Notes) -> None:
