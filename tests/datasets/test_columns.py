@@ -93,16 +93,17 @@ def test_recipes_that_no_reader_wrote(column, name, value, problem):
 
 
 def test_a_new_file_must_fit_the_recipe(tmp_path):
-    path = files.write(tmp_path, "x,z,y\n10%,red,u\n20%,blue,v\n")
+    path = files.write(tmp_path, "x,w,z,y\n10%,1,red,u\n20%,2,blue,v\n")
     columns = read_table(path, ["y"]).columns
     for text, line, problem in (
-        ("x,z\n30,red\n", 2, "column 'x': '30' has no %, as its numbers in the training file have"),
-        ("x\n30%\n", 1, "no column is called 'z'; the columns are x$"),
+        ("x,w,z\n30,1,red\n", 2, "column 'x': '30' has no %, as its numbers in the training file"),
+        ("x,w,z\n3%,5 €,red\n", 2, "'w': '5 €' has the sign €, and its .* training file have none"),
+        ("x,w\n30%,1\n", 1, "no column is called 'z'; the columns are x, w$"),
     ):
         path.write_text(text)
         files.check_refusal(lambda: read_inputs(path, columns), path, line, problem)
-    path.write_text("x,z\n30 %,red\n")
-    assert read_inputs(path, columns).X.tolist() == [[0.3, 0, 1]]
+    path.write_text("x,w,z\n30 %,1,red\n")
+    assert read_inputs(path, columns).X.tolist() == [[0.3, 1, 0, 1]]
 
 
 def test_libsvm_recipes(tmp_path):

@@ -39,8 +39,9 @@ def workbook_as_csv(path: Path, notes: list[str]) -> bytes:
     """The first sheet of an Excel workbook, by openpyxl; formulas are what they last came to."""
     rows, (first, *others) = _sheet(path, data_only=True)
     if others:
-        note = f"the first sheet of the workbook is read, {first!r}; "
-        notes.append(f"{note}{counted(len(others), 'other')} left out: {listed(others, most=5)}")
+        count = f"{counted(len(others), 'other')} {'are' if others[1:] else 'is'} left out"
+        shown = f"{count}: {listed(others, most=5)}"
+        notes.append(f"the first sheet of the workbook is read, {first!r}; {shown}")
     if any(None in row for row in rows):  # an empty cell, or a formula that was never computed
         for line, (row, formulas) in enumerate(zip(rows, _sheet(path)[0], strict=True), 1):
             for cell, formula in zip(row, formulas, strict=True):
