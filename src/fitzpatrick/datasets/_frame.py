@@ -138,10 +138,10 @@ def is_missing(cells: Cells) -> np.ndarray:
 
 
 def median(cells: Cells) -> float:
-    """The median of numbers without gaps."""
+    """The median of numbers, but for missing ones."""
     if sparse.issparse(cells) and 2 * cells.nnz < cells.shape[0]:
         return 0.0
-    return float(np.median(dense(cells)))
+    return float(np.nanmedian(dense(cells)))
 
 
 def as_texts(cells: Cells) -> Texts:
@@ -185,9 +185,10 @@ class Frame:
         self.lines = self.lines[~rows]
         self.cells = {name: cells[~rows] for name, cells in self.cells.items()}
 
-    def first_line(self, texts: Texts, value: str) -> int:
-        """The line where a value first occurs."""
-        return int(self.lines[texts.first_rows[texts.values.index(value)]])
+    def first_line(self, texts: Texts, value: str) -> int | None:
+        """The line where a value first occurs; None if it is declared and does not occur."""
+        row = texts.first_rows[texts.values.index(value)]
+        return int(self.lines[row]) if row < self.lines.size else None
 
     def reading(self, name: str, unit: str | None = None) -> "Reading":
         """A column taken for numbers."""

@@ -22,7 +22,6 @@ from ._frame import (
     Texts,
     as_texts,
     is_missing,
-    median,
     read_numbers,
 )
 from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers, unit_of
@@ -72,11 +71,12 @@ def learn(frame: Frame, names: Sequence[str], targets: Mapping[str, Reading]) ->
         elif frame.declares_words(name):
             column = _learn_declared(frame, frame.attributes[name], as_texts(cells))
         elif sparse.issparse(cells) and options.kind_of(name) in (None, "number"):
-            column = kinds.Number(name, median(cells) if options.missing != "error" else None)
+            column = kinds.Number(name)
         else:
             column = _learn_texts(frame, name, as_texts(cells))
         if column.can_be_missing:
             check_missing(frame, name)
+            column = column.fit(frame.cells[name], options)
         learned.append(column)
     return Columns(tuple(learned), missing_values=tuple(options.missing_values))
 
@@ -97,9 +97,8 @@ def follow(frame: Frame, columns: Columns, targets: Mapping[str, Reading]) -> No
             # whole numbers of a file with decimal commas do not say what 1.234 is
             if not (has_commas and column.decimal == "."):
                 usual[name] = NumberFormat(column.decimal, column.thousands)
-        elif isinstance(cells, Texts) and not can_be_held(cells, MAX_VALUES):
-            problem = f"more than {MAX_VALUES} different values, or one of more than {MAX_TEXT} "
-            raise frame.error(name, f"{problem}characters")
+        elif isinstance(cells, Texts):
+            check_size(frame, name, cells, MAX_VALUES)
     read_numbers(frame, {**targets, **readings}, usual)
 
 
@@ -123,10 +122,13 @@ def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Colu
     frame.drop(gaps)
     if not of_features:
         return columns
-    kept = (kinds.Ignored, kinds.Category) if frame.attributes else kinds.Ignored
-    items = [
-        one if isinstance(one, kept) else one.refit(frame.cells[one.name]) for one in columns.items
-    ]
+    items = list(columns.items)
+    for i, column in enumerate(items):
+        if column.can_be_missing:
+            items[i] = column = column.fit(frame.cells[column.name], frame.options)
+        if isinstance(column, kinds.Category) and not frame.attributes:
+            found = set(as_texts(frame.cells[column.name]).present)
+            items[i] = replace(column, values=tuple(one for one in column.values if one in found))
     return replace(columns, items=tuple(items))
 
 
@@ -204,9 +206,20 @@ def check_missing(frame: Frame, name: str) -> None:
     raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
 
 
-def can_be_held(texts: Texts, max_values: int) -> bool:
-    """True if a column's words are few and short enough."""
-    return len(texts.values) <= max_values and max(map(len, texts.values), default=0) <= MAX_TEXT
+def check_size(frame: Frame, name: str, texts: Texts, most: int) -> None:
+    """Raise if a column's words are too many, or one is too long."""
+    long = next((value for value in texts.values if len(value) > MAX_TEXT), None)
+    if long is not None:
+        raise not_words(frame, name, texts, long, f"texts of more than {MAX_TEXT} characters")
+    if len(texts.values) > most:
+        raise not_words(frame, name, texts, texts.values[0], f"more than {most} different values")
+
+
+def not_words(frame: Frame, name: str, texts: Texts, text: str, what: str, *ways: str) -> DataError:
+    """A column whose texts are no words for a model."""
+    is_target, line = name in frame.targets, frame.first_line(texts, text)
+    problem = f"{what}, such as {text[:40]!r}, are no {'classes' if is_target else 'categories'}"
+    return frame.error(name, problem, line, *([] if is_target else [_ignore(name)]), *ways)
 
 
 def _ignore(name: str, what: str = "the column") -> str:
@@ -240,9 +253,7 @@ def _learn_number(
         note = f"{name}: {least:.0f} in {(numbers == least).sum()} of {numbers.size} rows is taken "
         note += "as a number; if it stands for a missing value, --missing-values "
         notes.add(Rank.DOUBT, f"{note}{least:.0f} reads it so")
-    fill = median(present) if frame.options.missing != "error" else None
-    marks = present.size < numbers.size
-    return kinds.Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
+    return kinds.Number(name, None, False, reading.unit, written.decimal, written.thousands)
 
 
 def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
@@ -251,29 +262,17 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
         return kinds.Ignored(name, _NO_VALUE)
-
-    def free_text(text: str, what: str, *ways: str) -> DataError:
-        problem = f"{what}, such as {text[:40]!r}, are no categories"
-        return frame.error(name, problem, frame.first_line(texts, text), _ignore(name), *ways)
-
-    if not can_be_held(texts, MAX_CATEGORIES):
-        long = next((value for value in values if len(value) > MAX_TEXT), None)
-        if long is not None:
-            raise free_text(long, f"texts of more than {MAX_TEXT} characters")
-        if kind is None and len(values) == n_present:
-            return kinds.Ignored(name, _IDENTIFIER)
-        raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
-    allows = options.missing != "error"
-    marks = bool(is_missing(texts).any()) and options.imputes
+    is_name, is_long = len(values) == n_present, max(map(len, values)) > MAX_TEXT
+    if kind is None and is_name and len(values) > MAX_CATEGORIES and not is_long:
+        return kinds.Ignored(name, _IDENTIFIER)
+    check_size(frame, name, texts, MAX_CATEGORIES)
     # 007, or numbers that a file declares as strings
     are_codes = Reading(texts).is_code
     if name in frame.attributes:
         are_codes = own_numbers(values) is not None
     if kind is None and not are_codes:
-        known = no_and_yes(values)
-        if known is not None:
-            fill = float(np.nanmedian(texts.numbers(known.get, ""))) if allows else None
-            return kinds.Boolean(name, fill, marks)
+        if no_and_yes(values) is not None:
+            return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
         advice = f"--categories encode makes features of its values, {_ignore(name)}"
@@ -283,30 +282,29 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     if separator and kind in (None, "tags"):
         tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
-            raise free_text(values[0], f"more than {MAX_CATEGORIES} different tags")
+            what = f"more than {MAX_CATEGORIES} different tags"
+            raise not_words(frame, name, texts, values[0], what)
         return kinds.Tags(name, tags, separator)
-    if kind is None and len(values) == n_present and n_present >= MIN_IDS:
+    if kind is None and is_name and n_present >= MIN_IDS:
         return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
-        raise free_text(values[0], what, _as_category(name))
-    return kinds.Category(name, tuple(sorted(values)), marks, allows)
+        raise not_words(frame, name, texts, values[0], what, _as_category(name))
+    return kinds.Category(name, tuple(sorted(values)))
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
     """The recipe of an ARFF attribute: nominal ones are numbers where they are 0 and 1."""
     name, values, options = attribute.name, attribute.values, frame.options
-    forced = options.kind_of(name)
+    forced, numbers = options.kind_of(name), own_numbers(values)
     if attribute.type != "nominal" or forced == "tags":
         return _learn_texts(frame, name, texts)
     if len(values) > MAX_CATEGORIES or any(len(value) > MAX_TEXT for value in values):
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", frame.path, attribute.line)
-    allows, gaps, numbers = options.missing != "error", is_missing(texts), own_numbers(values)
-    category = kinds.Category(name, values, bool(gaps.any()) and options.imputes, allows)
-    column: kinds.Number | kinds.Boolean | kinds.Ordinal
+    column: Column
     if forced == "category":
-        return category
+        return kinds.Category(name, values)
     if no_and_yes(values) is not None:
         column = kinds.Boolean(name)
     elif numbers is not None and (forced == "number" or set(numbers.values()) <= {0.0, 1.0}):
@@ -320,11 +318,8 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
         return kinds.Ignored(name, _IDENTIFIER)
     else:
-        return category
-    if gaps.all():
-        return kinds.Ignored(name, _NO_VALUE)
-    fill = median(column.numbers(texts[~gaps])) if allows else None
-    return replace(column, fill=fill, marks_missing=bool(gaps.any()) and allows)
+        return kinds.Category(name, values)
+    return column if texts.counts.any() else kinds.Ignored(name, _NO_VALUE)
 
 
 def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) -> None:

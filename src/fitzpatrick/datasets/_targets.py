@@ -9,10 +9,10 @@ from scipy import sparse
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, option
 from ._frame import Frame, Notes, Rank, Reading, Texts, as_texts, dense, is_missing
-from ._learn import can_be_held, check_missing, check_words, find_separator
+from ._learn import check_missing, check_size, check_words, find_separator
 from ._numbers import PLAIN, no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
-from .columns import MAX_TEXT, Category, Column, Columns, Number, Tags, tags_among
+from .columns import Category, Column, Columns, Number, Tags, tags_among
 
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
@@ -36,13 +36,7 @@ def class_target(frame: Frame) -> Category | Tags:
         problem = f"class {cells[row]:.17g} of {name!r} is too large a number; declare the values"
         raise DataError(f"{problem} in braces", frame.path, int(frame.lines[row]))
     frame.cells[name] = texts = as_texts(cells)
-    if not can_be_held(texts, MAX_CLASSES):
-        long = next((value for value in texts.present if len(value) > MAX_TEXT), None)
-        what = f"more than {MAX_CLASSES} different values"
-        if long is not None:
-            what = f"{len(long)} characters, which is no name of a class"
-        line = frame.first_line(texts, long) if long is not None else None
-        raise DataError(f"the target column {name!r} has {what}", frame.path, line)
+    check_size(frame, name, texts, MAX_CLASSES)
     is_certain = kind == "tags"
     separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
     if separator is not None:

@@ -37,6 +37,7 @@ from scipy import sparse
 from ._frame import CellError, Cells, Notes, Rank, Texts, as_texts, is_missing, median
 from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
+from .options import ReadOptions
 
 MAX_CATEGORIES = 10_000  # of one column
 MAX_TEXT = 1000  # characters of a value, a name, a reason
@@ -119,8 +120,8 @@ class Column:
         """True if its one feature is the number in each cell."""
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
-    def refit(self, cells: Cells) -> "Column":
-        """The recipe after rows of the training file have been left out."""
+    def fit(self, cells: Cells, options: ReadOptions) -> "Column":
+        """What is made of missing cells, by those of the training file."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -173,8 +174,9 @@ class _Filled(Column):
             numbers = np.where(missing, self.fill, numbers)
         return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
-    def refit(self, cells: Cells) -> Column:
-        return replace(self, fill=median(self.numbers(cells)), marks_missing=False)
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        fill = median(self.numbers(cells)) if options.missing != "error" else None
+        return replace(self, fill=fill, marks_missing=bool(is_missing(cells).any()))
 
 
 @dataclass(frozen=True)
@@ -286,9 +288,9 @@ class Category(_Words):
     def feature_names(self) -> tuple[str, ...]:
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
-    def refit(self, cells: Cells) -> Column:
-        found = set(as_texts(cells).present)
-        return replace(self, values=tuple(value for value in self.values if value in found))
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        marks = bool(is_missing(cells).any()) and options.imputes
+        return replace(self, marks_missing=marks, allows_missing=options.missing != "error")
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         missing = is_missing(cells)
