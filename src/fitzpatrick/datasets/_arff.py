@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Cells, Frame, Notes, Texts, as_texts, dense
+from ._frame import Attribute, Cells, Frame, Notes, Texts, as_texts
 from ._numbers import NAN, plain_number
 from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_content, read_lines
@@ -112,8 +112,7 @@ class ArffFile:
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
-        _, found = self._read(names)
-        texts = {name: as_texts(found[name]) for name in names}
+        texts = {name: as_texts(one) for name, one in self._read(names)[1].items()}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
 
@@ -143,27 +142,30 @@ class ArffFile:
         lines, columns = np.array(numbers, dtype=np.int64), np.array(indices, dtype=np.int64)
         order, n = np.argsort(columns, kind="stable"), lines.size
         rows = np.repeat(np.arange(n), sizes)[order]
-        cells_of = np.array(texts, dtype=object)[order]
+        by_column = np.array(texts, dtype=object)[order]
         starts = np.searchsorted(columns[order], range(width + 1))
         values, words = np.zeros(rows.size), dict[str, Sequence[str]]()
-        for i, (name, attribute) in enumerate(self.names.items()):
-            if name in names:
-                its = slice(starts[i], starts[i + 1])
-                found = _values(attribute, cells_of[its].tolist(), lines[rows[its]], self.path)
-                values[its], words[name] = found
+        position = {name: i for i, name in enumerate(self.names)}
+        for name in names:
+            own = slice(*starts[position[name] : position[name] + 2])
+            given = by_column[own].tolist(), lines[rows[own]]
+            values[own], words[name] = _values(self.names[name], *given, self.path)
         table = sparse.csc_array((values, rows, starts), (n, width))
         table.eliminate_zeros()
         is_sparse = table.nnz < DENSE_FROM * n * max(len(names), 1)
         cells: dict[str, Cells] = {}
-        for i, (name, attribute) in enumerate(self.names.items()):
-            if name in names:
-                column = table[:, [i]]
-                is_number, is_full = attribute.type == NUMERIC, not np.isnan(column.data).any()
-                cells[name] = column if is_number and is_sparse and is_full else dense(column)
-                if not is_number:
-                    first = 0 if attribute.type == NOMINAL else 1
-                    codes = np.nan_to_num(cells[name], nan=first - 1) - first
-                    cells[name] = Texts(codes.astype(np.int64), words[name])
+        for name in names:
+            own = slice(*table.indptr[position[name] : position[name] + 2])
+            values, rows, kind = table.data[own], table.indices[own], self.names[name].type
+            if kind == NUMERIC and is_sparse and not np.isnan(values).any():
+                cells[name] = sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
+                continue
+            cells[name] = np.zeros(n)
+            cells[name][rows] = values
+            if kind != NUMERIC:
+                first = 0 if kind == NOMINAL else 1
+                codes = np.nan_to_num(cells[name], nan=first - 1) - first
+                cells[name] = Texts(codes.astype(np.int64), words[name])
         return lines, cells
 
 
@@ -188,14 +190,14 @@ def _values(
             gaps, start = {"", _MISSING}, 1.0
             words = tuple(dict.fromkeys(text for text in texts if text not in gaps))
         number = {word: start + i for i, word in enumerate(words)}.get
-    known = {text: NAN if text in gaps else number(text) for text in set(texts)}
-    if None in known.values():
-        wrong = next(i for i, text in enumerate(texts) if known[text] is None)
+    values = [NAN if text in gaps else number(text) for text in texts]
+    if None in values:
+        wrong = values.index(None)
         what = (
             f"the value of attribute {attribute.name!r} is {texts[wrong][:40]!r}, which {problem}"
         )
         raise DataError(what, path, int(lines[wrong]))
-    return np.array([known[text] for text in texts], dtype=np.float64), words
+    return np.array(values, dtype=np.float64), words
 
 
 def unescape(text: str) -> str:

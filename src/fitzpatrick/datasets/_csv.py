@@ -72,16 +72,16 @@ class CsvFile:
         header, data = _header(head, separator or _find_separator(head, path))
         header = header if has_header else data
         self.separator = separator or _find_separator(head[header:], path)
-        first_line, start = first_line + start + header, start + header
-        sample = _records(head[header:], first_line, self.separator, path, is_sample=True)
+        line = first_line + start + header
+        sample = _records(head[header:], line, self.separator, path, is_sample=True)
         records = [one for one in sample if one.fields]
         if not records:
             raise DataError("no line of names" if has_header else "no row", path)
         first, *rest = records
         self._body_line = first.last + 1 if has_header else first.line
-        self._body = lines[start + self._body_line - first_line :]
-        if self._body and not self._body[-1]:  # what follows the end of the last line
-            self._body.pop()
+        if not lines[-1]:  # what follows the end of the last line
+            lines.pop()
+        self._body = lines[self._body_line - first_line :]
         self._has_row_names = False
         found = list(numbered("column_", len(first.fields), 1))
         if has_header:
@@ -199,9 +199,8 @@ class CsvFile:
                         problem = f"{len(fields)} fields, expected {width}: a row name, and one "
                         problem += f"for each of the {width - 1} names"
                     elif len(fields) > width:
-                        problem += (
-                            f"; a field that holds a {self.separator!r} needs quotes around it"
-                        )
+                        separator = repr(self.separator)
+                        problem += f"; a field that holds a {separator} needs quotes around it"
                     raise DataError(problem, self.path, record.line)
                 left_out["of comments"].append(record.line)
                 continue

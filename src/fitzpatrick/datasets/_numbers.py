@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 NAN = float("nan")
 MINUS = "\N{MINUS SIGN}"  # typeset tables have it
@@ -81,7 +82,7 @@ def plain_number(text: str) -> float | None:
         value = float(text.replace(MINUS, "-"))
     except ValueError:
         return None
-    return value if "_" not in text and abs(value) < float("inf") else None
+    return value if "_" not in text and isfinite(value) else None
 
 
 def own_numbers(values: Iterable[str]) -> dict[str, float] | None:

@@ -51,10 +51,9 @@ def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number
         check_words(frame, name, reading)
     frame.cells |= {name: _answers(frame, name) for name in frame.targets if name not in readings}
     gaps = {name: is_missing(frame.cells[name]) for name in frame.targets}
-    if any(map(np.any, gaps.values())):  # the first row with one
-        check_missing(
-            frame, min(gaps, key=lambda name: (not gaps[name].any(), gaps[name].argmax()))
-        )
+    first = {name: int(one.argmax()) for name, one in gaps.items() if one.any()}
+    if first:
+        check_missing(frame, min(first, key=lambda name: first[name]))
     return [Number(name, unit=readings[name].unit if name in readings else "") for name in gaps]
 
 
