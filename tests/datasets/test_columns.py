@@ -93,65 +93,53 @@ def test_recipes_that_no_reader_wrote(column, name, value, problem):
 
 
 def test_a_new_file_must_fit_the_recipe(tmp_path):
-    path = files.write(tmp_path, "x,z,y\n10%,red,u\n20%,blue,v\n")
+    path = files.write(tmp_path, "x,w,z,y\n10%,1,red,u\n20%,2,blue,v\n")
     columns = read_table(path, ["y"]).columns
     for text, line, problem in (
-        ("x,z\n30,red\n", 2, "column 'x': '30' has no %, as other numbers have"),
-        ("x\n30%\n", 1, "no column is called 'z'; the columns are x$"),
+        ("x,w,z\n30,1,red\n", 2, "column 'x': '30' has no %, as its numbers in the training file"),
+        ("x,w,z\n3%,5 €,red\n", 2, "'w': '5 €' has the sign €, and its .* training file have none"),
+        ("x,w\n30%,1\n", 1, "no column is called 'z'; the columns are x, w$"),
     ):
         path.write_text(text)
         files.check_refusal(lambda: read_inputs(path, columns), path, line, problem)
-    path.write_text("x,z\n30 %,red\n")
-    assert read_inputs(path, columns).X.tolist() == [[0.3, 0, 1]]
+    path.write_text("x,w,z\n30 %,1,red\n")
+    assert read_inputs(path, columns).X.tolist() == [[0.3, 1, 0, 1]]
 
 
 def test_libsvm_recipes(tmp_path):
-    path = tmp_path / "a.svm"
-    path.write_text("0 1:1 3:2\n1 2:1\n")
+    path = files.write(tmp_path, "0 1:1 3:2\n1 2:1\n", "a.svm")
     columns = Columns.from_json(read_table(path).columns.to_json())
     assert columns == Columns(n_numbered=3)
-    (tmp_path / "b.csv").write_text("feature_2,feature_1,feature_3\n5,4,6\n")
-    assert read_inputs(tmp_path / "b.csv", columns).X.tolist() == [[4, 5, 6]]
+    table = files.write(tmp_path, "feature_2,feature_1,feature_3\n5,4,6\n")
+    assert read_inputs(table, columns).X.tolist() == [[4, 5, 6]]
     table = read_inputs(path, columns)
     assert (table.kind, table.Y.shape, table.X.shape) == ("none", (2, 0), (2, 3))
 
 
-@pytest.mark.parametrize(("cells", "is_refused"), [("1.234;2.500", True), ("1.5;2.5", False)])
-def test_whole_numbers_of_a_file_with_decimal_commas(tmp_path, cells, is_refused):
-    """They do not say what 1.234 is: ``predict`` refuses what ``fit`` refuses."""
-    path = tmp_path / "a.csv"
-    path.write_text("n;x;y\n" + "1000;1,5;u\n2000;2,5;v\n" * 3)
-    columns = read_table(path, ["y"]).columns
-    path.write_text("n;x\n" + "".join(f"{cell};3\n" for cell in cells.split(";")))
-    if is_refused:
-        with pytest.raises(
-            DataError, match=r"column 'n': the '\.' in its numbers may be a decimal"
-        ):
-            read_inputs(path, columns)
-    else:
-        assert read_inputs(path, columns).X[:, 0].tolist() == [1.5, 2.5]
+COMMAS, POINTS = "n;x;y\n" + "1000;1,5;u\n2000;2,5;v\n" * 3, "n;y\n1000.5;u\n2000.25;v\n"
 
 
-@pytest.mark.parametrize(("cell", "decimal", "value"), [
-    ("1.234", ",", 1234.0), ("1.234", ".", 1.234), ("1,234", ",", 1.234), ("1,234", ".", 1234.0),
-    ("1,5", ",", 1.5), ("1,5", ".", None),
+@pytest.mark.parametrize(("train", "cells", "decimal", "expected"), [
+    # whole numbers of a file with decimal commas do not say what 1.234 is
+    (COMMAS, "1.234 2.500", None, r"column 'n': the '\.' in its numbers may be a decimal"),
+    (COMMAS, "1.5 2.5", None, [1.5, 2.5]),
+    # whatever mark the training file has, the one that is told counts
+    (POINTS, "1.234", ",", [1234.0]), (POINTS, "1.234", ".", [1.234]),
+    (POINTS, "1,234", ",", [1.234]), (POINTS, "1,234", ".", [1234.0]),
+    (POINTS, "1,5", ",", [1.5]), (POINTS, "1,5", ".", "the decimal mark is not"),
 ])  # fmt: skip
-def test_the_decimal_mark_is_the_one_that_is_told(tmp_path, cell, decimal, value):
-    """Whatever mark the training file has."""
-    path = tmp_path / "a.csv"
-    path.write_text("x;y\n1000.5;u\n2000.25;v\n")
-    columns = read_table(path, ["y"]).columns
-    path.write_text(f"x;z\n{cell};0\n")
-    if value is None:
-        with pytest.raises(DataError, match="the decimal mark is not"):
+def test_decimal_marks_of_other_files(tmp_path, train, cells, decimal, expected):
+    columns = read_table(files.write(tmp_path, train), ["y"]).columns
+    path = files.write(tmp_path, "n;x\n" + "".join(f"{cell};3\n" for cell in cells.split()))
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=expected):
             read_inputs(path, columns, decimal=decimal)
     else:
-        assert read_inputs(path, columns, decimal=decimal).X.tolist() == [[value]]
+        assert read_inputs(path, columns, decimal=decimal).X[:, 0].tolist() == expected
 
 
 def test_a_tag_that_is_written_in_two_ways_is_one(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("t,y\n" + "1;2,u\n2;3,v\n1;3,u\n" * 3)
+    path = files.write(tmp_path, "t,y\n" + "1;2,u\n2;3,v\n1;3,u\n" * 3)
     columns = read_table(path, ["y"], options=ReadOptions(tags=("t",))).columns
     path.write_text("t\n1;1.0\n1.0\n3;1\n")
     table = read_inputs(path, columns)

@@ -150,6 +150,12 @@ TABLES = {
         {"X": [[5.1, 3.5], [4.9, 3]], "feature_names": ("column_1", "column_2"), "lines": [3, 4],
          "target_names": ("o", "s"), "notes": ()}, {"options": ReadOptions(header=False)},
     ),
+    "a first line of values": (
+        "red,5,u\nblue,6,v\nred,7,u\n", ["u"],
+        {"notes": ("the first line is taken for the names of the columns, though it has values of "
+                   "the rows below it (red, u); if it is a row of data, say --no-header",
+                   "categories, a 0/1 feature for each value: red (2 values)")}, {},
+    ),
     "names that count": ("0,1,2\n4.9,3,a\n6.2,2.9,b\n", ["2"], {"notes": ()}, {}),
     "a number for gaps": (
         "x,w,y\n" + "".join(f"{(1.5, -999, 3.5, -999)[i % 4]},{i % 3},{'uv'[i * i % 7 % 2]}\n"
@@ -341,6 +347,14 @@ def test_names_and_options_that_cannot_be(tmp_path, targets, how, problem):
     path = write(tmp_path, "x,a,b\n1,1,0\n2,0,-1\n")
     with pytest.raises(DataError, match=problem):
         read_table(path, targets, **how)
+
+
+@pytest.mark.parametrize(("targets", "ways"), [(Y, ""), (None, "--targets NAMES names them; ")])
+def test_errors_say_that_a_first_line_may_be_data(tmp_path, targets, ways):
+    path = write(tmp_path, "5.1,3.5,s\n4.9,3,o\n")
+    doubt = r"the first line is taken for the names .* 2 numbers \(5.1, 3.5\); .* say --no-header$"
+    with pytest.raises(DataError, match=f"he columns are 5.1, 3.5, s; {ways}{doubt}"):
+        read_table(path, targets)
 
 
 def test_options_are_checked():

@@ -147,6 +147,7 @@ def test_files_of_other_kinds(tmp_path):
         ("export", f"the format of a file without a suffix is not known; expected {known}.txt, "
          ".data, .dat; --format csv, libsvm or arff tells"),
         ("nothing.csv", "no such file"),
+        ("nothing.zip", "no such file"),
     ):  # fmt: skip
         if name.startswith("export"):
             write(tmp_path, "x,y\n1,u\n2,v\n", name)
@@ -197,6 +198,14 @@ def test_sheets_that_do_not_say_their_size_are_bounded(tmp_path, monkeypatch):
                 new.writestr(member, text)
         with pytest.raises(DataError, match=r"rows of \d+ columns are more than 100 cells"):
             read_table(path, TARGETS)
+
+
+def test_only_the_first_sheet_is_read(tmp_path):
+    with pd.ExcelWriter(tmp_path / "a.xlsx") as book:
+        for name in ("data", "notes", "old"):
+            frame().to_excel(book, sheet_name=name, index=False)
+    note = "the first sheet of the workbook is read, 'data'; 2 others are left out: notes, old"
+    assert read_table(tmp_path / "a.xlsx", TARGETS).notes == (note,)
 
 
 def test_formulas_without_results_are_refused(tmp_path):

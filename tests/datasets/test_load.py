@@ -43,6 +43,11 @@ TRAIN = "0 1:1\n1 2:1\n0,1 3:1\n 1:5\n"
 TEST = "1 1:2\n"
 
 
+def write_parts(folder, train=TRAIN):
+    (folder / "demo_train.svm").write_text(train)
+    (folder / "demo_test.svm").write_text(TEST)
+
+
 def test_yeast_is_embedded_with_its_official_split():
     data = load_dataset("yeast")
     assert data.train.X.shape == (1500, 103)
@@ -116,8 +121,7 @@ def test_one_file_is_divided_with_a_seed(folder):
     with pytest.raises(DataError, match="its SHA-256 is not the one in SHA256SUMS beside it"):
         load_dataset("demo", split=0)
     (folder / "SHA256SUMS").unlink()
-    (folder / "demo_train.svm").write_text(TRAIN)
-    (folder / "demo_test.svm").write_text(TEST)
+    write_parts(folder)
     assert load_dataset("demo", split=0).train.X.shape == (4, 3)  # the official split
 
 
@@ -145,8 +149,7 @@ def test_folder_with_mulans_names(folder):
 
 
 def test_mismatch_with_the_paper_is_said(folder):
-    (folder / "demo_train.svm").write_text(TRAIN + TRAIN)
-    (folder / "demo_test.svm").write_text(TEST)
+    write_parts(folder, TRAIN + TRAIN)
     with pytest.warns(DatasetMismatchWarning, match="6 training samples .* the paper has 3"):
         data = load_dataset("demo")
     assert data.mismatches == ("6 training samples with a label, where the paper has 3",)
@@ -155,8 +158,7 @@ def test_mismatch_with_the_paper_is_said(folder):
 @pytest.mark.parametrize("prefix", ["  ./", "  ", " *", " *./"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
 def test_checksums_however_the_tool_writes_them(folder, prefix, case):
-    (folder / "demo_train.svm").write_text(TRAIN)
-    (folder / "demo_test.svm").write_text(TEST)
+    write_parts(folder)
     lines = "# sums\n\n{}" + prefix + "demo_test.svm\r\n"
     good = hashlib.sha256(TEST.encode()).hexdigest()
     (folder / "SHA256SUMS").write_text(lines.format(case(good)))
@@ -176,8 +178,7 @@ def test_checksums_however_the_tool_writes_them(folder, prefix, case):
     ],
 )
 def test_checksums_that_cannot_be_read(folder, content, line, problem):
-    (folder / "demo_train.svm").write_text(TRAIN)
-    (folder / "demo_test.svm").write_text(TEST)
+    write_parts(folder)
     (folder / "SHA256SUMS").write_bytes(content)
     with pytest.raises(DataError, match=problem) as caught:
         load_dataset("demo")
@@ -185,7 +186,8 @@ def test_checksums_that_cannot_be_read(folder, content, line, problem):
 
 
 def test_half_a_data_set(folder):
-    (folder / "demo_train.svm").write_text(TRAIN)
+    write_parts(folder)
+    (folder / "demo_test.svm").unlink()
     with pytest.raises(UnavailableError, match="has the train part of demo, not the test"):
         load_dataset("demo")
 

@@ -128,7 +128,7 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
         (("0.5,new", "wide,new"), r"line 2: column 'width': 'wide' is not a number"),
         (("sold,", "Sold,"), r"line 1: no column is called 'sold'; the columns are zone, "),
         ((",no,blue", ",maybe,blue"), r"line 5: column 'sold': 'maybe' is neither no nor yes"),
-        (("€640.00", "640.00"), r"line 5: column 'price': '640\.00' has no €, as other numbers "),
+        (("€640.00", "640.00"), r"line 5: column 'price': '640\.00' has no €, as its numbers in"),
     ],
     ids=["word", "column", "boolean", "sign"],
 )

@@ -21,10 +21,10 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Cells, Frame, Texts, as_texts
+from ._frame import Attribute, Cells, Frame, Notes, Texts, as_texts
 from ._numbers import NAN, plain_number
 from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
-from ._text import COMPRESSED_SUFFIXES, read_lines
+from ._text import COMPRESSED_SUFFIXES, read_content, read_lines
 from .options import ReadOptions
 
 NOMINAL, NUMERIC, STRING, DATE = "nominal", "numeric", "string", "date"
@@ -37,7 +37,6 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _MEKA = re.compile(r"-C\s++(-?\d{1,9})(?!\d)")
 _MISSING = "?"
-_GAPS = ("", _MISSING)  # of strings
 MAX_XML_BYTES = 16 << 20
 MAX_DEPTH = 100
 _PART = re.compile(r"(?:[-_](?:train|test)(?:[-_]?sparse)?|[-_]sparse)$", re.IGNORECASE)
@@ -52,7 +51,7 @@ class ArffFile:
     """
 
     word = "attribute"
-    header_line = None
+    header_line, doubt = None, ""
 
     def __init__(self, path: Path) -> None:
         self.path, self.relation, self.notes = path, "", list[str]()
@@ -78,11 +77,6 @@ class ArffFile:
                     problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
                     raise DataError(problem, path, number)
         raise DataError("no sample in the file", path)
-
-    @property
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Number and text of the lines of data, from the first at every call."""
-        return _with_content(enumerate(self._body, self._body_line))
 
     def known_as(self, names: Iterable[str]) -> list[str]:
         """Names as they are known here; Mulan's XML files may escape what they need not."""
@@ -113,15 +107,66 @@ class ArffFile:
                 problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, line, advice)
-        rows = _Rows(self, names)
-        return Frame(self.path, options, rows.lines, rows.column, self.notes, attributes=self.names)
+        lines, cells = self._read(names)
+        return Frame(self.path, options, lines, cells, Notes(self.notes), attributes=self.names)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
-        rows = _Rows(self, names)
-        texts = {name: as_texts(rows.column(name)) for name in names}
+        texts = {name: as_texts(one) for name, one in self._read(names)[1].items()}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
+
+    def _read(self, names: Collection[str]) -> tuple[np.ndarray, dict[str, Cells]]:
+        """The line of each row, and columns by name.
+
+        What a sparse row leaves out is 0, the first declared value, or a missing string. Numbers
+        without gaps are sparse if most of the file is.
+        """
+        width = len(self.names)
+        indices, texts, sizes, numbers = array("q"), list[str](), array("q"), array("q")
+        for line, text in _with_content(enumerate(self._body, self._body_line)):
+            if text.startswith("{"):
+                pairs = split_pairs(text, width, self.path, line)
+                indices.extend(index for index, _ in pairs)
+                fields = [field for _, field in pairs]
+            else:
+                fields = split_fields(text, self.path, line)
+                if len(fields) != width:
+                    raise DataError(f"{len(fields)} values, expected {width}", self.path, line)
+                indices.extend(range(width))
+            texts.extend(fields)
+            sizes.append(len(fields))
+            numbers.append(line)
+        if not numbers:
+            raise DataError("no sample in the file", self.path)
+        lines, columns = np.array(numbers, dtype=np.int64), np.array(indices, dtype=np.int64)
+        order, n = np.argsort(columns, kind="stable"), lines.size
+        rows = np.repeat(np.arange(n), sizes)[order]
+        by_column = np.array(texts, dtype=object)[order]
+        starts = np.searchsorted(columns[order], range(width + 1))
+        values, words = np.zeros(rows.size), dict[str, Sequence[str]]()
+        position = {name: i for i, name in enumerate(self.names)}
+        for name in names:
+            own = slice(*starts[position[name] : position[name] + 2])
+            given = by_column[own].tolist(), lines[rows[own]]
+            values[own], words[name] = _values(self.names[name], *given, self.path)
+        table = sparse.csc_array((values, rows, starts), (n, width))
+        table.eliminate_zeros()
+        is_sparse = table.nnz < DENSE_FROM * n * max(len(names), 1)
+        cells: dict[str, Cells] = {}
+        for name in names:
+            own = slice(*table.indptr[position[name] : position[name] + 2])
+            values, rows, kind = table.data[own], table.indices[own], self.names[name].type
+            if kind == NUMERIC and is_sparse and not np.isnan(values).any():
+                cells[name] = sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
+                continue
+            cells[name] = np.zeros(n)
+            cells[name][rows] = values
+            if kind != NUMERIC:
+                first = 0 if kind == NOMINAL else 1
+                codes = np.nan_to_num(cells[name], nan=first - 1) - first
+                cells[name] = Texts(codes.astype(np.int64), words[name])
+        return lines, cells
 
 
 def _with_content(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -130,80 +175,29 @@ def _with_content(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, st
     return (one for one in stripped if one[1] and not one[1].startswith("%"))
 
 
-class _Rows:
-    """Entries of the rows that are not zero: numbers, positions of nominal values from 0, and of
-    strings from 1; so that what a sparse row leaves out is 0, the first declared value, or a
-    missing string. A missing value is NaN.
+def _values(
+    attribute: Attribute, texts: Sequence[str], lines: np.ndarray, path: Path
+) -> tuple[np.ndarray, Sequence[str]]:
+    """Numbers, or positions of words, from 0 if they are declared and else from 1; NaN for gaps.
+
+    The words come second.
     """
-
-    def __init__(self, file: ArffFile, names: Collection[str]) -> None:
-        self._file, width = file, len(file.names)
-        indices, texts, sizes, lines = array("q"), list[str](), array("q"), array("q")
-        for line, text in file.lines:
-            if text.startswith("{"):
-                pairs = split_pairs(text, width, file.path, line)
-                indices.extend(index for index, _ in pairs)
-                fields = [field for _, field in pairs]
-            else:
-                fields = split_fields(text, file.path, line)
-                if len(fields) != width:
-                    problem = f"{len(fields)} values, expected {width}"
-                    raise DataError(problem, file.path, line)
-                indices.extend(range(width))
-            texts.extend(fields)
-            sizes.append(len(fields))
-            lines.append(line)
-        if not lines:
-            raise DataError("no sample in the file", file.path)
-        self.lines = np.array(lines, dtype=np.int64)
-        columns = np.array(indices, dtype=np.int64)
-        order = np.argsort(columns, kind="stable")
-        rows = np.repeat(np.arange(self.lines.size), sizes)[order]
-        cells = np.array(texts, dtype=object)[order]
-        starts = np.searchsorted(columns[order], range(width + 1))
-        position = {name: i for i, name in enumerate(file.names)}
-        self._words: dict[str, Sequence[str]] = {}
-        self._entries: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        for name in names:
-            chosen = slice(starts[position[name]], starts[position[name] + 1])
-            values = self._values(name, rows[chosen], cells[chosen].tolist())
-            filled = values != 0.0
-            self._entries[name] = rows[chosen][filled], values[filled]
-        filled_cells = sum(values.size for _, values in self._entries.values())
-        self._is_sparse = filled_cells < DENSE_FROM * self.lines.size * max(len(names), 1)
-
-    def _values(self, name: str, rows: np.ndarray, texts: list[str]) -> np.ndarray:
-        attribute, problem = self._file.names[name], "is not a number"
-        gaps = (_MISSING,) if attribute.type in (NOMINAL, NUMERIC) else _GAPS
-        number: Callable[[str], float] = plain_number
-        if attribute.type != NUMERIC:
-            words, start, problem = attribute.values, 0.0, "was not declared"
-            if attribute.type != NOMINAL:
-                start = 1.0
-                words = tuple(dict.fromkeys(text for text in texts if text not in _GAPS))
-            self._words[name] = words
-            number = {word: start + i for i, word in enumerate(words)}.__getitem__
-        values = array("d")
-        for row, text in zip(rows, texts, strict=True):
-            try:
-                values.append(NAN if text in gaps else number(text))
-            except (KeyError, ValueError):
-                what = f"the value of attribute {name!r} is {text[:40]!r}, which {problem}"
-                raise DataError(what, self._file.path, int(self.lines[row])) from None
-        return np.array(values, dtype=np.float64)
-
-    def column(self, name: str) -> Cells:
-        """The cells of an attribute; numbers without gaps are sparse if most of the file is."""
-        (rows, values), n = self._entries[name], self.lines.size
-        kind = self._file.names[name].type
-        if kind == NUMERIC and self._is_sparse and not np.isnan(values).any():
-            return sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
-        cells = np.zeros(n)
-        cells[rows] = values
-        if kind == NUMERIC:
-            return cells
-        codes = np.nan_to_num(cells, nan=-1.0) if kind == NOMINAL else np.nan_to_num(cells) - 1.0
-        return Texts(codes.astype(np.int64), self._words[name])
+    number: Callable[[str], float | None] = plain_number
+    gaps, words, problem = {_MISSING}, attribute.values, "is not a number"
+    if attribute.type != NUMERIC:
+        problem, start = "was not declared", 0.0
+        if attribute.type != NOMINAL:
+            gaps, start = {"", _MISSING}, 1.0
+            words = tuple(dict.fromkeys(text for text in texts if text not in gaps))
+        number = {word: start + i for i, word in enumerate(words)}.get
+    values = [NAN if text in gaps else number(text) for text in texts]
+    if None in values:
+        wrong = values.index(None)
+        what = (
+            f"the value of attribute {attribute.name!r} is {texts[wrong][:40]!r}, which {problem}"
+        )
+        raise DataError(what, path, int(lines[wrong]))
+    return np.array(values, dtype=np.float64), words
 
 
 def unescape(text: str) -> str:
@@ -289,16 +283,9 @@ def read_label_names(xml: Path) -> list[str]:
     The parser sees elements and attributes alone: a document type, which is where entities come
     from, ends it, in whatever encoding it is written.
     """
-    try:
-        if xml.is_dir():
-            raise DataError("is a folder; expected an XML file", xml)
-        if xml.stat().st_size > MAX_XML_BYTES:
-            raise DataError(f"larger than {MAX_XML_BYTES >> 20} MiB", xml)
-        content = xml.read_bytes()
-    except FileNotFoundError:
-        raise DataError("no such file", xml) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", xml) from None
+    content = read_content(xml)
+    if len(content) > MAX_XML_BYTES:
+        raise DataError(f"larger than {MAX_XML_BYTES >> 20} MiB", xml)
     found, depth = list[str](), 0
     parser = expat.ParserCreate()
 

@@ -9,8 +9,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._errors import DataError
-from ._frame import Cells, Frame, Texts, find_pandas
+from ._frame import Cells, Frame, Notes, Texts, find_pandas
 from ._numbers import CLASS_NAMES_TOO, COMMA, MISSING_WORDS, PLAIN, NumberFormat, own_numbers
 from ._table import MAX_FEATURES, counted, listed, numbered
 from ._text import read_text
@@ -54,58 +53,56 @@ class CsvFile:
     Attributes:
         names: position of the columns that have a name, no two the same.
         header_line: number of the line of names.
+        doubt: that the first line may be no line of names, as a note; empty if nothing says so.
     """
 
     word = "column"
 
     def __init__(
-        self,
-        path: Path,
-        content: bytes | None = None,
-        first_line: int = 1,
-        *,
-        has_header: bool = True,
-    ) -> None:
+        self, path: Path, content: bytes | None = None, first_line: int = 1, *,
+        has_header: bool = True, notes: Iterable[str] = (),
+    ) -> None:  # fmt: skip
         """Read the names and find out how fields are separated.
 
         ``content`` is the table of a file of another format, as CSV that begins in ``first_line``.
         """
-        self.path, self.notes, self.header_line = path, list[str](), None
+        self.path, self.notes, self.header_line, self.doubt = path, list(notes), None, ""
         lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
-        head, separator = _sample(enumerate(map(bytes.decode, lines), first_line))
-        if not lines[-1]:  # what follows the end of the last line
-            lines.pop()
+        start, head, separator = _sample(lines)
         header, data = _header(head, separator or _find_separator(head, path))
         header = header if has_header else data
         self.separator = separator or _find_separator(head[header:], path)
-        with closing(_records(head[header:], self.separator, path, is_sample=True)) as records:
-            first = next((one for one in records if one.fields), None)
-            if first is None:
-                raise DataError("no line of names" if has_header else "no row", path)
-            second = next((one for one in records if not one.is_blank), None)
+        line = first_line + start + header
+        sample = _records(head[header:], line, self.separator, path, is_sample=True)
+        records = [one for one in sample if one.fields]
+        if not records:
+            raise DataError("no line of names" if has_header else "no row", path)
+        first, *rest = records
         self._body_line = first.last + 1 if has_header else first.line
-        self._body, self._has_row_names = lines[self._body_line - first_line :], False
-        found = list(map(_plain_name, first.fields))
+        if not lines[-1]:  # what follows the end of the last line
+            lines.pop()
+        self._body = lines[self._body_line - first_line :]
+        self._has_row_names = False
+        found = list(numbered("column_", len(first.fields), 1))
         if has_header:
             self.header_line = first.line
+            found = list(map(_plain_name, first.fields))
             found[0] = found[0].lstrip("# ") if header < data else found[0]
-            found = self._named(found, second)
-        else:
-            found = list(numbered("column_", len(found), 1))
+            found = self._named(found, [one for one in rest if not one.is_blank])
         self._width = len(found)
         named = [i for i, name in enumerate(found) if name]
-        unique = _unique([found[i] for i in named], self.notes) if has_header else found
+        unique = _unique([found[i] for i in named], self.notes)
         self.names = dict(zip(unique, named, strict=True))
 
-    def _named(self, found: list[str], second: Record | None) -> list[str]:
+    def _named(self, found: list[str], rows: list[Record]) -> list[str]:
         """The names of all columns; empty for row names, and where rows end in a separator."""
         line, longest = self.header_line, max(map(len, found))
-        if second is not None and len(second.fields) == len(found) + 1:
-            self._has_row_names = bool(second.fields[-1].strip())
+        if rows and len(rows[0].fields) == len(found) + 1:
+            self._has_row_names = bool(rows[0].fields[-1].strip())
             if len(found) == 1 and self._has_row_names:
-                problem = f"the first line names one column, and this has two fields, {second[0]}; "
-                problem += "quote numbers with decimal commas, or separate fields by ';'"
-                raise DataError(problem, self.path, second.line)
+                problem = f"the first line names one column, and this has two fields, {rows[0][0]};"
+                problem += " quote numbers with decimal commas, or separate fields by ';'"
+                raise DataError(problem, self.path, rows[0].line)
             found = ["", *found] if self._has_row_names else [*found, ""]
         if len(found) > MAX_FEATURES:
             raise DataError(f"more than {MAX_FEATURES} columns", self.path, line)
@@ -117,7 +114,11 @@ class CsvFile:
         if not found[0]:
             note = "left out: the first column, which has no name, as row names have none"
             self.notes.append(note)
-        self.notes += _note_on_numbers([name for name in found if name])
+        doubt = _doubt(found, [one.fields for one in rows if len(one.fields) == len(found)])
+        if doubt:
+            self.doubt = "the first line is taken for the names of the columns, though it has "
+            self.doubt += f"{doubt}; if it is a row of data, say --no-header"
+            self.notes.append(self.doubt)
         return found
 
     def known_as(self, names: Iterable[str]) -> list[str]:
@@ -140,23 +141,28 @@ class CsvFile:
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
         for i in set(range(1, self._width)).difference(self.names.values()):
-            self._check_empty(i, table.words([i])[i], lines)
+            cells = table.words([i])[i]
+            row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
+            if row is not None:
+                problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
+                problem += f"{cells[row][:40]!r} here; write a name for it"
+                raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
         told = list((own_numbers(options.missing_values) or {}).values())
         numbers = table.numbers([self.names[name] for name in names if name not in words])
         numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
         rest = table.words([i for name in names if (i := self.names[name]) not in numbers])
         no_names = missing - CLASS_NAMES_TOO.difference(options.missing_values)
-        cells: dict[str, Cells] = {}
+        found: dict[str, Cells] = {}
         marks: dict[str, str] = {}
         for name in names:
             if self.names[name] in numbers:
-                cells[name], marks[name] = numbers[self.names[name]]
+                found[name], marks[name] = numbers[self.names[name]]
             else:
                 lacking = no_names if name == classes else missing
-                cells[name] = Texts.of(rest.pop(self.names[name]), lacking)
-        column, semicolons = cells.__getitem__, self.separator == ";"
-        return Frame(self.path, options, lines, column, self.notes, marks, semicolons)
+                found[name] = Texts.of(rest.pop(self.names[name]), lacking)
+        notes, semicolons = Notes(self.notes), self.separator == ";"
+        return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
@@ -178,8 +184,8 @@ class CsvFile:
         kept, clean = list[int](), io.StringIO()
         writer = csv.writer(clean, lineterminator="\n")
         ends_in_nothing = width - 1 not in self.names.values()
-        numbered_lines = enumerate(map(bytes.decode, body), self._body_line)
-        for record in _records(numbered_lines, self.separator, self.path):
+        decoded = map(bytes.decode, body)
+        for record in _records(decoded, self._body_line, self.separator, self.path):
             fields = record.fields
             if record.is_blank and not (width == len(fields) == 1):
                 left_out["without any value"] += [record.line] * bool(fields)
@@ -188,34 +194,24 @@ class CsvFile:
                 fields.append("")
             elif len(fields) != width:
                 if not fields[0].startswith("#"):
-                    raise DataError(self._ragged(len(fields)), self.path, record.line)
+                    problem = f"{len(fields)} fields, expected {width} as in the first line"
+                    if self._has_row_names:
+                        problem = f"{len(fields)} fields, expected {width}: a row name, and one "
+                        problem += f"for each of the {width - 1} names"
+                    elif len(fields) > width:
+                        separator = repr(self.separator)
+                        problem += f"; a field that holds a {separator} needs quotes around it"
+                    raise DataError(problem, self.path, record.line)
                 left_out["of comments"].append(record.line)
                 continue
             kept.append(record.line)
             writer.writerow(fields)
         for what, found in left_out.items():
             if found:
-                shown = ", ".join(map(str, found[:_SHOWN_LINES])) + ", …" * (
-                    len(found) > _SHOWN_LINES
-                )
-                count, s = counted(len(found), "line"), "s" * (len(found) > 1)
-                note = f"left out: {count} {what} (line{s} {shown})"
-                self.notes.extend([note] if note not in self.notes else [])
+                shown = listed(map(str, found), most=_SHOWN_LINES)
+                note = f"left out: {counted(len(found), 'line')} {what}"
+                self.notes.append(f"{note} (line{'s' * (len(found) > 1)} {shown})")
         return _Text(clean.getvalue().encode(), ",", width), np.asarray(kept, dtype=np.int64)
-
-    def _ragged(self, count: int) -> str:
-        problem = f"{count} fields, expected {self._width}"
-        if self._has_row_names:
-            return f"{problem}: a row name, and one for each of the {self._width - 1} names"
-        hint = f"; a field that holds a {self.separator!r} needs quotes around it"
-        return f"{problem} as in the first line{hint if count > self._width else ''}"
-
-    def _check_empty(self, i: int, cells: Sequence[str], lines: np.ndarray) -> None:
-        row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
-        if row is not None:
-            problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
-            problem += f"{cells[row][:40]!r} here; write a name for it"
-            raise DataError(problem, self.path, int(lines[row]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,126 +274,114 @@ def _marks(cells: Iterable[str]) -> set[str]:
 
 
 def _records(
-    lines: Iterable[tuple[int, str]], separator: str, path: Path, *, is_sample: bool = False
-) -> Generator[Record, None, None]:
+    lines: Iterable[str], first_line: int, separator: str, path: Path, *, is_sample: bool = False
+) -> Iterator[Record]:
     """Fields of each row; a quoted field may go on in the next line."""
-    last = 0
-
-    def following() -> Iterator[str]:
-        nonlocal last
-        for number, line in lines:
-            last = number
-            yield line + "\n"
-
-    limit = csv.field_size_limit(_MAX_FIELD)  # of all readers; others may have raised it
-    is_spaced = separator == " "
-    source = following()
-    reader = csv.reader(source, delimiter=separator, strict=True, skipinitialspace=is_spaced)
-    before = 0
+    is_spaced, before = separator == " ", 0
+    ended = (f"{line}\n" for line in lines)
+    reader = csv.reader(ended, delimiter=separator, strict=True, skipinitialspace=is_spaced)
     try:
         for fields in reader:
+            if max(map(len, fields), default=0) > _MAX_FIELD:  # others may raise csv's own limit
+                raise csv.Error("field limit")
             if is_spaced and len(fields) > 1 and not fields[-1]:
                 fields.pop()  # a space at the end of the line
-            n_lines = reader.line_num - before
+            yield Record(fields, first_line + before, first_line + reader.line_num - 1)
             before = reader.line_num
-            yield Record(fields, last - n_lines + 1, last)
     except csv.Error as error:
         is_open = "unexpected end" in str(error)
         if is_sample and is_open:
             return
-        n_lines = reader.line_num - before
         problem = f"not CSV ({error}); quotes within a quoted field are doubled"
         if is_open or "field limit" in str(error):
             problem = "a quote that begins in this row is not closed"
-            if n_lines <= 1:
+            if reader.line_num - before <= 1:
                 problem = f"a field of more than {_MAX_FIELD} characters, or a quote is not closed"
-        raise DataError(problem, path, last - n_lines + 1) from None
-    finally:
-        csv.field_size_limit(limit)
+        raise DataError(problem, path, first_line + before) from None
 
 
-def _sample(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], str | None]:
-    """The first lines that are not blank, and the separator that Excel's first line names."""
-    head: list[tuple[int, str]] = []
-    separator, size = None, 0
-    for number, line in lines:
+def _sample(lines: Sequence[bytes]) -> tuple[int, list[str], str | None]:
+    """The first lines from the first that is not blank, its position, and Excel's separator."""
+    start, separator, head, size = 0, None, list[str](), 0
+    for start, line in enumerate(map(bytes.decode, lines)):  # noqa: B007  (used below)
         match = _EXCEL.fullmatch(line.strip(" ;,\t")) or _EXCEL.fullmatch(line)
-        if match and not head and separator is None:
+        if match and separator is None:
             separator = match[1]
-        elif head or line.strip():
-            head.append((number, line))
-            size += len(line)
+        elif line.strip():
+            break
+    for line in map(bytes.decode, lines[start:]):
+        head.append(line)
+        size += len(line)
         if line.strip() and (len(head) >= _SAMPLE_LINES or size > _SAMPLE_CHARACTERS):
             break
-    return head, separator
+    return start, head, separator
 
 
-def _header(head: list[tuple[int, str]], separator: str) -> tuple[int, int]:
+def _header(head: Sequence[str], separator: str) -> tuple[int, int]:
     """Positions of the line of names and of the first line that is no comment.
 
     A comment directly above the data, with as many fields, holds the names: ``# a,b,c``.
     """
-    data = next((i for i, (_, line) in enumerate(head) if not line.startswith("#")), len(head))
+    data = next((i for i, line in enumerate(head) if not line.startswith("#")), len(head))
     if data == len(head):
         return max(data - 1, 0), data
-    above, below = (head[i][1].count(separator) for i in (data - 1, data))
-    cells = (cell.strip(' "') for cell in head[data][1].split(separator))
+    above, below = (head[i].count(separator) for i in (data - 1, data))
+    cells = (cell.strip(' "') for cell in head[data].split(separator))
     has_names = data and above and above == below and any(map(PLAIN.matches, cells))
     return (data - 1, data) if has_names else (data, data)
 
 
-def _find_separator(head: list[tuple[int, str]], path: Path) -> str:
+def _find_separator(head: Sequence[str], path: Path) -> str:
     """The separator with which the first rows have the same number of fields, and the most."""
-    scores = {one: _score(head, one, path) for one in _SEPARATORS}
-    best = max(scores, key=lambda one: scores[one])
-    if scores[best][1] > 1:
+    lines = [line for line in head if not line.startswith("#")] or head
+
+    def score(separator: str) -> tuple[bool, int]:
+        """True if the rows agree with the names; and the number of names."""
+        try:
+            records = list(_records(lines, 1, separator, path, is_sample=True))
+        except DataError:
+            return False, 1
+        counts = [len(one.fields) for one in records if not one.is_blank]
+        if not counts or counts[0] == 1:
+            return False, 1
+        return all(0 <= count - counts[0] <= 1 for count in counts), counts[0]
+
+    best = max(_SEPARATORS, key=score)
+    if score(best)[1] > 1:
         return best
-    agrees, count = _score(head, " ", path)
-    return " " if agrees and count > 1 else ","
+    return " " if score(" ")[0] else ","
 
 
-def _score(head: list[tuple[int, str]], separator: str, path: Path) -> tuple[bool, int]:
-    """True if the rows agree with the names; and the number of names."""
-    lines = [one for one in head if not one[1].startswith("#")] or head
-    try:
-        with closing(_records(lines, separator, path, is_sample=True)) as records:
-            counts = [len(one.fields) for one in records if not one.is_blank]
-    except DataError:
-        return False, 1
-    if not counts or counts[0] == 1:
-        return False, 1
-    return all(0 <= count - counts[0] <= 1 for count in counts), counts[0]
-
-
-def _note_on_numbers(names: Sequence[str]) -> list[str]:
-    """That the first line may be a row of data: most of its fields are numbers, and no count."""
-    numbers = [name for name in names if PLAIN.matches(name)]
-    values = np.asarray(numbers, dtype=np.float64)
-    if 2 * len(numbers) < len(names) or not numbers or (np.diff(values) == 1.0).all():
-        return []
-    note = f"the first line is taken for the names of the columns, though it has {len(numbers)} "
-    note += f"numbers ({listed(numbers[:3])}{', …' * (len(numbers) > 3)}); if it is a row of data"
-    return [f"{note}, say --no-header"]
+def _doubt(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """What speaks for a row of data: most fields are numbers, or all are like those below."""
+    n_named, numbers = sum(map(bool, names)), [name for name in names if PLAIN.matches(name)]
+    do_count = (np.diff(np.asarray(numbers, dtype=np.float64)) == 1.0).all()
+    if numbers and 2 * len(numbers) >= n_named and not do_count:
+        return f"{len(numbers)} numbers ({listed(numbers, most=3)})"
+    columns = ({_plain_name(cell) for cell in column} for column in zip(*rows, strict=True))
+    known = [name for name, cells in zip(names, columns, strict=False) if name and name in cells]
+    if not known or n_named < 2 or len({*known, *numbers}) < len({*names} - {""}):
+        return ""
+    return f"values of the rows below it ({listed(known, most=3)})"
 
 
 def _unique(names: list[str], notes: list[str]) -> list[str]:
     """Names that occur again get a number, as pandas does: a, a.1."""
-    taken, counts = set(names), dict[str, int]()
+    taken, counts, seen = set(names), dict.fromkeys(names, 0), set[str]()
     again: dict[str, list[str]] = {}
-    result: list[str] = []
-    for name in names:
+    for i, name in enumerate(names):
         new = name
-        if name in counts:
-            while new in taken:
-                counts[name] += 1
-                new = f"{name}.{counts[name]}"
-            again.setdefault(name, []).append(new)
+        while name in seen and new in taken:
+            counts[name] += 1
+            new = f"{name}.{counts[name]}"
+        seen.add(name)
+        if new != name:
+            names[i] = new
             taken.add(new)
-        counts.setdefault(name, 0)
-        result.append(new)
+            again.setdefault(name, []).append(new)
     for name, others in again.items():
         notes.append(f"another column called {name} is read as {listed(others)}")
-    return result
+    return names
 
 
 def _plain_name(name: str) -> str:

@@ -19,7 +19,6 @@ from ._errors import UnavailableError
 from ._files import sha256, write_atomically
 from ._registry import Remote
 
-MAX_DOWNLOAD_BYTES = 1 << 30
 CHECKSUMS = "checksums.json"
 _CHUNK = 1 << 16
 
@@ -33,7 +32,7 @@ class Transfer:
     timeout: float = 30.0
     attempts: int = 3
     wait: float = 1.0
-    max_bytes: int = MAX_DOWNLOAD_BYTES
+    max_bytes: int = 1 << 30
 
 
 DEFAULT_TRANSFER = Transfer()
@@ -128,13 +127,18 @@ def _retrieve(
 ) -> None:
     import requests
 
-    part = path.with_name(f"{path.name}.part")
-    reason = ""
+    part, reason = path.with_name(f"{path.name}.part"), ""
     for attempt in range(transfer.attempts):
         if attempt:
             time.sleep(transfer.wait * 2 ** (attempt - 1))
         try:
-            _resume(url, part, transfer, progress)
+            reason = _resume(url, part, transfer, progress)
+            if not reason and expected not in (None, found := sha256(part)):
+                reason = f"its SHA-256 is {found}, expected {expected}"
+            if not reason:
+                part.replace(path)
+            _forget(part)
+            break
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else 0
             reason = f"the server answered {status}"
@@ -145,34 +149,18 @@ def _retrieve(
             inner = error.args[0] if error.args else error
             reason = str(getattr(inner, "reason", inner))
             reason = reason.rpartition(": ")[2] if len(reason) > 120 else reason
-        except _TooLargeError as error:
-            reason = str(error)
-            _forget(part)
-            break
-        else:
-            if expected in (None, found := sha256(part)):
-                part.replace(path)
-                _forget(part)
-                return
-            reason = f"its SHA-256 is {found}, expected {expected}"
-            _forget(part)
-            break
-    raise UnavailableError(f"{url} cannot be downloaded: {reason}")
+    if reason:
+        raise UnavailableError(f"{url} cannot be downloaded: {reason}")
 
 
-class _TooLargeError(Exception):
-    """The server sends more than the cap."""
+def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None) -> str:
+    """Bring ``part`` to its full length; what has arrived stays if the connection breaks.
 
-
-def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None) -> None:
-    """Bring ``part`` to its full length; what has arrived stays if the connection breaks."""
+    Returns what is wrong with a file that is not to be had, or nothing.
+    """
     import requests
 
-    def check_size(size: int) -> None:
-        if size > transfer.max_bytes:
-            raise _TooLargeError(f"{size} bytes are more than the cap of {transfer.max_bytes}")
-
-    note = _note(part)
+    note, cap = _note(part), transfer.max_bytes
     validator = note.read_text() if note.is_file() and part.is_file() else ""
     have = part.stat().st_size if validator else 0
     headers = {"Range": f"bytes={have}-", "If-Range": validator} if have else {}
@@ -188,14 +176,14 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
         have = have if is_part else 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
-        check_size(total or 0)
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
         # a weak ETag does not promise the same bytes
         note.write_text("" if tag.startswith("W/") else tag)
         with part.open("ab" if have else "wb") as file:
             for chunk in response.iter_content(_CHUNK):
                 have += len(chunk)
-                check_size(have)
+                if max(have, total or 0) > cap:
+                    return f"{max(have, total or 0)} bytes are more than the cap of {cap}"
                 file.write(chunk)
                 if progress:
                     progress(have, total)
@@ -204,6 +192,7 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
         raise requests.ConnectionError("the body is empty")
     if total is not None and have != total:
         raise requests.ConnectionError(f"{have} of {total} bytes arrived")
+    return ""
 
 
 def _note(part: Path) -> Path:

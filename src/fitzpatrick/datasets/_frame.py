@@ -7,6 +7,7 @@ them.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ._errors import DataError
+from ._errors import DataError, one_line
 from ._numbers import FORMATS, MINUS, NAN, PLAIN, UNIT_DIVISORS, NumberFormat, strip_unit, unit_of
+from ._table import listed
 
 if TYPE_CHECKING:
     from .options import ReadOptions
@@ -36,9 +38,38 @@ def find_pandas() -> Any:
 class CellError(Exception):
     """A cell that a recipe refuses: its row among those that are read, and what is wrong."""
 
-    def __init__(self, row: int, problem: str) -> None:
+    def __init__(self, row: int, problem: str, column: str = "") -> None:
         super().__init__(problem)
-        self.row = row
+        self.row, self.column = row, column
+
+
+Rank = IntEnum(  # the order of notes; those of one sentence stand together
+    "Rank",
+    "FILE LEFT_OUT COMMAS GROUPS UNIT ANSWER CATEGORIES TAGS FILLED_AND_MARKED FILLED "
+    "MISSING_CATEGORY NO_CATEGORY UNSEEN DOUBT TARGET LEAK",
+)
+
+
+class Notes:
+    """Sentences on what was made of a file, and the columns that each is about.
+
+    Attributes:
+        of_training: True if the recipe was learned from this very file.
+    """
+
+    def __init__(self, of_file: Sequence[str] = (), *, of_training: bool = True) -> None:
+        self.of_training = of_training
+        self._said: dict[tuple[Rank, str], list[str]] = {(Rank.FILE, one): [""] for one in of_file}
+
+    def add(self, rank: Rank, sentence: str, column: str = "") -> None:
+        """Say a sentence of a column; a sentence that names its column stands by itself."""
+        self._said.setdefault((rank, sentence), []).append(column)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        said = sorted(self._said.items(), key=lambda one: one[0][0])
+        listing = ((text, names[0] and listed(names, quotes=False)) for (_, text), names in said)
+        return tuple(one_line(f"{text}: {names}" if names else text) for text, names in listing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +138,10 @@ def is_missing(cells: Cells) -> np.ndarray:
 
 
 def median(cells: Cells) -> float:
-    """The median of numbers without gaps."""
+    """The median of numbers, but for missing ones."""
     if sparse.issparse(cells) and 2 * cells.nnz < cells.shape[0]:
         return 0.0
-    return float(np.median(dense(cells)))
+    return float(np.nanmedian(dense(cells)))
 
 
 def as_texts(cells: Cells) -> Texts:
@@ -135,26 +166,33 @@ class Attribute:
     line: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Frame:
-    """The columns of a file that were asked for."""
+    """The columns of a file that were asked for; those of numbers become arrays on the way."""
 
     path: Path
     options: "ReadOptions"
     lines: np.ndarray  # of each row
-    column: Callable[[str], Cells]  # by name
-    notes: Sequence[str] = ()
+    cells: dict[str, Cells]  # by the name of the column
+    notes: Notes
     marks: Mapping[str, str] = field(default_factory=dict)  # of columns that are numbers already
     semicolons: bool = False  # True if they separate the fields
     attributes: Mapping[str, Attribute] = field(default_factory=dict)  # of ARFF files
+    targets: Sequence[str] = ()  # names of target columns
 
-    def first_line(self, texts: Texts, value: str) -> int:
-        """The line where a value first occurs."""
-        return int(self.lines[texts.first_rows[texts.values.index(value)]])
+    def drop(self, rows: np.ndarray) -> None:
+        """Leave rows out."""
+        self.lines = self.lines[~rows]
+        self.cells = {name: cells[~rows] for name, cells in self.cells.items()}
+
+    def first_line(self, texts: Texts, value: str) -> int | None:
+        """The line where a value first occurs; None if it is declared and does not occur."""
+        row = texts.first_rows[texts.values.index(value)]
+        return int(self.lines[row]) if row < self.lines.size else None
 
     def reading(self, name: str, unit: str | None = None) -> "Reading":
         """A column taken for numbers."""
-        return Reading(self.column(name), self.marks.get(name, ""), unit)
+        return Reading(self.cells[name], self.marks.get(name, ""), unit)
 
     def declares_words(self, name: str) -> bool:
         """True if an ARFF file declares what the words of a column are: a list, or strings."""
@@ -223,10 +261,10 @@ class Reading:
         return np.asarray(numbers / UNIT_DIVISORS.get(self.unit, 1.0))
 
 
-def choose_formats(
+def read_numbers(
     frame: Frame, readings: Mapping[str, Reading], usual: Mapping[str, NumberFormat]
-) -> dict[str, tuple[np.ndarray, NumberFormat]]:
-    """The numbers of all columns, and their formats; ``1,234`` is refused where it is ambiguous.
+) -> dict[str, NumberFormat]:
+    """Turn columns into numbers, and return their formats; an ambiguous ``1,234`` raises.
 
     ``usual`` are the formats of the training file, for want of evidence.
     """
@@ -254,4 +292,5 @@ def choose_formats(
             problem = f"the {mark!r} in its numbers may be a decimal mark or stand between "
             problem += "thousands, and no other column tells"
             raise frame.error(name, problem, None, "--decimal . or --decimal , tells")
-    return {name: (readings[name].numbers(one), one) for name, one in chosen.items()}
+    frame.cells |= {name: readings[name].numbers(one) for name, one in chosen.items()}
+    return chosen

@@ -16,16 +16,15 @@ from . import columns as kinds
 from ._errors import DataError, option
 from ._frame import (
     Attribute,
-    Cells,
     Frame,
+    Rank,
     Reading,
     Texts,
     as_texts,
-    choose_formats,
     is_missing,
-    median,
+    read_numbers,
 )
-from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers
+from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers, unit_of
 from ._table import listed
 from .columns import MAX_CATEGORIES, MAX_TEXT, SEPARATORS, Column, Columns, split_tags, tags_among
 
@@ -47,60 +46,49 @@ _IDENTIFIER = "a different text in every row, so probably a name"
 _NO_VALUE = "no row has a value"
 
 
-def learn(
-    frame: Frame, names: Sequence[str], targets: Mapping[str, Reading]
-) -> tuple[Columns, dict[str, Cells], dict[str, np.ndarray], list[str]]:
-    """The recipe of a training file, the cells of its used columns, the numbers of its targets,
-    and notes on numbers that may not be what they seem.
-    """
-    options = frame.options
-    cells = {name: frame.column(name) for name in names if options.kind_of(name) != "ignored"}
-    readings: dict[str, Reading] = {}
-    for name, found in cells.items():
+def learn(frame: Frame, names: Sequence[str], targets: Mapping[str, Reading]) -> Columns:
+    """The recipe of a training file; columns of numbers become arrays."""
+    options, readings, learned = frame.options, dict[str, Reading](), list[Column]()
+    for name in names:
         kind = options.kind_of(name)
-        is_plain = sparse.issparse(found) and not _ID_NAME.fullmatch(name)
-        if kind in (None, "number") and not is_plain and not frame.declares_words(name):
-            reading = frame.reading(name)
-            if kind == "number" or reading.are_numbers:
-                check_words(frame, name, reading)
-                readings[name] = reading
-    numbers = choose_formats(frame, {**targets, **readings}, {})
-    learned, doubts = list[Column](), list[str]()
+        if kind not in (None, "number") or frame.declares_words(name):
+            continue
+        if sparse.issparse(frame.cells[name]) and not _ID_NAME.fullmatch(name):
+            continue
+        reading = frame.reading(name)
+        if kind == "number" or reading.are_numbers:
+            check_words(frame, name, reading)
+            readings[name] = reading
+    formats = read_numbers(frame, {**targets, **readings}, {})
     column: Column
     for name in names:
-        if name not in cells:
+        cells = frame.cells.get(name)
+        if cells is None:
             column = kinds.Ignored(name, "as told")
         elif name in readings:
-            cells[name] = numbers[name][0]
             is_first = name == names[0]
-            column = _learn_number(frame, readings[name], name, *numbers[name], is_first=is_first)
-            doubts += [] if isinstance(column, kinds.Ignored) else _doubts(name, cells[name])
+            column = _learn_number(frame, readings[name], name, formats[name], is_first=is_first)
         elif frame.declares_words(name):
-            column = _learn_declared(frame, frame.attributes[name], as_texts(cells[name]))
-        elif sparse.issparse(cells[name]) and options.kind_of(name) in (None, "number"):
-            column = kinds.Number(name, median(cells[name]) if options.missing != "error" else None)
+            column = _learn_declared(frame, frame.attributes[name], as_texts(cells))
+        elif sparse.issparse(cells) and options.kind_of(name) in (None, "number"):
+            column = kinds.Number(name)
         else:
-            column = _learn_texts(frame, name, as_texts(cells[name]))
+            column = _learn_texts(frame, name, as_texts(cells))
         if column.can_be_missing:
-            check_missing(frame, name, cells[name])
+            check_missing(frame, name)
+            column = column.fit(frame.cells[name], options)
         learned.append(column)
-    columns = Columns(tuple(learned), missing_values=tuple(options.missing_values))
-    used = {column.name: cells[column.name] for column in columns.used}
-    return columns, used, {name: numbers[name][0] for name in targets}, doubts
+    return Columns(tuple(learned), missing_values=tuple(options.missing_values))
 
 
-def follow(
-    frame: Frame, columns: Columns, targets: Mapping[str, Reading]
-) -> tuple[dict[str, Cells], dict[str, np.ndarray]]:
-    """The cells that a recipe asks for, and the numbers of the targets."""
+def follow(frame: Frame, columns: Columns, targets: Mapping[str, Reading]) -> None:
+    """Read a file by a recipe; columns of numbers become arrays."""
     has_commas = any(one.decimal == "," for one in columns.used if isinstance(one, kinds.Number))
     readings: dict[str, Reading] = {}
     usual: dict[str, NumberFormat] = {}
-    used: dict[str, Cells] = {}
     for column in columns.used:
-        name = column.name
+        name, cells = column.name, frame.cells[column.name]
         _check_declared(frame, column)
-        used[name] = cells = frame.column(name)
         if isinstance(column, kinds.Number) and not frame.declares_words(name):
             if sparse.issparse(cells) and column.is_plain:
                 continue
@@ -109,22 +97,38 @@ def follow(
             # whole numbers of a file with decimal commas do not say what 1.234 is
             if not (has_commas and column.decimal == "."):
                 usual[name] = NumberFormat(column.decimal, column.thousands)
-        elif isinstance(cells, Texts) and not can_be_held(cells, MAX_VALUES):
-            problem = f"more than {MAX_VALUES} different values, or one of more than {MAX_TEXT} "
-            raise frame.error(name, f"{problem}characters")
-    found = choose_formats(frame, {**targets, **readings}, usual)
-    used |= {name: found[name][0] for name in readings}
-    return used, {name: found[name][0] for name in targets}
+        elif isinstance(cells, Texts):
+            check_size(frame, name, cells, MAX_VALUES)
+    read_numbers(frame, {**targets, **readings}, usual)
 
 
-def refit(columns: Columns, cells: Mapping[str, Cells], frame: Frame) -> Columns:
-    """The recipe after rows with missing values have been left out; declared values stay."""
-    items = [
-        column
-        if column.name not in cells or (isinstance(column, kinds.Category) and frame.attributes)
-        else column.refit(cells[column.name])
-        for column in columns.items
-    ]
+def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
+    """Leave out the rows that lack a target, or a feature of the training file if so told.
+
+    Returns the recipe of the rows that are left; values that an ARFF file declares stay.
+    """
+    of_features = frame.notes.of_training and frame.options.missing == "drop"
+    gaps = np.zeros(frame.lines.size, dtype=bool)
+    what = "values" if frame.options.missing == "drop" else "targets"
+    for column in (*targets, *(columns.used if of_features else ())):
+        if column.can_be_missing:
+            gaps |= is_missing(frame.cells[column.name])
+    if gaps.all():
+        raise DataError(f"every row has missing {what}", frame.path)
+    if not gaps.any():
+        return columns
+    missing = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
+    frame.notes.add(Rank.FILE, missing)
+    frame.drop(gaps)
+    if not of_features:
+        return columns
+    items = list(columns.items)
+    for i, column in enumerate(items):
+        if column.can_be_missing:
+            items[i] = column = column.fit(frame.cells[column.name], frame.options)
+        if isinstance(column, kinds.Category) and not frame.attributes:
+            found = set(as_texts(frame.cells[column.name]).present)
+            items[i] = replace(column, values=tuple(one for one in column.values if one in found))
     return replace(columns, items=tuple(items))
 
 
@@ -144,23 +148,26 @@ def _check_declared(frame: Frame, column: Column) -> None:
         raise DataError(f"attribute {column.name!r} {problem}", frame.path, attribute.line)
 
 
-def check_words(frame: Frame, name: str, reading: Reading, *, is_target: bool = False) -> None:
+def check_words(frame: Frame, name: str, reading: Reading) -> None:
     """Raise if there are words among the numbers, with all of them and the first one's line."""
     if not reading.n_words:
         return
-    sign, word = reading.unit, reading.words[0]
-    if not sign or sign in word:
-        n_numbers = reading.n_numbers
-        raise _mixed(frame, name, reading.cells, reading.words, n_numbers, is_target=is_target)
-    problem = f"{word[:40]!r} has no {sign}, as other numbers have"
+    sign, word, is_target = reading.unit, reading.words[0], name in frame.targets
+    by_recipe = not (frame.notes.of_training or is_target)
+    numbers = "its numbers in the training file" if by_recipe else "other numbers"
+    if sign and sign not in word:
+        problem = f"{word[:40]!r} has no {sign}, as {numbers} have"
+    elif by_recipe and not sign and unit_of(word):
+        problem = f"{word[:40]!r} has the sign {unit_of(word)}, and {numbers} have none"
+    else:
+        raise _mixed(frame, name, reading.cells, reading.words, reading.n_numbers)
     ways = () if is_target else (_ignore(name),)
     raise frame.error(name, problem, frame.first_line(reading.cells, word), *ways)
 
 
 def _mixed(
-    frame: Frame, name: str, texts: Texts, words: Sequence[str], n_numbers: int, *,
-    is_target: bool = False,
-) -> DataError:  # fmt: skip
+    frame: Frame, name: str, texts: Texts, words: Sequence[str], n_numbers: int
+) -> DataError:
     """Words among numbers."""
     are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
     problem = f"{words[0][:40]!r} is not a number"
@@ -175,7 +182,7 @@ def _mixed(
     if others:
         problem += f"; {'so has' if are_numbers else 'nor is'} {', '.join(others)}"
         problem += ", …" * (len(words) - 1 > _SHOWN_WORDS)
-    ways, shown = list[str](), words[:_SHOWN_WORDS]
+    ways, shown, is_target = list[str](), words[:_SHOWN_WORDS], name in frame.targets
     if not are_numbers and all("," not in word and word.isprintable() for word in shown):
         missing = option(*(word[:20] for word in shown))
         ways.append(f"--missing-values {missing} reads such words as missing")
@@ -185,9 +192,10 @@ def _mixed(
     return frame.error(name, problem, frame.first_line(texts, words[0]), *ways)
 
 
-def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = False) -> None:
+def check_missing(frame: Frame, name: str) -> None:
     """Raise at the first missing value, where there must be none."""
-    missing, refused = is_missing(cells), ("impute", "error") if is_target else ("error",)
+    missing, is_target = is_missing(frame.cells[name]), name in frame.targets
+    refused = ("impute", "error") if is_target else ("error",)
     if frame.options.missing not in refused or not missing.any():
         return
     count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
@@ -198,13 +206,24 @@ def check_missing(frame: Frame, name: str, cells: Cells, *, is_target: bool = Fa
     raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
 
 
-def can_be_held(texts: Texts, max_values: int) -> bool:
-    """True if a column's words are few and short enough."""
-    return len(texts.values) <= max_values and max(map(len, texts.values), default=0) <= MAX_TEXT
+def check_size(frame: Frame, name: str, texts: Texts, most: int) -> None:
+    """Raise if a column's words are too many, or one is too long."""
+    long = next((value for value in texts.values if len(value) > MAX_TEXT), None)
+    if long is not None:
+        raise not_words(frame, name, texts, long, f"texts of more than {MAX_TEXT} characters")
+    if len(texts.values) > most:
+        raise not_words(frame, name, texts, texts.values[0], f"more than {most} different values")
 
 
-def _ignore(name: str) -> str:
-    return f"--ignore {option(name)} leaves the column out"
+def not_words(frame: Frame, name: str, texts: Texts, text: str, what: str, *ways: str) -> DataError:
+    """A column whose texts are no words for a model."""
+    is_target, line = name in frame.targets, frame.first_line(texts, text)
+    problem = f"{what}, such as {text[:40]!r}, are no {'classes' if is_target else 'categories'}"
+    return frame.error(name, problem, line, *([] if is_target else [_ignore(name)]), *ways)
+
+
+def _ignore(name: str, what: str = "the column") -> str:
+    return f"--ignore {option(name)} leaves {what} out"
 
 
 def _as_category(name: str) -> str:
@@ -212,37 +231,29 @@ def _as_category(name: str) -> str:
 
 
 def _learn_number(
-    frame: Frame, reading: Reading, name: str, numbers: np.ndarray, written: NumberFormat, *,
-    is_first: bool,
-) -> Column:  # fmt: skip
-    """The recipe of a column of numbers."""
+    frame: Frame, reading: Reading, name: str, written: NumberFormat, *, is_first: bool
+) -> Column:
+    """The recipe of a column of numbers; notes on those that may be no measurements."""
+    numbers, notes = frame.cells[name], frame.notes
     present = numbers[~np.isnan(numbers)]
     if not present.size:
         return kinds.Ignored(name, _NO_VALUE)
+    counts_rows = present.size == numbers.size and (np.diff(present) == 1.0).all()
     if frame.options.kind_of(name) != "number" and present.size > 1:
         are_wholes = (present == np.floor(present)).all()
         if _ID_NAME.fullmatch(name) and are_wholes and np.unique(present).size == present.size:
             return kinds.Ignored(name, "a different number in every row, so probably an identifier")
-        is_row_number = present.size == numbers.size and (np.diff(present) == 1.0).all()
-        if is_first and name in _ROW_NUMBER_NAMES and is_row_number and not frame.attributes:
+        if is_first and name in _ROW_NUMBER_NAMES and counts_rows and not frame.attributes:
             return kinds.Ignored(name, "it numbers the rows")
-    fill = median(present) if frame.options.missing != "error" else None
-    marks = present.size < numbers.size
-    return kinds.Number(name, fill, marks, reading.unit, written.decimal, written.thousands)
-
-
-def _doubts(name: str, numbers: np.ndarray) -> list[str]:
-    """Notes on numbers that may be no measurements."""
-    notes = []
-    if numbers.size >= MIN_IDS and numbers[0] in (0.0, 1.0) and (np.diff(numbers) == 1.0).all():
+    if counts_rows and numbers.size >= MIN_IDS and numbers[0] in (0.0, 1.0):
         note = f"{name}: numbers the rows, {numbers[0]:.0f} to {numbers[-1]:.0f}; if that is no "
-        notes.append(f"{note}feature, --ignore {option(name)} leaves it out")
-    least = np.nanmin(numbers)
-    if least in _SENTINELS and np.nanmin(np.where(numbers > least, numbers, np.inf)) > least / 9:
+        notes.add(Rank.DOUBT, f"{note}feature, {_ignore(name, 'it')}")
+    least = present.min()
+    if least in _SENTINELS and present.min(where=present > least, initial=np.inf) > least / 9:
         note = f"{name}: {least:.0f} in {(numbers == least).sum()} of {numbers.size} rows is taken "
         note += "as a number; if it stands for a missing value, --missing-values "
-        notes.append(f"{note}{least:.0f} reads it so")
-    return notes
+        notes.add(Rank.DOUBT, f"{note}{least:.0f} reads it so")
+    return kinds.Number(name, None, False, reading.unit, written.decimal, written.thousands)
 
 
 def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
@@ -251,25 +262,17 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
         return kinds.Ignored(name, _NO_VALUE)
-
-    def free_text(text: str, what: str, *ways: str) -> DataError:
-        problem = f"{what}, such as {text[:40]!r}, are no categories"
-        return frame.error(name, problem, frame.first_line(texts, text), _ignore(name), *ways)
-
-    if not can_be_held(texts, MAX_CATEGORIES):
-        long = next((value for value in values if len(value) > MAX_TEXT), None)
-        if long is not None:
-            raise free_text(long, f"texts of more than {MAX_TEXT} characters")
-        if kind is None and len(values) == n_present:
-            return kinds.Ignored(name, _IDENTIFIER)
-        raise free_text(values[0], f"more than {MAX_CATEGORIES} values")
-    allows = options.missing != "error"
-    marks = bool(is_missing(texts).any()) and options.imputes
-    if kind is None and not _are_codes(frame, name, texts):
-        known = no_and_yes(values)
-        if known is not None:
-            fill = float(np.nanmedian(texts.numbers(known.get, ""))) if allows else None
-            return kinds.Boolean(name, fill, marks)
+    is_name, is_long = len(values) == n_present, max(map(len, values)) > MAX_TEXT
+    if kind is None and is_name and len(values) > MAX_CATEGORIES and not is_long:
+        return kinds.Ignored(name, _IDENTIFIER)
+    check_size(frame, name, texts, MAX_CATEGORIES)
+    # 007, or numbers that a file declares as strings
+    are_codes = Reading(texts).is_code
+    if name in frame.attributes:
+        are_codes = own_numbers(values) is not None
+    if kind is None and not are_codes:
+        if no_and_yes(values) is not None:
+            return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
         advice = f"--categories encode makes features of its values, {_ignore(name)}"
@@ -279,37 +282,29 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
     if separator and kind in (None, "tags"):
         tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
-            raise free_text(values[0], f"more than {MAX_CATEGORIES} different tags")
+            what = f"more than {MAX_CATEGORIES} different tags"
+            raise not_words(frame, name, texts, values[0], what)
         return kinds.Tags(name, tags, separator)
-    if kind is None and len(values) == n_present and n_present >= MIN_IDS:
+    if kind is None and is_name and n_present >= MIN_IDS:
         return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
-        raise free_text(values[0], what, _as_category(name))
-    return kinds.Category(name, tuple(sorted(values)), marks, allows)
-
-
-def _are_codes(frame: Frame, name: str, texts: Texts) -> bool:
-    """True if the words are codes: 007, or numbers that a file declares as strings."""
-    if name in frame.attributes:
-        return own_numbers(texts.values) is not None
-    return Reading(texts).is_code
+        raise not_words(frame, name, texts, values[0], what, _as_category(name))
+    return kinds.Category(name, tuple(sorted(values)))
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
     """The recipe of an ARFF attribute: nominal ones are numbers where they are 0 and 1."""
     name, values, options = attribute.name, attribute.values, frame.options
-    forced = options.kind_of(name)
+    forced, numbers = options.kind_of(name), own_numbers(values)
     if attribute.type != "nominal" or forced == "tags":
         return _learn_texts(frame, name, texts)
     if len(values) > MAX_CATEGORIES or any(len(value) > MAX_TEXT for value in values):
         problem = f"attribute {name!r} declares more than {MAX_CATEGORIES} values, or one of more "
         raise DataError(f"{problem}than {MAX_TEXT} characters", frame.path, attribute.line)
-    allows, gaps, numbers = options.missing != "error", is_missing(texts), own_numbers(values)
-    category = kinds.Category(name, values, bool(gaps.any()) and options.imputes, allows)
-    column: kinds.Number | kinds.Boolean | kinds.Ordinal
+    column: Column
     if forced == "category":
-        return category
+        return kinds.Category(name, values)
     if no_and_yes(values) is not None:
         column = kinds.Boolean(name)
     elif numbers is not None and (forced == "number" or set(numbers.values()) <= {0.0, 1.0}):
@@ -323,11 +318,8 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
         return kinds.Ignored(name, _IDENTIFIER)
     else:
-        return category
-    if gaps.all():
-        return kinds.Ignored(name, _NO_VALUE)
-    fill = median(column.numbers(texts[~gaps])) if allows else None
-    return replace(column, fill=fill, marks_missing=bool(gaps.any()) and allows)
+        return kinds.Category(name, values)
+    return column if texts.counts.any() else kinds.Ignored(name, _NO_VALUE)
 
 
 def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 NAN = float("nan")
 MINUS = "\N{MINUS SIGN}"  # typeset tables have it
@@ -75,21 +76,20 @@ def strip_unit(text: str, sign: str) -> str:
     return text if not text.strip(" 0.,") else f"{text} (no {sign})"
 
 
-def plain_number(text: str) -> float:
-    """A finite decimal number; underscores, which Python allows in one, are not part of it."""
-    value = float(text.replace(MINUS, "-"))
-    if "_" in text or not abs(value) < float("inf"):
-        raise ValueError(text)
-    return value
+def plain_number(text: str) -> float | None:
+    """A finite decimal number, or None; underscores, which Python allows, are not part of one."""
+    try:
+        value = float(text.replace(MINUS, "-"))
+    except ValueError:
+        return None
+    return value if "_" not in text and isfinite(value) else None
 
 
 def own_numbers(values: Iterable[str]) -> dict[str, float] | None:
     """The numbers that the values are, if all are, and different."""
-    try:
-        numbers = {value: plain_number(value) for value in values}
-    except ValueError:
-        return None
-    return numbers if len(set(numbers.values())) == len(numbers) else None
+    found = {value: plain_number(value) for value in values}
+    numbers = {value: number for value, number in found.items() if number is not None}
+    return numbers if len(set(numbers.values())) == len(found) else None
 
 
 def no_and_yes(values: Collection[str]) -> dict[str, float] | None:

@@ -21,7 +21,6 @@ MAX_CLASSES = 100_000
 MAX_TARGET_CELLS = 100_000_000  # 800 MB in float64, which every loss needs
 # above this share of non-zero entries a dense array is smaller and faster
 DENSE_FROM = 0.25
-_LISTED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +101,10 @@ def check_target_cells(n: int, n_classes: int, path: Path) -> None:
         raise DataError(f"{problem}; leave out samples, or classes that are rare", path)
 
 
-def listed(names: Iterable[str], *, quotes: bool = True) -> str:
-    """Names with commas, the first twenty of them; one that holds a comma or a space in quotes."""
+def listed(names: Iterable[str], *, quotes: bool = True, most: int = 20) -> str:
+    """Names with commas, the first of them; one that holds a comma or a space in quotes."""
     shown = [repr(one) if quotes and re.search(r"[,\s]", one) else one for one in names]
-    return ", ".join(shown[:_LISTED]) + ", …" * (len(shown) > _LISTED)
+    return ", ".join(shown[:most]) + ", …" * (len(shown) > most)
 
 
 def counted(count: int, what: str) -> str:

@@ -14,13 +14,13 @@ from typing import Any
 
 from ._errors import DataError
 from ._frame import find_pandas
-from ._table import MAX_FEATURES, counted
+from ._table import MAX_FEATURES, counted, listed
 from ._text import MAX_RATIO, RATIO_FROM, read_lines, refused
 
 MAX_CELLS = 200_000_000
 
 
-def parquet_as_csv(path: Path) -> bytes:
+def parquet_as_csv(path: Path, _: list[str]) -> bytes:
     """A Parquet file, by pyarrow."""
     pandas = find_pandas()
     try:
@@ -35,11 +35,15 @@ def parquet_as_csv(path: Path) -> bytes:
     return bytes(frame.to_csv(index=index, lineterminator="\n").encode())
 
 
-def workbook_as_csv(path: Path) -> bytes:
+def workbook_as_csv(path: Path, notes: list[str]) -> bytes:
     """The first sheet of an Excel workbook, by openpyxl; formulas are what they last came to."""
-    rows = _sheet(path, data_only=True)
+    rows, (first, *others) = _sheet(path, data_only=True)
+    if others:
+        count = f"{counted(len(others), 'other')} {'are' if others[1:] else 'is'} left out"
+        shown = f"{count}: {listed(others, most=5)}"
+        notes.append(f"the first sheet of the workbook is read, {first!r}; {shown}")
     if any(None in row for row in rows):  # an empty cell, or a formula that was never computed
-        for line, (row, formulas) in enumerate(zip(rows, _sheet(path), strict=True), 1):
+        for line, (row, formulas) in enumerate(zip(rows, _sheet(path)[0], strict=True), 1):
             for cell, formula in zip(row, formulas, strict=True):
                 if cell is None and isinstance(formula, str) and formula.startswith("="):
                     problem = f"the formula {formula[:40]!r} has no stored result; open the "
@@ -51,8 +55,8 @@ def workbook_as_csv(path: Path) -> bytes:
     return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows)
 
 
-def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
-    """The cells of the first sheet: formulas, or what they last came to."""
+def _sheet(path: Path, *, data_only: bool = False) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """The cells of the first sheet, formulas or what they last came to; the names of all sheets."""
     try:
         openpyxl = import_module("openpyxl")
     except ModuleNotFoundError:
@@ -64,25 +68,17 @@ def _sheet(path: Path, *, data_only: bool = False) -> list[tuple[Any, ...]]:
         if size > max(RATIO_FROM, MAX_RATIO * path.stat().st_size):
             raise DataError(f"unpacks to {size} bytes; it is not read", path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
-        sheet = book.worksheets[0]
+        sheet, rows, width = book.worksheets[0], list[tuple[Any, ...]](), 1
         _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
-        rows = _bounded(sheet.iter_rows(values_only=True), path)
+        for row in sheet.iter_rows(values_only=True):  # a sheet need not say how large it is
+            rows.append(row)
+            width = max(width, len(row))
+            _check_size(len(rows), width, path)  # as large as they will be with equal widths
         book.close()
-        return rows
+        return rows, [one.title for one in book.worksheets]
 
 
-def _bounded(rows: Iterable[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:
-    """All rows; checked as they come, since a sheet need not say how large it is."""
-    found: list[tuple[Any, ...]] = []
-    width = 1
-    for row in rows:
-        found.append(row)
-        width = max(width, len(row))
-        _check_size(len(found), width, path)  # as large as they will be with equal widths
-    return found
-
-
-def json_lines_as_csv(path: Path) -> bytes:
+def json_lines_as_csv(path: Path, _: list[str]) -> bytes:
     """JSON lines: an object of plain values in each line; the first line names the columns."""
     names: dict[str, int] = {}
     rows: list[dict[str, Any]] = []

@@ -26,7 +26,6 @@ dropped as a reference: under a penalty, the fit would depend on which.
 import math
 import re
 import reprlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -35,9 +34,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from ._frame import CellError, Cells, Texts, as_texts, dense, is_missing, median
-from ._numbers import MINUS, NO_YES, PLAIN, UNIT_DIVISORS
-from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
+from ._frame import CellError, Cells, Notes, Rank, Texts, as_texts, is_missing, median
+from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
+from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
+from .options import ReadOptions
 
 MAX_CATEGORIES = 10_000  # of one column
 MAX_TEXT = 1000  # characters of a value, a name, a reason
@@ -46,34 +46,6 @@ SEPARATORS = (";", "|", ",")  # of tags
 _NO_VALUE = "no value, and the training file was read without missing values"
 _WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
 _ANSWERS = {"0": 0.0, "1": 1.0} | {word: float(i) for pair in NO_YES for i, word in enumerate(pair)}
-
-# notes are said in this order, those of one sentence together
-(
-    _LEFT_OUT, _COMMAS, _GROUPS, _UNIT, _ANSWER, _CATEGORIES, _TAGS, _FILLED_AND_MARKED, _FILLED,
-    _MISSING_CATEGORY, _NO_CATEGORY, _UNSEEN,
-) = range(12)  # fmt: skip
-
-
-class Notes:
-    """Sentences on what was made of the columns of a file, and the columns that each is about.
-
-    Attributes:
-        of_training: True if the recipe was learned from this very file.
-    """
-
-    def __init__(self, *, of_training: bool = True) -> None:
-        self.of_training = of_training
-        self._said: dict[tuple[int, str], list[str]] = {}
-
-    def add(self, order: int, sentence: str, column: str = "") -> None:
-        """Say a sentence of a column; a sentence that names its column stands by itself."""
-        self._said.setdefault((order, sentence), []).append(column)
-
-    @property
-    def sentences(self) -> list[str]:
-        said = sorted(self._said.items(), key=lambda one: one[0][0])
-        listing = ((text, names[0] and listed(names, quotes=False)) for (_, text), names in said)
-        return [f"{text}: {names}" if names else text for text, names in listing]
 
 
 def _is_text(value: object) -> bool:
@@ -123,8 +95,8 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Column(ABC):
-    """One column of a file, by name."""
+class Column:
+    """One column of a file, by name; its kinds say what becomes of it."""
 
     kind: ClassVar[str]
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
@@ -132,15 +104,15 @@ class Column(ABC):
     name: str
 
     @property
-    @abstractmethod
     def feature_names(self) -> tuple[str, ...]:
         """What its features are called."""
+        return ()
 
-    @abstractmethod
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         """Features, (n, len(feature_names)); raises :class:`CellError`."""
+        raise TypeError(f"column {self.name!r} is not read")
 
-    def describe(self, notes: Notes) -> None:  # noqa: B027  (most have something to say)
+    def describe(self, notes: Notes) -> None:
         """Note what is made of the column, whatever its cells are."""
 
     @property
@@ -148,8 +120,8 @@ class Column(ABC):
         """True if its one feature is the number in each cell."""
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
-    def refit(self, cells: Cells) -> "Column":
-        """The recipe after rows of the training file have been left out."""
+    def fit(self, cells: Cells, options: ReadOptions) -> "Column":
+        """What is made of missing cells, by those of the training file."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -182,9 +154,9 @@ class _Filled(Column):
     def feature_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} (missing)") if self.marks_missing else (self.name,)
 
-    @abstractmethod
     def numbers(self, cells: Cells) -> Any:
         """The number of each cell, NaN where it is missing."""
+        return cells
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         numbers = self.numbers(cells)
@@ -195,15 +167,16 @@ class _Filled(Column):
             if self.fill is None:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
             whose = "the column" if notes.of_training else "the training file"
-            order, sentence = _FILLED, f"missing numbers are replaced by the median of {whose}"
+            rank, sentence = Rank.FILLED, f"missing numbers are replaced by the median of {whose}"
             if self.marks_missing:
-                order, sentence = _FILLED_AND_MARKED, f"{sentence} and marked in a 0/1 feature"
-            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+                rank, sentence = Rank.FILLED_AND_MARKED, f"{sentence} and marked in a 0/1 feature"
+            notes.add(rank, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
             numbers = np.where(missing, self.fill, numbers)
         return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
-    def refit(self, cells: Cells) -> Column:
-        return replace(self, fill=median(self.numbers(cells)), marks_missing=False)
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        fill = median(self.numbers(cells)) if options.missing != "error" else None
+        return replace(self, fill=fill, marks_missing=bool(is_missing(cells).any()))
 
 
 @dataclass(frozen=True)
@@ -221,18 +194,18 @@ class Number(_Filled):
 
     def numbers(self, cells: Cells) -> Any:
         if isinstance(cells, Texts):
-            return cells.numbers(_plain_number, "is not a number, as in the training file")
+            return cells.numbers(plain_number, "is not a number, as in the training file")
         return cells
 
     def describe(self, notes: Notes) -> None:
         if notes.of_training and self.decimal == ",":
-            notes.add(_COMMAS, "decimal commas", self.name)
+            notes.add(Rank.COMMAS, "decimal commas", self.name)
         if notes.of_training and self.thousands:
-            notes.add(_GROUPS, "marks between thousands are left out", self.name)
+            notes.add(Rank.GROUPS, "marks between thousands are left out", self.name)
         if self.unit:
             divisor = UNIT_DIVISORS.get(self.unit)
             divided = f" and the numbers divided by {divisor:.0f}" if divisor else ""
-            notes.add(_UNIT, f"the sign {self.unit} is left out{divided}", self.name)
+            notes.add(Rank.UNIT, f"the sign {self.unit} is left out{divided}", self.name)
 
 
 @dataclass(frozen=True)
@@ -242,19 +215,12 @@ class Boolean(_Filled):
     kind: ClassVar[str] = "boolean"
 
     def numbers(self, cells: Cells) -> Any:
-        if isinstance(cells, Texts):
-            return cells.numbers(
-                lambda text: _ANSWERS.get(_canonical(text).lower()), "is neither no nor yes"
-            )
-        numbers = dense(cells)
-        strange = ~(np.isin(numbers, (0.0, 1.0)) | np.isnan(numbers))
-        if strange.any():
-            row = int(strange.argmax())
-            raise CellError(row, f"{numbers[row]:g} is neither no (0) nor yes (1)")
-        return numbers
+        return as_texts(cells).numbers(
+            lambda text: _ANSWERS.get(_canonical(text).lower()), "is neither no nor yes"
+        )
 
     def describe(self, notes: Notes) -> None:
-        notes.add(_ANSWER, "no is 0 and yes is 1", self.name)
+        notes.add(Rank.ANSWER, "no is 0 and yes is 1", self.name)
 
 
 @dataclass(frozen=True)
@@ -283,9 +249,9 @@ class _Words(Column):
     def feature_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={value}" for value in self.values)
 
-    @abstractmethod
     def split(self, text: str) -> tuple[str, ...]:
         """The words of a cell."""
+        return (text,)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         texts, find, width = as_texts(cells), _finder(self.values), len(self.feature_names)
@@ -301,9 +267,9 @@ class _Words(Column):
                 n_unseen += count
                 unseen |= {word: None for word, i in positions.items() if i is None}
         if n_unseen:
-            shown = listed(word[:40] for word in list(unseen)[:5]) + ", …" * (len(unseen) > 5)
+            shown = listed((word[:40] for word in unseen), most=5)
             where = f"{self.name} ({counted(n_unseen, 'row')}: {shown})"
-            notes.add(_UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
+            notes.add(Rank.UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
         starts = np.cumsum([0, *map(len, known)])
         flat = np.asarray([i for found in known for i in found], dtype=np.int64)
         table = sparse.csr_array((np.ones(flat.size), flat, starts), (len(known), width))
@@ -322,28 +288,25 @@ class Category(_Words):
     def feature_names(self) -> tuple[str, ...]:
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
-    def split(self, text: str) -> tuple[str, ...]:
-        return (text,)
-
-    def refit(self, cells: Cells) -> Column:
-        found = set(as_texts(cells).present)
-        return replace(self, values=tuple(value for value in self.values if value in found))
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        marks = bool(is_missing(cells).any()) and options.imputes
+        return replace(self, marks_missing=marks, allows_missing=options.missing != "error")
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         missing = is_missing(cells)
         if missing.any():
             if not self.allows_missing:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
-            order, sentence = _MISSING_CATEGORY, "missing values are a category of their own"
+            rank, sentence = Rank.MISSING_CATEGORY, "missing values are a category of their own"
             if not self.marks_missing:
-                order, sentence = _NO_CATEGORY, "missing values, of which the training file had "
+                rank, sentence = Rank.NO_CATEGORY, "missing values, of which the training file had "
                 sentence += "none, belong to no category"
-            notes.add(order, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+            notes.add(rank, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
         return super().encode(cells, notes)
 
     def describe(self, notes: Notes) -> None:
         column = f"{self.name} ({counted(len(self.values), 'value')})"
-        notes.add(_CATEGORIES, "categories, a 0/1 feature for each value", column)
+        notes.add(Rank.CATEGORIES, "categories, a 0/1 feature for each value", column)
 
 
 @dataclass(frozen=True)
@@ -360,7 +323,7 @@ class Tags(_Words):
     def describe(self, notes: Notes) -> None:
         tags = counted(len(self.values), "tag")
         sentence = f"tags, split at {self.separator!r}, a 0/1 feature for each of {tags}"
-        notes.add(_TAGS, f"{sentence}: {self.name}")
+        notes.add(Rank.TAGS, f"{sentence}: {self.name}")
 
 
 @dataclass(frozen=True)
@@ -371,15 +334,8 @@ class Ignored(Column):
     can_be_missing: ClassVar[bool] = False
     reason: str = ""  # why not, for the note
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return ()
-
-    def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        raise TypeError(f"column {self.name!r} is not read")
-
     def describe(self, notes: Notes) -> None:
-        notes.add(_LEFT_OUT, f"left out: {self.name} ({self.reason})")
+        notes.add(Rank.LEFT_OUT, f"left out: {self.name} ({self.reason})")
 
 
 KINDS: Mapping[str, type[Column]] = {
@@ -427,6 +383,27 @@ class Columns:
             return numbered("feature_", self.n_numbered, 1)
         return tuple(name for column in self.items for name in column.feature_names)
 
+    def encode(self, cells: Mapping[str, Cells], notes: Notes) -> Matrix:
+        """All features: sparse if all cells are, or where dense ones would be large and empty."""
+        blocks: list[Matrix] = []
+        for column in self.used:
+            try:
+                blocks.append(column.encode(cells[column.name], notes))
+            except CellError as error:
+                raise CellError(error.row, str(error), column.name) from None
+        if all(sparse.issparse(cells[column.name]) for column in self.used):
+            return compact(sparse.hstack(blocks).tocsr())
+        (n, _), width = blocks[0].shape, self.n_features
+        filled = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
+        if n * width > DENSE_CELLS and filled < DENSE_FROM * n * width:
+            return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
+        X, start = np.empty((n, width)), 0
+        for block in blocks:
+            stop = start + block.shape[1]
+            X[:, start:stop] = block.toarray() if sparse.issparse(block) else block
+            start = stop
+        return X
+
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":
         """The recipe of features that are numbers as they are, for tables that no reader made."""
@@ -470,30 +447,11 @@ def tags_among(values: Iterable[str], separator: str) -> tuple[str, ...]:
     return tuple(sorted({tag for value in values for tag in split_tags(value, separator)}))
 
 
-def join_features(blocks: Sequence[Matrix], n: int) -> Matrix:
-    """The blocks side by side; dense where that is small, or the smaller form."""
-    width = sum(block.shape[1] for block in blocks)
-    filled = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
-    if n * width > DENSE_CELLS and filled < DENSE_FROM * n * width:
-        return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
-    X, start = np.empty((n, width)), 0
-    for block in blocks:
-        stop = start + block.shape[1]
-        X[:, start:stop] = block.toarray() if sparse.issparse(block) else block
-        start = stop
-    return X
-
-
 def _finder(values: Sequence[str]) -> Callable[[str], int | None]:
     """Finds a word's position among the values; 3.0 is 3, unless both are there."""
     position = {_canonical(value): i for i, value in enumerate(values)}
     position.update((value, i) for i, value in enumerate(values))
     return lambda word: position.get(word, position.get(_canonical(word)))
-
-
-def _plain_number(text: str) -> float | None:
-    text = text.replace(MINUS, "-")
-    return float(text) if PLAIN.matches(text) and math.isfinite(float(text)) else None
 
 
 def _canonical(value: str) -> str:

@@ -5,6 +5,7 @@ begins with a space, or with a feature, is a sample without labels. ``#`` begins
 """
 
 import os
+import re
 from array import array
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from ._errors import DataError
 from ._table import MAX_CLASSES, MAX_FEATURES, Table, check_target_cells, compact, numbered
 from ._text import read_lines
 from .columns import Columns
+
+_PAIR = r"[+-]?\d{1,18}+:[+-]?(?:\d++\.?\d*+(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?|nan|inf)"
+_PAIRS = re.compile(rf"(?:{_PAIR}(?: {_PAIR})*+)?", re.ASCII | re.IGNORECASE).fullmatch
 
 
 def read_libsvm(
@@ -94,22 +98,15 @@ def _labels(token: str, max_class: int) -> list[int]:
 
 def _features(tokens: list[str], max_feature: int) -> tuple[list[int], list[float]]:
     """Indices and values."""
-    try:
-        if any("_" in token for token in tokens):  # Python's numbers may have one
-            raise ValueError
-        pairs = [token.split(":") for token in tokens]
-        indices, values = [int(index) for index, _ in pairs], [float(value) for _, value in pairs]
-    except ValueError:
-        if len(tokens) == 1:
-            problem = f"{_short(tokens[0])} is not a feature of the form index:value"
-            raise ValueError(problem) from None
-        for token in tokens:  # which one is wrong?
-            _features([token], max_feature)
-        raise
+    if not _PAIRS(" ".join(tokens)):
+        wrong = next(token for token in tokens if not _PAIRS(token))
+        raise ValueError(f"{_short(wrong)} is not a feature of the form index:value")
+    parts = ":".join(tokens).split(":") if tokens else []
+    indices, values = list(map(int, parts[::2])), list(map(float, parts[1::2]))
     low, high = min(indices, default=1), max(indices, default=1)
     if low < 1 or high > max_feature:
-        wrong = low if low < 1 else high
-        raise ValueError(f"feature index {wrong} is out of range, expected 1 to {max_feature}")
+        index = low if low < 1 else high
+        raise ValueError(f"feature index {index} is out of range, expected 1 to {max_feature}")
     if len(set(indices)) != len(indices):
         raise ValueError("a feature index occurs twice")
     if not np.isfinite(values).all():

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from . import _learn, _tables, _targets
 from ._arff import ArffFile, expand_targets
 from ._csv import CsvFile
-from ._errors import DataError, one_line
-from ._frame import CellError, Cells, Frame, Texts, is_missing
+from ._errors import DataError
+from ._frame import CellError, Cells, Frame, Notes, Texts
 from ._numbers import MISSING_WORDS
-from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, compact, listed
+from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, listed
 from ._text import member_name, plain_suffix, read_text
-from .columns import Columns, Notes, Number, join_features
+from .columns import Column, Columns, Ignored, Number
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
@@ -31,7 +30,7 @@ FilePath = str | os.PathLike[str]
 NamedFile = CsvFile | ArffFile
 FORMATS = ("libsvm", "csv", "arff", "parquet", "xlsx", "jsonl")
 # formats that become CSV, and the number of the line of names
-_AS_CSV: dict[str, tuple[Callable[[Path], bytes], int]] = {
+_AS_CSV: dict[str, tuple[Callable[[Path, list[str]], bytes], int]] = {
     "parquet": (_tables.parquet_as_csv, 1),
     "xlsx": (_tables.workbook_as_csv, 1),
     "jsonl": (_tables.json_lines_as_csv, 0),
@@ -59,6 +58,8 @@ def format_of(path: FilePath) -> str:
         suffix = plain_suffix(member_name(path))
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
+    if not path.exists():
+        raise DataError("no such file", path)
     if path.is_dir():
         raise DataError("is a folder; expected a file", path)
     if suffix in _SPREADSHEETS:
@@ -120,7 +121,8 @@ def read_table(
         file = _open(path, kind, options)
         if kind != "arff" and not names:
             problem = f"which columns are targets? The columns are {listed(file.names)}"
-            raise DataError(problem, path, None, "--targets NAMES names them")
+            ways = filter(None, ("--targets NAMES names them", file.doubt))
+            raise DataError(problem, path, None, "; ".join(ways))
         table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
@@ -237,17 +239,17 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
         array([[1.5, 1. ],
                [2. , 0. ]])
     """
-    blocks = []
-    for column in columns.used:
-        try:
-            cells = _cells_in_memory(frame[column.name], columns.missing_values)
-            blocks.append(column.encode(cells, Notes()))
-        except KeyError:
-            known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
-            raise ValueError(f"no column is called {column.name!r}; there are {known}") from None
-        except CellError as error:
-            raise ValueError(f"column {column.name!r}, row {error.row + 1}: {error}") from None
-    return join_features(blocks, blocks[0].shape[0])
+    try:
+        cells = {
+            one.name: _cells_in_memory(frame[one.name], columns.missing_values)
+            for one in columns.used
+        }
+        return columns.encode(cells, Notes())
+    except KeyError as error:
+        known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
+        raise ValueError(f"no column is called {error.args[0]!r}; there are {known}") from None
+    except CellError as error:
+        raise ValueError(f"column {error.column!r}, row {error.row + 1}: {error}") from None
 
 
 def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
@@ -269,8 +271,9 @@ def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
         return ArffFile(path)
     if kind == "csv":
         return CsvFile(path, has_header=options.header)
-    content, first_line = _AS_CSV[kind]
-    return CsvFile(path, content(path), first_line, has_header=options.header)
+    (as_csv, first_line), notes = _AS_CSV[kind], list[str]()
+    content = as_csv(path, notes)
+    return CsvFile(path, content, first_line, has_header=options.header, notes=notes)
 
 
 def _read(
@@ -306,82 +309,54 @@ def _read(
         words = {one.name for one in columns.used if not isinstance(one, Number) or one.unit}
     classes = targets[0] if len(targets) == 1 and not plain else ""
     frame = file.read([*targets, *wanted], options, {classes, *words}, classes)
-    return _table(frame, names, targets, columns, plain=plain)
+    frame.targets, frame.notes.of_training = targets, columns is None
+    return _table(frame, names, columns, plain=plain)
 
 
 def _check_known(names: Iterable[str], file: NamedFile) -> None:
     unknown = next((name for name in names if name not in file.names), None)
     if unknown is not None:
         problem = f"no {file.word} is called {unknown!r}; the {file.word}s are {listed(file.names)}"
-        raise DataError(problem, file.path, file.header_line)
+        raise DataError(problem, file.path, file.header_line, file.doubt or None)
 
 
-def _table(
-    frame: Frame,
-    names: Sequence[str],
-    targets: Sequence[str],
-    columns: Columns | None,
-    *,
-    plain: bool,
-) -> Table:
-    options, path, lines = frame.options, frame.path, frame.lines
-    notes, said, doubts = Notes(of_training=columns is None), list(frame.notes), list[str]()
-    has_classes = len(targets) == 1 and not plain
-    check_target_cells(lines.size, len(targets), path)
-    readings = {} if has_classes else _targets.target_readings(frame, targets)
+def _table(frame: Frame, names: Sequence[str], columns: Columns | None, *, plain: bool) -> Table:
+    """Features and targets of a frame, by a recipe or by what is learned from it."""
+    notes, path = frame.notes, frame.path
+    has_classes = len(frame.targets) == 1 and not plain
+    check_target_cells(frame.lines.size, len(frame.targets), path)
+    readings = {} if has_classes else _targets.target_readings(frame)
     if columns is None:
-        columns, cells, numbers, doubts = _learn.learn(frame, names, readings)
+        columns = _learn.learn(frame, names, readings)
     else:
-        cells, numbers = _learn.follow(frame, columns, readings)
+        _learn.follow(frame, columns, readings)
+    targets: Sequence[Column]
     if has_classes:
-        found = _targets.class_target(frame, targets[0], of_training=notes.of_training)
+        targets = [_targets.class_target(frame)]
     else:
-        found = _targets.number_targets(frame, targets, readings, numbers)
-    if options.missing in ("drop", "drop-targets"):
-        drops = notes.of_training and options.missing == "drop"
-        can_lack = [one.name for one in columns.used if one.can_be_missing and drops]
-        keep = ~np.any([*(is_missing(cells[name]) for name in can_lack), found.is_missing], axis=0)
-        what = "values" if options.missing == "drop" else "targets"
-        if not keep.any():
-            raise DataError(f"every row has missing {what}", path)
-        if not keep.all():
-            said.append(f"left out: {(~keep).sum()} of {keep.size} rows, with missing {what}")
-            lines, found = lines[keep], found[keep]
-            cells = {name: one[keep] for name, one in cells.items()}
-            columns = _learn.refit(columns, cells, frame) if drops else columns
+        targets = _targets.number_targets(frame, readings)
+    if frame.options.missing in ("drop", "drop-targets"):
+        columns = _learn.drop_rows(frame, columns, targets)
     for column in columns.items:
         column.describe(notes)
     if columns.n_features == 0:
-        reasons = [note.removeprefix("left out: ") for note in notes.sentences]
+        reasons = [
+            f"{one.name} ({one.reason})" for one in columns.items if isinstance(one, Ignored)
+        ]
         left_out = f": {', '.join(reasons[:5])}" if reasons else ""
         raise DataError(f"no column is left to be a feature{left_out}", path)
     if columns.n_features > MAX_FEATURES:
         raise DataError(f"the categories make more than {MAX_FEATURES} features", path)
-    X = _features(columns, cells, lines, notes, path)
-    Y, kind, target_names, target_notes = found.read(
-        lines, path, plain=plain, normalize=options.normalize
-    )
-    said += [*notes.sentences, *doubts, *target_notes]
+    try:
+        X = columns.encode(frame.cells, notes)
+    except CellError as error:
+        line = int(frame.lines[error.row])
+        raise DataError(f"column {error.column!r}: {error}", path, line) from None
+    Y, kind, target_names = _targets.read_targets(frame, targets, plain=plain)
     if notes.of_training:
-        said += _targets.note_on_leaks(X, Y, columns)
-    in_lines = tuple(map(one_line, said))
-    return Table(X, Y, kind, columns.feature_names, target_names, in_lines, columns, lines)
-
-
-def _features(
-    columns: Columns, cells: dict[str, Cells], lines: np.ndarray, notes: Notes, path: Path
-) -> Matrix:
-    """All features; those of a sparse file stay sparse."""
-    blocks: list[Matrix] = []
-    for column in columns.used:
-        try:
-            blocks.append(column.encode(cells[column.name], notes))
-        except CellError as error:
-            line = int(lines[error.row])
-            raise DataError(f"column {column.name!r}: {error}", path, line) from None
-    if all(isinstance(one, Number) and sparse.issparse(cells[one.name]) for one in columns.used):
-        return compact(sparse.hstack(blocks).tocsr())
-    return join_features(blocks, lines.size)
+        _targets.note_leaks(X, Y, columns, notes)
+    feature_names, lines = columns.feature_names, frame.lines
+    return Table(X, Y, kind, feature_names, target_names, notes.sentences, columns, lines)
 
 
 def _refuse_words(columns: Columns | None, path: Path) -> None:
