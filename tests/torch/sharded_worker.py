@@ -4,6 +4,7 @@ All cases of a world size run in one group of processes, and all groups are fork
 since importing PyTorch takes seconds.
 """
 
+import copy
 import functools
 import itertools
 import json
@@ -581,19 +582,33 @@ class Cases:
             return
         labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
         half = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # this rank or the other has none
+        top = torch.stack([labels, (labels + 1) % 4], -1), torch.tensor([0.5, 0.25]).expand(8, 2)
         inputs = torch.linspace(-1, 1, 24, dtype=torch.float64).reshape(8, 3) ** 3
         total = ft.FitzpatrickEntmax15Loss(reduction="sum", tightness=0.5)
-        layers = [torch.nn.Linear(3, 4).double() for _ in range(2)]
-        layers[1].load_state_dict(layers[0].state_dict())
-        together = DistributedDataParallel(layers[0])
-        distributed.broadcast(layers[0].weight.data, 0)
-        layers[1].load_state_dict(layers[0].state_dict())
         own = slice(4 * self.rank, 4 * self.rank + 4)
-        for model, rows, share in ((together, own, 2.0), (layers[1], slice(8), 1.0)):
-            ft.FitzpatrickLogisticLoss()(model(inputs[rows]), labels[rows]).backward()
-            ft.SparsemaxLoss()(model(inputs[rows]), labels[rows]).backward()
+
+        def lists(rows, rest):
+            return ft.SparseTargets(top[0][rows], top[1][rows], rest)
+
+        def train_layer(model, rows, share):
+            for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
+                criterion(model(inputs[rows]), labels[rows]).backward()
+                criterion(model(inputs[rows]), lists(rows, "renormalize")).backward()
             (total(model(inputs[rows]), half[rows]) * share).backward()
-        torch.testing.assert_close(layers[0].weight.grad, layers[1].weight.grad)
+
+        def train_head(model, rows, share):
+            del share
+            for target in (labels[rows], lists(rows, "renormalize"), lists(rows, "bucket")):
+                model(inputs[rows], target)[0].backward()
+
+        head = ft.LinearFitzpatrickLogisticLoss(3, 4, bias=True, chunk_size=3, return_stats=True)
+        for train, model in ((train_layer, torch.nn.Linear(3, 4)), (train_head, head)):
+            together = DistributedDataParallel(model.double())  # which takes the weights of rank 0
+            alone = copy.deepcopy(model)
+            train(together, own, 2.0)
+            train(alone, slice(8), 1.0)
+            for one, other in zip(model.parameters(), alone.parameters(), strict=True):
+                torch.testing.assert_close(one.grad, other.grad)
         assert "fitzpatrick.engines.triton.launch" not in sys.modules
 
     @case

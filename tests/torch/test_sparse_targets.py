@@ -1,5 +1,6 @@
 """Targets that list the classes of a row: equal to proportions, at every door of PyTorch."""
 
+import functools
 import math
 
 import pytest
@@ -352,19 +353,35 @@ def test_bad_scales(wrong):
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax"])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_distillation_from_two_heads(name, reduction):
-    h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
-    x, v = scores_of(6, 7, seed=4).detach(), scores_of(9, 7, seed=5).detach()
-    options = {"linear_bias": b[0], "loss": name, "temperature": 2.0, "softcap": 3.0}
-    loss = F.distillation_loss(
-        h, w, x, v, teacher_softcap=4.0, reduction=reduction, chunk_size=4, **options
-    )
+    h, w = scores_of(6, 5), scores_of(9, 5, seed=2)
+    x, v = scores_of(6, 7, seed=4), scores_of(9, 7, seed=5)
+    b = scores_of(1, 9, seed=3).detach()[0].requires_grad_()
+    options = {"linear_bias": b, "teacher_bias": b.detach(), "loss": name}
+    options |= {"temperature": 2.0, "softcap": 3.0, "reduction": reduction}
+
+    def loss(h, w, x, v):
+        return F.distillation_loss(h, w, x, v, teacher_softcap=4.0, chunk_size=4, **options)
+
     link = F.sparsemax if name == "sparsemax" else F.logistic
-    scores, y = capped(h @ w.T + b[0], 3.0) / 2, link(capped(x @ v.T, 4.0) / 2)
+    scores, y = capped(h @ w.T + b, 3.0) / 2, link(capped(x @ v.T + b, 4.0) / 2).detach()
     expected = getattr(F, f"{name}_loss")(scores, y, reduction=reduction)
-    assert_equal(loss, expected, h, w, b)
+    assert_equal(loss(h, w, x, v), expected, h, w, b)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    assert_equal(compiled(h, w, x, v), expected, h, w, b)
     with pytest.raises(ValueError, match="losses on the simplex"):
         F.distillation_loss(h, w, x, v, loss="sigmoid")
     assert F.distillation_loss(h[:0], w, x[:0], v).isnan()
+
+
+def test_distillation_by_any_loss():
+    """A regularizer that is not in the registry is known to compilers once it was used."""
+    h, w, x, v = (scores_of(*shape, seed=i) for i, shape in enumerate(((4, 2), (5, 2)) * 2))
+    loss = fp.FitzpatrickLoss(fp.regularizers.Tsallis(1.3), tightness=0.5)
+    distill = functools.partial(F.distillation_loss, loss=loss)
+    expected = distill(h, w, x, v)
+    compiled = torch.compile(distill, fullgraph=True, backend="aot_eager")
+    assert_equal(compiled(h, w, x, v), expected, h, w)
+    assert torch.autograd.grad(expected, (x, v), allow_unused=True) == (None, None)
 
 
 def test_stats_of_rows():

@@ -12,7 +12,6 @@ leaves the rest to the engines.
 
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
-import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -26,9 +25,8 @@ from ..regularizers import Regularizer
 from . import _arguments as arguments
 from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine
-from ._entmax import link_along
 from ._handles import LossCall, regularizer_of
-from ._head import HeadCall, Layer, Teacher, head_loss
+from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
 from ._stats import RowStats, stats_of
@@ -249,7 +247,7 @@ def _linear_class_loss(
     eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
     stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
-    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
+    loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
     return loss if stats is None else (loss, stats[0].reshape(rows.shape))
 
@@ -263,6 +261,7 @@ def _head_call(
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
+    teacher_cap: float = 0.0,
 ) -> HeadCall:
     dtype = arguments.product_dtype(input)
     return HeadCall(
@@ -274,6 +273,7 @@ def _head_call(
         dtype=dtype,
         output_dtype=arguments.output_dtype(input, dtype),
         softcap=cap,
+        teacher_softcap=teacher_cap,
     )
 
 
@@ -281,8 +281,6 @@ def _head_call(
 _shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
 
 
-# Compilers would have to know the teacher's layer as one more target of the operator.
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def distill(
     omega: str,
     tightness: float,
@@ -311,9 +309,6 @@ def distill(
         )
     arguments.check_options(reduction)
     arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
-    with torch.no_grad():
-        flat = teacher.scaled_by(of_teacher).flat()
-        rows = Teacher(flat, of_teacher.cap, functools.partial(link_along, omega))
     engine = choose_engine(engine, student.x, omega, has_labels=False)
     call = _head_call(
         LossCall(omega, as_tightness(tightness), engine),
@@ -323,8 +318,11 @@ def distill(
         chunk_size=chunk_size,
         accumulate_dtype=accumulate_dtype,
         cap=of_student.cap,
+        teacher_cap=of_teacher.cap,
     )
-    loss = head_loss(student.scaled_by(of_student).flat(), rows, None, call, is_eager=True)
+    rows = [x.detach() for x in teacher.scaled_by(of_teacher).flat() if x is not None]
+    eager = arguments.is_eager(*student, *teacher)
+    loss = head_loss(student.scaled_by(of_student).flat(), rows, None, call, is_eager=eager)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 
