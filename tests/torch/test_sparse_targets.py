@@ -252,17 +252,35 @@ def lists(indices, values, **options):
     return SparseTargets(torch.tensor(indices), torch.tensor(values), **options)
 
 
+PAIRS = [[0, 1], [2, 3]]
 BAD = {
-    "class": (lists([[0, 1], [2, 4]], [[0.5, 0.5], [0.5, 0.5]]), "row 1 lists the class 4.*0 to 3"),
-    "twice": (lists([[0, 1], [2, 2]], [[0.5, 0.5], [0.5, 0.5]]), "row 1 lists the class 2 twice"),
-    "negative": (lists([[0, 1], [2, 3]], [[0.5, 0.5], [-0.5, 1.0]]), "row 1 has the value -0.5"),
-    "above": (lists([[0, 1], [2, 3]], [[3.0, 0.5], [0.5, 0.5]]), "row 0 has the value 3"),
-    "nan": (lists([[0, 1], [2, 3]], [[0.5, 0.5], [math.nan, 1.0]]), "row 1 has the value nan"),
+    "class": (lists([[0, 1], [2, 4]], [[0.5, 0.5]] * 2), "row 1 lists the class 4.*0 to 3"),
+    "twice": (lists([[0, 1], [2, 2]], [[0.5, 0.5]] * 2), "row 1 lists the class 2 twice"),
+    "negative": (lists(PAIRS, [[0.5, 0.5], [-0.5, 1.0]]), "row 1 has the value -0.5"),
+    "above": (lists(PAIRS, [[3.0, 0.5], [0.5, 0.5]]), "row 0 has the value 3"),
+    "nan": (lists(PAIRS, [[0.5, 0.5], [math.nan, 1.0]]), "row 1 has the value nan"),
     "logs": (lists([[0], [2]], [[0.0], [0.5]], log_values=True), "row 1 .* logarithms"),
+    "log nan": (
+        lists(PAIRS, [[0.0, 0.0], [math.nan, 0.0]], rest="renormalize", log_values=True),
+        "row 1 has the value nan for the class 2, but values are logarithms",
+    ),
+    "log inf": (
+        lists(PAIRS, [[0.0, 0.0], [0.0, math.inf]], rest="renormalize", log_values=True),
+        "row 1 has the value inf for the class 3, but values are logarithms",
+    ),
     "low": (lists([[0], [2]], [[1.0], [0.5]]), "row 1 sums to 0.5.*rest='renormalize'"),
-    "high": (lists([[0, 1], [2, 3]], [[0.5, 0.5], [0.9, 0.8]], rest="bucket"), "row 1 sums to 1.7"),
+    "high": (lists(PAIRS, [[0.5, 0.5], [0.9, 0.8]], rest="bucket"), "row 1 sums to 1.7.*divide"),
+    "log high": (
+        lists(PAIRS, [[-1.0, -1.0], [-0.1, -0.1]], rest="bucket", log_values=True),
+        "row 1 sums to 1.80967, .*subtract its log-sum-exp",
+    ),
     "none": (lists([[0], [2]], [[1.0], [0.0]], rest="renormalize"), "row 1 sums to 0"),
+    "log none": (
+        lists([[0], [2]], [[-1.0], [-math.inf]], rest="renormalize", log_values=True),
+        "row 1 sums to 0",
+    ),
     "shape": (lists([0, 1], [0.5, 0.5]), r"must have shape \(2, m\)"),
+    "rows": (lists([[0]], [[1.0]]), r"must have shape \(2, m\)"),
     "shapes": (lists([[0], [2]], [1.0, 1.0]), "must have one shape"),
 }
 
@@ -274,6 +292,23 @@ def test_bad_lists_are_refused(wrong):
         F.logistic_loss(torch.zeros(2, 4), target)
 
 
+def test_the_place_of_a_bad_list_among_axes():
+    indices = torch.tensor([0, 1]).repeat(2, 3, 1)
+    indices[1, 2, 0] = 5
+    with pytest.raises(ValueError, match=r"target row \(1, 2\) lists the class 5"):
+        F.logistic_loss(torch.zeros(2, 4, 3), SparseTargets(indices, torch.full((2, 3, 2), 0.5)))
+
+
+def test_small_indices_and_logarithms_far_from_zero():
+    """Unsigned numbers have no padding, and logarithms up to a constant no bounds."""
+    x = scores_of(2, 4)
+    expected = F.sparsemax_loss(x, lists(PAIRS, [[0.5, 0.5]] * 2))
+    small = torch.tensor(PAIRS, dtype=torch.uint8)
+    assert_close(F.sparsemax_loss(x, SparseTargets(small, torch.full((2, 2), 0.5))), expected)
+    logs = lists(PAIRS, [[-900.0, -900.0], [900.0, 900.0]], rest="renormalize", log_values=True)
+    assert_close(F.sparsemax_loss(x, logs), expected)
+
+
 X = torch.zeros(2, 4)
 BUCKET = lists([[0], [1]], [[0.5], [0.5]], rest="bucket")
 LEARNED = SparseTargets(BUCKET.indices, BUCKET.values.clone().requires_grad_(), "bucket")
@@ -282,6 +317,7 @@ REFUSED = [
     (ValueError, "have no weight", F.logistic_loss, X, BUCKET, torch.ones(4)),
     (ValueError, "label_smoothing", F.logistic_loss, X, BUCKET, None, -100, "mean", 0.1),
     (ValueError, "rest must be", SparseTargets, X, X, "other"),
+    (TypeError, "COO or CSR tensor .* got list", SparseTargets.from_sparse, [[1.0]]),
     (TypeError, "integer indices", F.logistic_loss, X, lists([[0.0], [1.0]], [[1.0], [1.0]])),
     (TypeError, "must be a tensor, got SparseTargets", F.sigmoid_loss, X, BUCKET),
     (ValueError, "not in target", F.logistic_loss, X, LEARNED),
