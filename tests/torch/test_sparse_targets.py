@@ -7,7 +7,12 @@ import pytest
 import torch
 
 import fitzpatrick as fp
-from fitzpatrick.torch import FitzpatrickLogisticLoss, LinearSparsemaxLoss, SparseTargets
+from fitzpatrick.torch import (
+    FitzpatrickLogisticLoss,
+    LinearSparsemaxLoss,
+    RowStats,
+    SparseTargets,
+)
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 LOSSES = ("logistic", "sparsemax", "entmax15")
@@ -420,35 +425,72 @@ def test_distillation_by_any_loss():
     assert torch.autograd.grad(expected, (x, v), allow_unused=True) == (None, None)
 
 
-def test_stats_of_rows():
-    x = scores_of(5, 7)
+def expected_stats(x, y):
+    """By their definitions, for rows (n, k) of targets; rows without any count for nothing."""
+    p = torch.softmax(x, -1)
+    best = x.gather(-1, y.argmax(-1, keepdim=True))[:, 0]
+    is_correct = (best >= x.amax(-1)) & (y > 0).any(-1)
+    entropy = -torch.special.xlogy(p, p).sum(-1)
+    return RowStats(x.logsumexp(-1), entropy, torch.where(y > 0, x * y, 0.0).sum(-1), is_correct)
+
+
+# the core, compiled rows that have the exponentials anyhow, and those that have not
+@pytest.mark.parametrize("name", ["perceptron", "fitzpatrick_logistic", "logistic", "sparsemax"])
+@pytest.mark.parametrize("k", [7, 20_000])
+def test_stats_of_rows(name, k):
+    x = scores_of(5, k).detach()
+    x[0, 3] = -math.inf
     labels = torch.tensor([0, 6, -100, 3, int(x[4].argmax())])
-    p = torch.softmax(x.detach(), -1)
-    entropy = -(p * p.log()).sum(-1)
-    h, w = x.detach().clone().requires_grad_(), torch.eye(7, dtype=torch.float64)
-    target = draw(5, 7, 3)
-    for given in (labels, target, target.to_dense(7)):
-        validate = {"validate": False}  # the last row of the proportions is empty
-        loss, stats = F.sparsemax_loss(x, given, return_stats=True, **validate)
-        assert_close(loss, F.sparsemax_loss(x, given, **validate))
-        head, others = F.linear_sparsemax_loss(
-            h, w, given, return_stats=True, chunk_size=2, **validate
+    target = draw(5, k, 3)
+    target.indices[0, ::2] = torch.tensor([0, 1])  # not the class that is masked
+    one_hot = torch.nn.functional.one_hot(labels.clamp(0), k) * (labels >= 0)[:, None]
+    weight = torch.rand(k, dtype=torch.float64)
+    cases = [(labels, one_hot.double(), {}), (target, target.to_dense(k), {"weight": weight})]
+    cases += [(target.to_dense(k), target.to_dense(k), {"validate": False})]
+    cases += [(labels, one_hot.double(), {"weight": weight, "label_smoothing": 0.1})]
+    for given, y, options in cases:
+        for scores in (x, x.float()):
+            loss, stats = loss_named(name)(scores, given, return_stats=True, **options)
+            assert torch.equal(
+                loss.nan_to_num(), loss_named(name)(scores, given, **options).nan_to_num()
+            )
+            for found, expected in zip(stats, expected_stats(x, y), strict=True):
+                assert_close(found, expected, scores.dtype)
+
+
+def loss_named(name):
+    return getattr(F, f"{name}_loss")
+
+
+def test_stats_of_rows_that_have_none():
+    x = torch.zeros(4, 3)
+    x[0, 1], x[1, 2], x[2] = math.nan, math.inf, -math.inf
+    for name in ("logistic", "sparsemax"):
+        for target in (torch.tensor([0, 2, 1, 1]), lists([[0], [2], [1], [1]], [[1.0]] * 4)):
+            _, stats = loss_named(name)(x, target, return_stats=True)
+            assert stats.log_sum_exp.isfinite().tolist() == [False, False, False, True]
+            assert stats.entropy.isfinite().tolist() == [False, False, False, True]
+            assert stats.is_correct.tolist() == [False, False, False, True]
+
+
+def test_stats_of_heads_and_modules():
+    x, labels = scores_of(5, 7), torch.tensor([0, 6, -100, 3, 1])
+    w, target = torch.eye(7, dtype=torch.float64), draw(5, 7, 3)
+    bucket = draw(5, 7, 3, rest="bucket")
+    for given, options in (
+        (labels, {}), (target, {}), (bucket, {}), (labels, {"label_smoothing": 0.1})
+    ):  # fmt: skip
+        loss, stats = F.logistic_loss(x, given, return_stats=True, **options)
+        assert_close(loss, F.logistic_loss(x, given, **options))
+        head, others = F.linear_logistic_loss(
+            x, w, given, return_stats=True, chunk_size=2, **options
         )
         assert_close(head, loss)
-        kept = torch.tensor([0, 1, 3, 4] if given is labels else [0, 1, 2, 3])
-        y = target.to_dense(7)
-        scores = (
-            x.detach()[range(5), labels.clamp(0)] if given is labels else (y * x.detach()).sum(-1)
-        )
-        best = labels if given is labels else y.argmax(-1)
-        for found in (stats, others):
-            assert_close(found.log_sum_exp[kept], x.detach().logsumexp(-1)[kept])
-            assert_close(found.entropy[kept], entropy[kept])
-            assert_close(found.target_score[kept], scores[kept])
-            assert found.is_correct[kept].equal((x.argmax(-1) == best)[kept])
-            assert not found.is_correct[2 if given is labels else 4]
-        (gradient,) = torch.autograd.grad(head, h)
-        assert_close(gradient, _grad(loss, x))
+        assert_close(_grad(head, x), _grad(loss, x))
+        kept = (labels if given is labels else target.indices.amax(-1)) >= 0
+        for one, other in zip(stats, others, strict=True):
+            assert_close(one[kept], other[kept])
+            assert not other[~kept].any()
     module = FitzpatrickLogisticLoss(return_stats=True, softcap=2.0)
     _, stats = module(x, labels)
     assert_close(stats.log_sum_exp, capped(x.detach(), 2.0).logsumexp(-1))

@@ -47,7 +47,8 @@ def handle_of(omega: Regularizer) -> str:
     for handle, known in _REGULARIZERS.items():
         if _is_same(known, omega):
             return handle
-    return _name(omega)
+    named: str = _name(omega)
+    return named
 
 
 # A compiler has to leave the graph for a regularizer that it meets first: under fullgraph=True, use

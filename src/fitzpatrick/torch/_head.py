@@ -28,7 +28,7 @@ from ._engines import compute, scale_
 from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
-from ._stats import RowStats, join_stats, stats_of_chunk
+from ._stats import RowStats, StatsRequest, join_stats
 from ._targets import (
     Scale,
     Target,
@@ -149,13 +149,14 @@ def chunk_loss(
     call: LossCall,
     with_gradient: bool,
     shard: "ClassShard | None",
+    stats: StatsRequest | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
     if shard is not None:
         return shard.compute(scores, target, scale, call, scores.dtype)
     if not with_gradient:
-        return compute(scores, target, scale, call, with_gradient=False)[0], scores
-    return compute(scores, target, scale, call, in_place=True)
+        return compute(scores, target, scale, call, with_gradient=False, stats=stats)[0], scores
+    return compute(scores, target, scale, call, in_place=True, stats=stats)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -279,13 +280,14 @@ def _walk(
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
         some_target = target[now]
-        if stats is not None:
-            stats.append(stats_of_chunk(seen, some_target, call.ignore_index))
+        request = None if stats is None else StatsRequest(some_target)
         y, scale = weighing.weigh(some_target, working, divisor)
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
+        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard, request)
+        if stats is not None and request is not None:
+            stats.append(request.answer)
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)

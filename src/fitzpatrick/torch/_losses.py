@@ -29,7 +29,7 @@ from ._handles import LossCall, regularizer_of
 from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
-from ._stats import RowStats, stats_of
+from ._stats import RowStats, StatsRequest
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
 
@@ -127,8 +127,11 @@ def _class_loss(
     is_rows = rows.target.ndim > 1 or rows.shard is not None
     theta = arguments.rows_along(input, axis) if is_rows else arguments.columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, working_dtype(theta))
+    stats = StatsRequest(rows.target) if options.return_stats else None
     if rows.shard is None:
-        out = loss_rows(theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager)
+        out = loss_rows(
+            theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager, stats=stats
+        )
     else:
         from ._sharded import loss_of_shard
 
@@ -136,10 +139,7 @@ def _class_loss(
     out = out if is_summed else out.reshape(rows.shape)
     out = out if nan_of_no_rows is None else out + nan_of_no_rows
     out = out.to(arguments.output_dtype(input))
-    if not options.return_stats:
-        return out
-    stats = stats_of(arguments.rows_along(input, axis), rows.target, rows.call.ignore_index)
-    return out, stats.reshape(rows.shape)
+    return out if stats is None else (out, stats.answer.reshape(rows.shape))
 
 
 # Compilers would trace the reductions one by one.

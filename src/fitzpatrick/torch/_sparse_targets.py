@@ -68,10 +68,9 @@ class SparseTargets:
     @classmethod
     def from_sparse(cls, matrix: Tensor, rest: str | None = None) -> "SparseTargets":
         """The entries of a sparse COO or CSR tensor (n, k); those of one place are summed."""
-        if not isinstance(matrix, Tensor) or matrix.layout not in _SPARSE or matrix.ndim != 2:
-            got = type(matrix).__name__
-            if isinstance(matrix, Tensor):
-                got = f"{matrix.layout} of shape {tuple(matrix.shape)}"
+        layout = getattr(matrix, "layout", None)
+        if layout not in _SPARSE or matrix.ndim != 2:
+            got = f"{layout} of shape {tuple(matrix.shape)}" if layout else type(matrix).__name__
             raise TypeError(
                 f"a sparse target must be a COO or CSR tensor of shape (n, k), got {got}"
             )
