@@ -28,6 +28,7 @@ from ._engines import compute, scale_
 from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
+from ._reference import exact
 from ._stats import RowStats, StatsRequest, join_stats
 from ._targets import (
     Scale,
@@ -104,6 +105,11 @@ class Layer(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """The shape of the scores."""
         return *self.x.shape[:-1], self.weight.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the scores."""
+        return self.x.device
 
     def flat(self) -> "Layer":
         """The layer of rows (n, h) of an input of more axes."""
@@ -200,6 +206,7 @@ def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
 
 
 @torch.no_grad()
+@exact
 def _solve(
     layer: Layer,
     parts: Sequence[Tensor],
@@ -217,21 +224,8 @@ def _solve(
     that the numbers of all rows are put into. The dtypes are those of the call, whatever autocast
     would choose.
     """
-    target = parts[0] if len(parts) == 1 else Teacher(Layer(*parts), call)
-    with torch.autocast(layer.x.device.type, enabled=False):
-        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
-
-
-def _walk(
-    layer: Layer,
-    target: Any,  # a tensor or a teacher, which has rows of one
-    weight: Tensor | None,
-    call: HeadCall,
-    wanted: Sequence[bool],
-    upstream: Tensor | None,
-    shard: "ClassShard | None",
-    stats: list[RowStats] | None,
-) -> tuple[Tensor, Gradients]:
+    # a tensor, or what has rows of one
+    target: Any = parts[0] if len(parts) == 1 else Teacher(Layer(*parts), call)
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)

@@ -190,16 +190,8 @@ def linear_class_loss(
         layer, cap = layer.scaled_by(transform), transform.cap
     is_shared = options.get("process_group") is not None
     compute: Any = _shared_linear_loss if is_shared else _linear_class_loss
-    loss: Tensor = compute(
-        omega,
-        tightness,
-        layer,
-        target,
-        ClassOptions(**options),
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=cap,
-    )
+    head = chunk_size, accumulate_dtype, cap
+    loss: Tensor = compute(omega, tightness, layer, target, ClassOptions(**options), *head)
     return loss
 
 
@@ -209,7 +201,6 @@ def _linear_class_loss(
     layer: Layer,
     target: ClassTarget,
     options: ClassOptions,
-    *,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
@@ -235,15 +226,8 @@ def _linear_class_loss(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
             "weight; pass weight.detach()"
         )
-    call = _head_call(
-        rows.call,
-        input,
-        reduction=options.reduction,
-        label_smoothing=rows.weighing.label_smoothing,
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=cap,
-    )
+    asked = options.reduction, rows.weighing.label_smoothing, chunk_size, accumulate_dtype, cap
+    call = _head_call(rows.call, input, *asked)
     eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
     stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
@@ -255,26 +239,16 @@ def _linear_class_loss(
 def _head_call(
     call: LossCall,
     input: Tensor,
-    *,
     reduction: str,
     label_smoothing: float,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
-    cap: float,
-    teacher_cap: float = 0.0,
+    *caps: float,
 ) -> HeadCall:
     dtype = arguments.product_dtype(input)
-    return HeadCall(
-        *call,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        chunk_size=arguments.as_chunk_size(chunk_size) or 0,
-        accumulate_dtype=accumulate_dtype,
-        dtype=dtype,
-        output_dtype=arguments.output_dtype(input, dtype),
-        softcap=cap,
-        teacher_softcap=teacher_cap,
-    )
+    dtypes = accumulate_dtype, dtype, arguments.output_dtype(input, dtype)
+    size = arguments.as_chunk_size(chunk_size) or 0
+    return HeadCall(*call, reduction, label_smoothing, size, *dtypes, *caps)
 
 
 # Compilers would trace the reductions one by one.
@@ -310,19 +284,11 @@ def distill(
     arguments.check_options(reduction)
     arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
     engine = choose_engine(engine, student.x, omega, has_labels=False)
-    call = _head_call(
-        LossCall(omega, as_tightness(tightness), engine),
-        student.x,
-        reduction=reduction,
-        label_smoothing=0.0,
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=of_student.cap,
-        teacher_cap=of_teacher.cap,
-    )
+    call = LossCall(omega, as_tightness(tightness), engine)
+    asked = reduction, 0.0, chunk_size, accumulate_dtype, of_student.cap, of_teacher.cap
     rows = [x.detach() for x in teacher.scaled_by(of_teacher).flat() if x is not None]
-    eager = arguments.is_eager(*student, *teacher)
-    loss = head_loss(student.scaled_by(of_student).flat(), rows, None, call, is_eager=eager)
+    eager, flat = arguments.is_eager(*student, *teacher), student.scaled_by(of_student).flat()
+    loss = head_loss(flat, rows, None, _head_call(call, student.x, *asked), is_eager=eager)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 

@@ -38,7 +38,7 @@ def exact(function: F) -> F:
     """Compute as the formulas say: without autocast's half precision, or NumPy's warnings of ∞."""
 
     @functools.wraps(function)
-    def wrapper(theta: Tensor, *args: Any, **options: Any) -> Any:
+    def wrapper(theta: Any, *args: Any, **options: Any) -> Any:
         device = theta.device.type
         with np.errstate(all="ignore"):
             if not torch.is_autocast_enabled(device):
