@@ -29,7 +29,7 @@ from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
 from ._reference import exact
-from ._stats import RowStats, StatsRequest, join_stats
+from ._stats import RowStats, StatsRequest
 from ._targets import (
     Scale,
     Target,
@@ -215,14 +215,14 @@ def _solve(
     wanted: Sequence[bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
-    stats: list[RowStats] | None = None,
+    stats: RowStats | None = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
     ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With an
-    ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a list
-    that the numbers of all rows are put into. The dtypes are those of the call, whatever autocast
-    would choose.
+    ``upstream`` gradient it multiplies the rows, and the loss is of no use. The numbers of rows
+    that count are written into ``stats``. The dtypes are those of the call, whatever autocast would
+    choose.
     """
     # a tensor, or what has rows of one
     target: Any = parts[0] if len(parts) == 1 else Teacher(Layer(*parts), call)
@@ -258,12 +258,13 @@ def _solve(
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
     starts = range(0, n, step or 1)
-    sums = _Sums(layer, w, kept, wanted, _accumulation_dtype(layer, call, len(starts)))
+    sums = _Sums(layer, w, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
-    values = x.new_empty(n, dtype=working)
+    values = x.new_zeros(len(x), dtype=working)  # those of rows that do not count stay zero
     for start in starts:
         now = slice(start, min(start + step, n))
-        some = x[now] if kept is None else x.index_select(0, kept[now])
+        place = now if kept is None else kept[now]
+        some = x[place]
         scores = buffer[: len(some)]
         if bias is None:
             torch.mm(some, w.T, out=scores)
@@ -279,59 +280,49 @@ def _solve(
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard, request)
+        given = seen, y, scale, call.loss, any(wanted), shard, request
+        values[place], gradient = chunk_loss(*given)
         if stats is not None and request is not None:
-            stats.append(request.answer)
+            for numbers, some_numbers in zip(stats, request.answer, strict=True):
+                numbers[place] = some_numbers
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
         if slopes is not None:
             gradient = gradient.mul_(slopes)
-        sums.add(gradient, some, now)
-    if stats is not None:  # those of rows that do not count are zeros
-        none = x.new_empty(0, dtype=working)
-        joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
-        stats[:] = [joined if kept is None else joined.scatter(kept, len(x))]
+        sums.add(gradient, some, place)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
     if call.reduction != "none":
         nan_of_no_rows = nan_of_nothing(divisor, values)
         values = values.sum() if nan_of_no_rows is None else values.sum() + nan_of_no_rows
-    elif kept is not None:
-        values = values.new_zeros(len(x)).index_copy_(0, kept, values)
     return values.to(call.output_dtype), (by_x, *others)
 
 
 class _Sums:
     """The gradients of a layer, chunk by chunk, as far as they are wanted."""
 
-    def __init__(
-        self, layer: Layer, w: Tensor, kept: Tensor | None, wanted: Any, dtype: torch.dtype
-    ) -> None:
-        self._layer, self._w, self._kept = layer, w, kept
+    def __init__(self, layer: Layer, w: Tensor, wanted: Any, dtype: torch.dtype) -> None:
+        self._layer, self._w = layer, w
         self._by_x = self._by_weight = self._by_bias = None
         if wanted[0]:
-            self._by_x = torch.empty_like(layer.x, memory_format=torch.contiguous_format)
-            if kept is not None:
-                self._by_x.zero_()
+            self._by_x = torch.zeros_like(layer.x, memory_format=torch.contiguous_format)
         if wanted[1]:
             self._by_weight = w.new_empty(w.shape, dtype=dtype)
         if wanted[2]:
             self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
         self._is_empty = True
 
-    def add(self, gradient: Tensor, x: Tensor, now: slice) -> None:
+    def add(self, gradient: Tensor, x: Tensor, place: slice | Tensor) -> None:
         """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
         w, by_x = self._w, self._by_x
         if by_x is not None:
-            if self._kept is not None:
-                by_x.index_copy_(0, self._kept[now], (gradient @ w).to(by_x.dtype))
-            elif by_x.dtype == w.dtype:
-                torch.mm(gradient, w, out=by_x[now])
+            if isinstance(place, slice) and by_x.dtype == w.dtype:
+                torch.mm(gradient, w, out=by_x[place])
             else:
-                by_x[now] = gradient @ w
+                by_x[place] = (gradient @ w).to(by_x.dtype)
         if self._by_weight is not None:
             _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
         if self._by_bias is not None:
@@ -483,13 +474,13 @@ def head_loss(
     shard: "ClassShard | None" = None,
     *,
     is_eager: bool,
-    stats: list[RowStats] | None = None,
+    stats: RowStats | None = None,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
     ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With a shard,
     weight and bias are those of its classes. The tensors are ordinary ones if ``is_eager``; then
-    ``stats`` may be a list for the numbers of the rows.
+    there may be ``stats``, zeros to write the numbers of the rows into.
     """
     if is_transformed():
         raise NotImplementedError(

@@ -229,11 +229,11 @@ def _linear_class_loss(
     asked = options.reduction, rows.weighing.label_smoothing, chunk_size, accumulate_dtype, cap
     call = _head_call(rows.call, input, *asked)
     eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
-    stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
+    stats = RowStats.zeros(len(flat.x), flat.x) if options.return_stats else None
     loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
-    return loss if stats is None else (loss, stats[0].reshape(rows.shape))
+    return loss if stats is None else (loss, stats.reshape(rows.shape))
 
 
 def _head_call(

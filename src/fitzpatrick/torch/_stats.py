@@ -34,9 +34,11 @@ class RowStats(NamedTuple):
         """The numbers of rows in another shape."""
         return RowStats(*(x.reshape(shape) for x in self))
 
-    def scatter(self, kept: Tensor, n: int) -> "RowStats":
-        """The numbers of some of n rows, and 0 for the others."""
-        return RowStats(*(x.new_zeros(n).index_copy_(0, kept, x) for x in self))
+    @classmethod
+    def zeros(cls, n: int, like: Tensor) -> "RowStats":
+        """Numbers of n rows to be written over, in the working precision of some scores."""
+        dtypes = *[working_dtype(like)] * 3, torch.bool
+        return cls(*(like.new_zeros(n, dtype=dtype) for dtype in dtypes))
 
 
 class StatsRequest:
@@ -45,11 +47,6 @@ class StatsRequest:
     def __init__(self, target: Tensor) -> None:
         self.target = target
         self.answer: Any = None  # a RowStats
-
-
-def join_stats(parts: list[RowStats]) -> RowStats:
-    """The numbers of consecutive rows."""
-    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:
@@ -95,10 +92,7 @@ def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats
 @torch.no_grad()
 def stats_of(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
     """As :func:`stats_of_chunk`, some rows at a time."""
-    n, k = theta.shape
-    step = max(_MAX_SCORES // k, 1)
-    if n <= step or torch.compiler.is_compiling():
-        return stats_of_chunk(theta.detach(), target, ignore_index)
-    parts = [slice(start, start + step) for start in range(0, n, step)]
-    scores = theta.detach()
-    return join_stats([stats_of_chunk(scores[now], target[now], ignore_index) for now in parts])
+    step = len(theta) if torch.compiler.is_compiling() else max(_MAX_SCORES // theta.shape[1], 1)
+    pairs = zip(torch.split(theta.detach(), step), torch.split(target, step), strict=True)
+    parts = [stats_of_chunk(*pair, ignore_index) for pair in pairs]
+    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))
