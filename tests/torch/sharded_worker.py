@@ -34,6 +34,7 @@ import fitzpatrick as fp
 import fitzpatrick.torch as ft
 from fitzpatrick.regularizers._base import Elementwise
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch._sharded import ClassShard
 
 # What the package promises: sharded losses and gradients are those of one process. Half precision
 # is rounded once, from float32.
@@ -315,6 +316,20 @@ class Cases:
         scores[2] = -torch.inf
         found = self.compare(F.fitzpatrick_entmax15_loss, scores, LABELS, reduction="none")
         assert found.isnan().nonzero().tolist() == [[0], [1], [2]]
+
+    @case
+    def maxima(self):
+        """A NaN of any rank makes the largest of all ranks infinite, on all of them."""
+        shard = ClassShard(self.group, self.rank, 0, N_CLASSES)
+        numbers = torch.arange(4.0)[:, None].repeat(1, 2)
+        for place in range(self.world_size):
+            own = numbers + self.rank
+            if self.rank == place:
+                own[place % 2] = torch.nan
+            found = shard.max(own)
+            expected = numbers + self.world_size - 1
+            expected[place % 2] = torch.inf
+            assert torch.equal(found, expected)
 
     @case
     def wide_rows(self):
