@@ -1,4 +1,4 @@
-"""Run the kernels, interpreted, on tensors between two pages that nobody may touch.
+"""Run kernels, interpreted, and compiled rows on tensors between two pages that nobody may touch.
 
 An access outside of a tensor ends the process. Tensors end at the upper page, then begin at the
 lower one. Prints a line before each kernel. Each takes one of the ends and one half of the forms of
@@ -6,6 +6,7 @@ targets, by turns, or, with FITZPATRICK_TEST_ALL=1, all of them.
 """
 
 import ctypes
+import functools
 import itertools
 import math
 import mmap
@@ -19,6 +20,8 @@ from tests.interpreter import speed_up_interpreter
 from fitzpatrick.engines.triton import entry_launch, link_launch
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
+from fitzpatrick.torch import SparseTargets
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._targets import smooth
 
 PAGE = mmap.PAGESIZE
@@ -98,18 +101,37 @@ def check_losses(guard, omega):
             for target, scale in targets[half::STRIDE]:
                 assert_finite(*engine.launch_loss(x, target, scale, omega, tightness, -100))
             # what nobody validated makes its row NaN, and nothing else
-            lists[1, 0, 1] = k + 10**6
-            values, rows = engine.launch_loss(x, lists, weights, omega, tightness, -100)
-            assert_finite(values[::2], rows[::2])
-            assert values[1].isnan(), values
+            lists[1, 0, 1], lists[2, 0, 3] = k + 10**6, k
             given = x, lists, weights, omega, tightness, -100
-            assert_finite(engine.launch_loss(*given, True, False)[0][::2])
+            values, rows = engine.launch_loss(*given)
+            assert_finite(values[:1], rows[:1])
+            assert values[1:].isnan().all(), values
+            assert_finite(engine.launch_loss(*given, True, False)[0][:1])
             engine.scale_rows_(x, weights)
             if path == "in registers" and k < 100:
                 images = guard.normal(2, k, 19, dtype=dtype)
                 pixels = guard(torch.randint(0, k, (38,), generator=guard.generator))
                 given = images, pixels, None, omega, tightness, -100
                 assert_finite(engine.launch_loss(*given, True, False)[0])
+
+
+def check_reference(guard):
+    """Labels and lists that nobody validated, by the rows of a CPU."""
+    for k, omega in itertools.product(TIGHTNESSES, OMEGAS):
+        for dtype, guard.at_end in ENDS:
+            print("reference", omega, k, dtype, guard.at_end, flush=True)
+            loss = functools.partial(getattr(F, f"{omega}_loss"), reduction="none", validate=False)
+            for outside in (k, k + 10**6, 2**62):
+                x = guard.normal(4, k, dtype=dtype).requires_grad_()
+                indices = torch.tensor([[0, k - 1], [outside, 1], [-(2**62), -1], [1, outside]])
+                lists = SparseTargets(guard(indices), guard(torch.full((4, 2), 0.5)))
+                labels = guard(indices[:, 0])
+                for target, is_wrong in ((lists, [0, 1, 0, 1]), (labels, [0, 1, 1, 0])):
+                    values, stats = loss(x, target, return_stats=True)
+                    (rows,) = torch.autograd.grad(values.sum(), x)
+                    assert values.isnan().tolist() == is_wrong, values
+                    assert rows.isnan().any(-1).tolist() == is_wrong, rows
+                    assert_finite(*stats)
 
 
 def check_links(guard):
@@ -147,7 +169,7 @@ def assert_finite(*tensors):
 
 
 def main():
-    """For the regularizers, "links" and "entries" that are named on the command line."""
+    """For the regularizers and the other checks that are named on the command line."""
     speed_up_interpreter()
     guard = Guard(torch.Generator().manual_seed(0))
     # the kernels' own outputs are guarded, too
@@ -159,7 +181,7 @@ def main():
             return guard(x.zero_()) if x.numel() else x
 
         setattr(owner, name, allocate_guarded)
-    others = {"links": check_links, "entries": check_entries}
+    others = {"reference": check_reference, "links": check_links, "entries": check_entries}
     for name in sys.argv[1:]:
         if name in others:
             others[name](guard)

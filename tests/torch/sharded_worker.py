@@ -4,6 +4,7 @@ All cases of a world size run in one group of processes, and all groups are fork
 since importing PyTorch takes seconds.
 """
 
+import copy
 import functools
 import itertools
 import json
@@ -35,8 +36,10 @@ from fitzpatrick.regularizers._base import Elementwise
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._sharded import ClassShard
 
-# What the package promises: sharded losses and gradients are those of one process.
+# What the package promises: sharded losses and gradients are those of one process. Half precision
+# is rounded once, from float32.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6}
+ROUNDED = {dtype: torch.finfo(dtype).eps for dtype in (torch.bfloat16, torch.float16)}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_tensor_parallel.py"
 N_CLASSES = 11  # no multiple of a number of processes
 LABELS = torch.tensor([0, 10, 5, 3, 7, 2, 9, 4, 1, 6])
@@ -116,6 +119,14 @@ def proportions_in(dtype):
     y[0] = torch.nn.functional.one_hot(LABELS[0], N_CLASSES)
     y = y / y.sum(-1, keepdim=True)
     return y.to(dtype)
+
+
+def lists_of(labels):
+    """Each label with another class and padding, and a row of padding alone."""
+    indices = torch.stack([labels, (labels + 3) % N_CLASSES, labels * 0 - 1], -1)
+    indices[1] = -1
+    values = torch.tensor([0.25, 0.75, 0.0], dtype=torch.float64).expand(indices.shape)
+    return ft.SparseTargets(indices, values)
 
 
 def weights_in(dtype):
@@ -199,6 +210,12 @@ def assert_same_on_all_ranks(x):
     assert all(torch.equal(other.nan_to_num(), x.nan_to_num()) for other in others)
 
 
+def loss_and_gradients(loss, *leaves):
+    """The loss, and the gradients of its sum, weighted in a way that tells rows apart."""
+    upstream = torch.linspace(1, 2, loss.numel(), dtype=loss.dtype).reshape(loss.shape)
+    return loss.detach(), *torch.autograd.grad(loss, leaves, upstream, retain_graph=True)
+
+
 class CountReductions(TorchDispatchMode):
     """The reductions that run inside, as (operation, shape)."""
 
@@ -247,23 +264,17 @@ class Cases:
 
     def compare(self, function, scores, target, **options):
         """The sharded loss and its gradient are those of one process."""
-        dtype = scores.dtype
-        whole = scores.clone().requires_grad_()
-        expected = function(whole, target, **options)
-        part = scores[:, self.own].clone().requires_grad_()
+        whole, part = (x.clone().requires_grad_() for x in (scores, scores[:, self.own]))
+        expected, gradient = loss_and_gradients(function(whole, target, **options), whole)
         has_rows = isinstance(target, torch.Tensor) and target.is_floating_point()
         own_target = target[:, self.own] if has_rows else target
-        found = function(part, own_target, process_group=self.group, **options)
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
-        tolerance = {"rtol": TOLERANCES[dtype], "atol": TOLERANCES[dtype], "equal_nan": True}
-        torch.testing.assert_close(found, expected, **tolerance)
-        assert_same_on_all_ranks(found)
-        upstream = torch.linspace(1, 2, expected.numel(), dtype=dtype).reshape(expected.shape)
-        expected.backward(upstream)
-        found.backward(upstream)
-        torch.testing.assert_close(part.grad, whole.grad[:, self.own], **tolerance)
-        return found
+        loss = function(part, own_target, process_group=self.group, **options)
+        found = loss_and_gradients(loss, part)
+        rtol = (TOLERANCES | ROUNDED)[scores.dtype]
+        tolerance = {"rtol": rtol, "atol": min(rtol, 1e-6), "equal_nan": True}
+        torch.testing.assert_close(found, (expected, gradient[:, self.own]), **tolerance)
+        assert_same_on_all_ranks(loss)
+        return loss
 
     @case
     def every_option(self):
@@ -282,39 +293,29 @@ class Cases:
 
     @case
     def lists_of_classes(self):
-        indices = torch.stack([LABELS, (LABELS + 3) % N_CLASSES, LABELS * 0 - 1], -1)
-        indices[1] = -1
-        double = torch.float64
-        values = torch.tensor([0.25, 0.75, 0.0], dtype=double).expand(indices.shape)
-        target = ft.SparseTargets(indices, values)
+        target, scores = lists_of(LABELS), scores_in(torch.float64)
         for family, tightness in SOME_LOSSES:
-            loss, scores = loss_of(family, tightness), scores_in(double)
+            loss = loss_of(family, tightness)
             self.compare(loss, scores, target, reduction="none")
-            self.compare(loss, scores, target, weight=weights_in(double))
-        bucket = ft.SparseTargets(target.indices, target.values, "bucket")
-        scores = scores_in(double)[:, self.own]
-        raised(ValueError, F.logistic_loss, scores, bucket, process_group=self.group)
-        if self.world_size > 2:  # heads have a class on every rank
-            return
-        weight = torch.linspace(-1, 1, 3 * N_CLASSES, dtype=double).reshape(N_CLASSES, 3)
-        x = torch.linspace(-2, 2, 3 * len(LABELS), dtype=double).reshape(-1, 3).requires_grad_()
-        head, part = F.linear_fitzpatrick_sparsemax_loss, weight[self.own]
-        losses = head(x, weight, target), head(x, part, target, process_group=self.group)
-        torch.testing.assert_close(*losses)
-        torch.testing.assert_close(*(torch.autograd.grad(loss, x)[0] for loss in losses))
+            self.compare(loss, scores, target, weight=weights_in(torch.float64))
+        bucket, part = (
+            ft.SparseTargets(target.indices, target.values, "bucket"),
+            scores[:, self.own],
+        )
+        raised(ValueError, F.logistic_loss, part, bucket, process_group=self.group)
 
     @case
     def rows_without_an_answer(self):
         """NaN scores, and rows that are masked throughout, spoil their own row alone."""
         scores = scores_in(torch.float64)
-        scores[0, 7] = torch.nan
+        scores[0, 7], scores[1, 1] = torch.nan, torch.nan  # of one process, and of another
         for family, tightness in SOME_LOSSES:
             loss = loss_of(family, tightness)
             found = self.compare(loss, scores, LABELS, reduction="none")
-            assert found.isnan().nonzero().tolist() == [[0]]
+            assert found.isnan().nonzero().tolist() == [[0], [1]]
         scores[2] = -torch.inf
         found = self.compare(F.fitzpatrick_entmax15_loss, scores, LABELS, reduction="none")
-        assert found.isnan().nonzero().tolist() == [[0], [2]]
+        assert found.isnan().nonzero().tolist() == [[0], [1], [2]]
 
     @case
     def maxima(self):
@@ -397,19 +398,11 @@ class Cases:
                 F.sparsemax_loss(given, labels.int(), dim=dim, **group), expected
             )
         assert F.sparsemax_loss(part[0, :0], labels[0, :0], **group).isnan()
-        for dtype in (torch.bfloat16, torch.float16):
+        for dtype in ROUNDED:
             some = scores[0, :5].to(dtype)
-            whole, part = some.clone().requires_grad_(), some[:, self.own].clone().requires_grad_()
-            expected = F.fitzpatrick_entmax15_loss(whole, LABELS[:5])
-            found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
-            expected.backward()
-            found.backward()
-            # both are rounded once, from float32
-            close = {"rtol": torch.finfo(dtype).eps, "atol": 1e-6}
-            torch.testing.assert_close(found, expected, **close)
-            torch.testing.assert_close(part.grad, whole.grad[:, self.own], **close)
+            self.compare(F.fitzpatrick_entmax15_loss, some, LABELS[:5])
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                found = F.fitzpatrick_entmax15_loss(part, LABELS[:5], **group)
+                found = F.fitzpatrick_entmax15_loss(some[:, self.own], LABELS[:5], **group)
             assert found.dtype == torch.float32
 
     @case
@@ -581,19 +574,33 @@ class Cases:
             return
         labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
         half = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # this rank or the other has none
+        top = torch.stack([labels, (labels + 1) % 4], -1), torch.tensor([0.5, 0.25]).expand(8, 2)
         inputs = torch.linspace(-1, 1, 24, dtype=torch.float64).reshape(8, 3) ** 3
         total = ft.FitzpatrickEntmax15Loss(reduction="sum", tightness=0.5)
-        layers = [torch.nn.Linear(3, 4).double() for _ in range(2)]
-        layers[1].load_state_dict(layers[0].state_dict())
-        together = DistributedDataParallel(layers[0])
-        distributed.broadcast(layers[0].weight.data, 0)
-        layers[1].load_state_dict(layers[0].state_dict())
         own = slice(4 * self.rank, 4 * self.rank + 4)
-        for model, rows, share in ((together, own, 2.0), (layers[1], slice(8), 1.0)):
-            ft.FitzpatrickLogisticLoss()(model(inputs[rows]), labels[rows]).backward()
-            ft.SparsemaxLoss()(model(inputs[rows]), labels[rows]).backward()
+
+        def lists(rows, rest):
+            return ft.SparseTargets(top[0][rows], top[1][rows], rest)
+
+        def train_layer(model, rows, share):
+            for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
+                criterion(model(inputs[rows]), labels[rows]).backward()
+                criterion(model(inputs[rows]), lists(rows, "renormalize")).backward()
             (total(model(inputs[rows]), half[rows]) * share).backward()
-        torch.testing.assert_close(layers[0].weight.grad, layers[1].weight.grad)
+
+        def train_head(model, rows, share):
+            del share
+            for target in (labels[rows], lists(rows, "renormalize"), lists(rows, "bucket")):
+                model(inputs[rows], target)[0].backward()
+
+        head = ft.LinearFitzpatrickLogisticLoss(3, 4, bias=True, chunk_size=3, return_stats=True)
+        for train, model in ((train_layer, torch.nn.Linear(3, 4)), (train_head, head)):
+            together = DistributedDataParallel(model.double())  # which takes the weights of rank 0
+            alone = copy.deepcopy(model)
+            train(together, own, 2.0)
+            train(alone, slice(8), 1.0)
+            for one, other in zip(model.parameters(), alone.parameters(), strict=True):
+                torch.testing.assert_close(one.grad, other.grad)
         assert "fitzpatrick.engines.triton.launch" not in sys.modules
 
     @case
@@ -620,22 +627,23 @@ class Cases:
             (F.linear_fitzpatrick_logistic_loss, ignored([2])(None), {"chunk_size": 3}),
             (F.linear_fitzpatrick_sparsemax_loss, LABELS, {"reduction": "none"}),
             (F.linear_entmax15_loss, LABELS, {"label_smoothing": 0.1, "weight": weights_in}),
+            (F.linear_fitzpatrick_sparsemax_loss, lists_of(LABELS), {}),
             (F.linear_logistic_loss, proportions_in(torch.float64),
              {"weight": weights_in, "chunk_size": 4}),
         )  # fmt: skip
         for dtype, (function, target, options) in itertools.product(dtypes, heads):
             options = {k: v(dtype) if callable(v) else v for k, v in options.items()}
-            target = target.to(dtype) if target.is_floating_point() else target
+            has_rows = isinstance(target, torch.Tensor) and target.is_floating_point()
             x = torch.randn(len(LABELS), 6, generator=generator, dtype=torch.float64).to(dtype)
             layer = torch.randn(N_CLASSES, 7, generator=generator, dtype=torch.float64).to(dtype)
             results = []
             for classes, group in ((slice(None), None), (own, self.group)):
                 leaves = x, layer[classes, :6], layer[classes, 6]
                 leaves = [leaf.clone().requires_grad_() for leaf in leaves]
-                y = target[:, classes] if target.is_floating_point() else target
+                y = target[:, classes].to(dtype) if has_rows else target
                 given = {**options, "linear_bias": leaves[2], "process_group": group}
                 loss = function(*leaves[:2], y, **given)
-                results.append((loss, *torch.autograd.grad(loss.sum(), leaves)))
+                results.append(loss_and_gradients(loss, *leaves))
             (expected, by_x, *others), found = results
             expected = expected, by_x, *(gradient[own] for gradient in others)
             # the products have rounding errors of their own, of up to ten terms of size one

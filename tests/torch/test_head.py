@@ -326,7 +326,7 @@ def test_the_operator_passes_opcheck(generator):
         call = HeadCall(
             "logistic", 1.0, "reference", -100, reduction, 0.1, 4, None, x.dtype, x.dtype
         )
-        tensors = x, weight.detach(), bias, target, None, None
+        tensors = x, weight.detach(), bias, None, None, [target]
         # without the test that differentiates all outputs: gradients are among them
         torch.library.opcheck(
             torch.ops.fitzpatrick.linear_loss.default,

@@ -1,15 +1,21 @@
-"""Losses of the linear models on a GPU, by the kernels, against the core."""
+"""Losses of the linear models on a GPU, and class probabilities, by the kernels: the core's."""
 
 import numpy as np
 import pytest
 import torch
-from tests.helpers import seeded
+from tests.helpers import eps, seeded
+from tests.test_probabilities import draw
 
 from fitzpatrick.engines import CoreLoss
 from fitzpatrick.engines.table import find_kernel
 from fitzpatrick.losses import regularizers_by_name
+from fitzpatrick.regularizers import Negentropy
+from fitzpatrick.torch import activations
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 bound = pytest.importorskip("fitzpatrick.engines.triton.bound", reason="needs the package triton")
+from fitzpatrick.engines.triton import probabilities  # noqa: E402  # needs it, too
+
 KernelLoss = bound.KernelLoss
 # the interpreter computes with NumPy, which warns where a GPU does not
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -52,3 +58,58 @@ def test_scores_that_were_written_to_are_solved_anew():
     before = loss.hessian_operator(theta).d
     theta += y
     assert not torch.equal(loss.hessian_operator(theta).d, before)
+
+
+@pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 64.0])
+def test_kernel_rows(tightness: float, dtype: str) -> None:
+    """Rows by Triton agree with the core: short, in registers, in tiles, and bad scores."""
+    rng = seeded(13)
+    for k in (1, 2, 10, 33, 300):
+        theta = draw(rng, 20, k) * rng.choice([1.0, 20.0], (20, 1))
+        theta[3], theta[7, -1] = np.nan, np.inf
+        theta[9] = -np.inf
+        scores = torch.tensor(theta.astype(dtype))
+        expected = Negentropy().solve_probabilities(scores.double(), tightness)
+        found = probabilities.probabilities(scores, tightness)
+        assert found.dtype == scores.dtype
+        # p and c/ω are exponentials of numbers up to 708, in float32 88, which are rounded
+        rtol = (1600 if dtype == "float64" else 200) * eps(dtype)
+        atol = 1e-300 + np.finfo(dtype).tiny * 1e3
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    columns = torch.tensor(rng.normal(size=(10, 6)).astype(dtype)).T
+    expected = Negentropy().solve_probabilities(columns.double(), tightness)
+    rtol = 128 * eps(dtype)  # e^c and e^(log p) are rounded
+    np.testing.assert_allclose(probabilities.probabilities(columns, tightness), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("tightness", [1.0, 20.0])
+def test_kernel_of_wide_rows(tightness: float, dtype: str, monkeypatch) -> None:
+    monkeypatch.setattr(probabilities, "_MAX_WIDTH", 64)
+    monkeypatch.setattr(probabilities, "_TILE", 32)
+    probabilities.plan_probabilities.cache_clear()
+    theta = draw(seeded(14), 10, 100)
+    theta[3, 40], theta[7, -1] = np.nan, np.inf
+    theta[9] = -np.inf
+    scores = torch.tensor(theta.astype(dtype))
+    expected = Negentropy().solve_probabilities(scores.double(), tightness)
+    found = probabilities.probabilities(scores, tightness)
+    probabilities.plan_probabilities.cache_clear()
+    rtol = 200 * eps(dtype)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-300 + np.finfo(dtype).tiny)
+
+
+def test_pytorch_by_the_kernel(monkeypatch) -> None:
+    """Values by the kernel, derivatives of both orders by the formulas, along any axis."""
+    x = torch.tensor(seeded(15).normal(size=(2, 3, 2)), requires_grad=True)
+    half = x.detach().to(torch.bfloat16)
+    expected = F.fitzpatrick_logistic_probabilities(x, 0.5, dim=1)
+    rounded = F.fitzpatrick_logistic_probabilities(half, 0.5, dim=1)
+    monkeypatch.setattr(activations, "has_probability_kernel", lambda *_: True)
+    found = F.fitzpatrick_logistic_probabilities(x, 0.5, dim=1)
+    torch.testing.assert_close(found, expected, rtol=1e-13, atol=0)
+    weights = torch.tensor(seeded(16).normal(size=x.shape))
+    ours, theirs = (torch.autograd.grad(q, x, weights)[0] for q in (found, expected))
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
+    by_kernel = lambda x: F.fitzpatrick_logistic_probabilities(x, 0.5, dim=1)  # noqa: E731
+    assert torch.autograd.gradgradcheck(by_kernel, (x[:1],), atol=1e-5)
+    torch.testing.assert_close(by_kernel(half), rounded)

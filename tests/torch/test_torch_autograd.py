@@ -9,6 +9,7 @@ from conftest import (
     LABELS,
     LINKS,
     ONE_OF_EACH_KIND,
+    ROUNDING,
     SOME_CLASS_LOSSES,
     TEST_ALL,
     loss_of,
@@ -179,6 +180,34 @@ def test_a_training_step_compiles_once_for_any_batch_size(generator):
         torch.testing.assert_close(*slopes)
         counts.add(counter.frame_count)
     assert len(counts) == 1  # nothing is compiled anew
+
+
+def test_a_changed_number_does_not_compile_anew(scores):
+    """A number is compiled in once, and is an argument from the second one on."""
+    criterion = ft.FitzpatrickEntmax15Loss(label_smoothing=0.1)
+
+    def function(x, tightness):
+        return F.fitzpatrick_logistic_loss(x, LABELS, tightness=tightness)
+
+    def module(x, tightness):
+        criterion.tightness = tightness
+        return criterion(x, LABELS)
+
+    for case in (function, module):
+        torch.compiler.reset()
+        counter = CompileCounterWithBackend("aot_eager")
+        compiled = torch.compile(
+            criterion if case is module else case, fullgraph=True, backend=counter
+        )
+        for tightness in (0.0, 0.25, 2.0):
+            expected = case(scores, tightness)
+            actual = compiled(scores, LABELS if case is module else tightness)
+            torch.testing.assert_close(actual, expected, **ROUNDING)
+            if case is function:
+                x = scores.clone().requires_grad_()
+                slopes = [torch.autograd.grad(f(x, tightness), x)[0] for f in (compiled, case)]
+                torch.testing.assert_close(*slopes, **ROUNDING)
+        assert counter.frame_count <= 4  # a number and a symbol, with a gradient or without
 
 
 OPERATORS = torch.ops.fitzpatrick

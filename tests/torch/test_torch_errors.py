@@ -1,5 +1,6 @@
 """What is said of wrong arguments: what was wrong, where, what was expected, what to do."""
 
+import itertools
 import re
 
 import pytest
@@ -58,8 +59,6 @@ ERRORS = [
     (TypeError, "ignore_index must be a class index", loss, {"ignore_index": True}),
     (TypeError, "ignore_index must be a class index", loss, {"ignore_index": 1.5}),
     (ValueError, "ignore_index=1 is a class", loss, X, torch.softmax(X, 1), {"ignore_index": 1}),
-    (ValueError, "tightness must be 0 or between 1e-12", loss, {"tightness": -1.0}),
-    (TypeError, "tightness must be a number", loss, {"tightness": [1.0]}),
     (ValueError, "one entry per class", loss, X, LABELS, torch.ones(2)),
     (TypeError, "weight must be a tensor", loss, X, LABELS, [1.0, 2.0, 3.0, 4.0]),
     (TypeError, "weight must hold floating-point", loss, X, LABELS, torch.ones(4).long()),
@@ -135,6 +134,19 @@ ERRORS = [
     (TypeError, "chunk_size must be a number of rows", head, {"chunk_size": 2.5}),
     (ValueError, "accumulate_dtype.*bfloat16", head, {"accumulate_dtype": torch.bfloat16}),
 ]  # fmt: skip
+BAD_TIGHTNESSES = [
+    (ValueError, "tightness must be 0 or between 1e-12", -0.5),
+    (ValueError, "tightness must be 0 or between 1e-12", float("nan")),
+    (TypeError, "tightness must be a number, such as 0 ", "1"),
+    (TypeError, "tightness must be a number", True),
+    (TypeError, "tightness must be a number", torch.ones(1)),
+]
+TAKERS = [(loss,), (F.fitzpatrick_squared_loss, X, X), (ft.FitzpatrickSparsemaxLoss,)]
+TAKERS += [(ft.FitzpatrickLoss, BALL), (setattr, ft.FitzpatrickLoss(BALL), "tightness")]
+ERRORS += [
+    (kind, message, *taker, *([c] if taker[0] is setattr else [{"tightness": c}]))
+    for (kind, message, c), taker in itertools.product(BAD_TIGHTNESSES, TAKERS)
+]
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[1])
@@ -173,3 +185,10 @@ def test_numbers_may_be_tensors_of_no_axes(option):
     with pytest.raises(TypeError, match=f"{option} must not require a gradient") as caught:
         loss(**{option: torch.tensor(0.25, requires_grad=True)})
     assert ("decreases" in str(caught.value)) == (option == "tightness")
+
+
+def test_a_number_that_is_none_raises_in_a_compiled_function():
+    compiled = torch.compile(lambda x, c: loss(x, tightness=c), backend="eager")
+    for bad in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="tightness must be 0 or between 1e-12"):
+            compiled(X, bad)

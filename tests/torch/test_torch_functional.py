@@ -251,11 +251,15 @@ def test_gradients_of_float16_wait_for_the_loss_scale():
     assert_equal(gradient.float(), expected, rtol=torch.finfo(torch.float16).eps, atol=0)
 
 
-def test_integers_may_be_of_numpy(scores):
+def test_numbers_may_be_of_numpy(scores):
     labels = torch.tensor([0, 3, 1, 2, 2])
     expected = F.logistic_loss(scores, labels, ignore_index=2)
     assert_equal(F.logistic_loss(scores, labels, ignore_index=np.int64(2)), expected)
     assert_equal(F.logistic_loss(scores, labels, ignore_index=2, dim=np.int64(1)), expected)
+    expected_tightness = F.fitzpatrick_logistic_loss(scores, labels, tightness=2.0)
+    for number in (2, np.int64(2), np.float32(2), np.float64(2), torch.tensor(2)):
+        found = F.fitzpatrick_logistic_loss(scores, labels, tightness=number)
+        assert torch.equal(found, expected_tightness)
     module = LogisticLoss(ignore_index=np.int64(2))
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     assert_equal(compiled(scores, labels), expected)

@@ -8,7 +8,16 @@ import re
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import LINKS, ONE_OF_EACH_KIND, ROUNDING, SOME_CLASS_LOSSES, module_name, targets_like
+from conftest import (
+    LABELS,
+    LINKS,
+    ONE_OF_EACH_KIND,
+    ROUNDING,
+    SOME_CLASS_LOSSES,
+    loss_of,
+    module_name,
+    targets_like,
+)
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
@@ -146,3 +155,35 @@ def test_gradients_may_be_recomputed_or_kept_elsewhere(name, scores):
     with torch.autograd.graph.save_on_cpu():
         kept = loss()
     assert torch.equal(torch.autograd.grad(kept, layer.weight)[0], expected)
+
+
+FENCHEL_YOUNG = [n for n in fp.loss_names() if isinstance(fp.get_loss(n), fp.FenchelYoungLoss)]
+
+
+@pytest.mark.parametrize("name", FENCHEL_YOUNG)
+def test_fenchel_young_losses_have_no_tightness(name):
+    module = getattr(ft, module_name(name))
+    assert "tightness" not in inspect.signature(loss_of(name)).parameters
+    assert "tightness" not in inspect.signature(module).parameters
+    criterion = module()
+    assert criterion.tightness == 0
+    assert criterion.loss == fp.get_loss(name)
+    with pytest.raises(AttributeError, match=f"{module.__name__} is a Fenchel-Young loss"):
+        criterion.tightness = 0.5
+
+
+def test_the_tightness_is_an_attribute(scores):
+    criterion = ft.FitzpatrickLogisticLoss(tightness=0.5)
+    assert repr(criterion) == "FitzpatrickLogisticLoss(tightness=0.5)"
+    assert criterion.loss == fp.FitzpatrickLoss(fp.regularizers.Negentropy(), 0.5)
+    for tightness in (0.5, 2):
+        criterion.tightness = tightness
+        expected = F.fitzpatrick_logistic_loss(scores, LABELS, tightness=tightness)
+        assert torch.equal(criterion(scores, LABELS), expected)
+        for twin in (copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
+            assert twin.tightness == tightness
+            assert torch.equal(twin(scores, LABELS), expected)
+    assert repr(criterion) == "FitzpatrickLogisticLoss(tightness=2)"
+    criterion.tightness = 1
+    assert repr(criterion) == "FitzpatrickLogisticLoss()"
+    assert not criterion.state_dict()

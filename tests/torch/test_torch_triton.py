@@ -251,34 +251,6 @@ def test_counting_labels(n, generator):
     assert engine._count(labels, 7).sum() == n
 
 
-@pytest.mark.parametrize("target", ["labels", "rows"])
-def test_scales_that_need_no_tensor(target, generator):
-    x, y, labels, _ = (a[:3] for a in draw(9, DOUBLE, generator))
-    labels[2] = -100
-    target = labels if target == "labels" else y
-    ones = torch.ones(3, dtype=DOUBLE, device=DEVICE)
-    value, gradient = engine.launch_loss(x, target, ones, "sparsemax", 0.5, -100)
-    for scale, factor in ((4, 0.25), (None, 0.5)) if target is labels else ((4, 0.25),):
-        scaled = engine.launch_loss(x, target, scale, "sparsemax", 0.5, -100)
-        torch.testing.assert_close(scaled, (value * factor, gradient * factor))
-
-
-@pytest.mark.parametrize("tightness", MODES)
-@pytest.mark.parametrize("omega", OMEGAS)
-@pytest.mark.parametrize("dtype", [DOUBLE, BFLOAT], ids=str)
-def test_classes_in_front_of_other_axes(omega, dtype, tightness, generator):
-    x = torch.randn(2, 5, 19, dtype=DOUBLE, generator=generator).to(dtype).to(DEVICE)
-    labels = torch.randint(0, 5, (38,), generator=generator).to(DEVICE)
-    labels[1::5] = -100
-    assert engine.takes_columns(5, 19)
-    value, gradient = engine.launch_loss(x, labels, 1, omega, tightness, -100)
-    rows = x.movedim(1, 2).reshape(38, 5)
-    expected, expected_rows = engine.launch_loss(rows, labels, 1, omega, tightness, -100)
-    torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
-    found = gradient.movedim(1, 2).reshape(38, 5)
-    torch.testing.assert_close(found, expected_rows, rtol=8e-3, atol=1e-6)
-
-
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE, BFLOAT], ids=str)
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_smoothed_labels(omega, dtype, path, generator):

@@ -89,7 +89,7 @@ class LabelKernel(RowKernel):
     """Integer labels, in closed form."""
 
     def compute(self, task: BlockTask) -> None:
-        output, rows, theta, value, out, scratch = task
+        output, rows, theta, value, out, scratch, _ = task
         assert isinstance(self.targets, Labels)
         labels = self.targets.labels[rows]
         at = (np.arange(len(labels)), labels)

@@ -96,6 +96,7 @@ class BlockTask(NamedTuple):
         value: any view of r numbers, for the loss of each row; it goes with the gradient.
         out: any view of the shape of the scores, for the output.
         scratch: buffers.
+        stats: (r, 4), for what compiled rows tell about evaluation, or None.
     """
 
     output: Output
@@ -104,6 +105,7 @@ class BlockTask(NamedTuple):
     value: FloatArray | None
     out: FloatArray | None
     scratch: Scratch
+    stats: FloatArray | None = None
 
     def part(self, inside: slice) -> "BlockTask":
         """The task for some of the rows, counted from the start of the block."""
@@ -112,6 +114,7 @@ class BlockTask(NamedTuple):
             theta=self.theta[inside],
             value=None if self.value is None else self.value[inside],
             out=None if self.out is None else self.out[inside],
+            stats=None if self.stats is None else self.stats[inside],
         )
 
 
@@ -198,6 +201,7 @@ class RowBlocks(BoundLoss):
 
     kernel: RowKernel
     n_threads: int
+    stats: FloatArray | None = None  # where a compiled kernel writes what goes with values
 
     def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
         kernel, n_threads = self.kernel, self.n_threads if self.kernel.is_threaded else 1
@@ -212,7 +216,8 @@ class RowBlocks(BoundLoss):
         self, output: Output, theta: FloatArray, value: FloatArray | None, out: FloatArray | None
     ) -> None:
         def work(rows: slice, scratch: Scratch) -> None:
-            whole = BlockTask(output, slice(0, len(theta)), theta, value, out, scratch)
+            every = slice(0, len(theta))
+            whole = BlockTask(output, every, theta, value, out, scratch, self.stats)
             self.kernel.compute(whole.part(rows))
 
         self._for_each_block(work)

@@ -173,6 +173,14 @@ def as_integer(value: SupportsIndex, what: str) -> int:
     return operator.index(value)
 
 
+def as_float(value: float, name: str) -> float:
+    """The number that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
+    number = read_number(value, name)
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(number)
+
+
 def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
     """``chunk_size``, an integer of any library or None; raise where it is no number of rows."""
     if chunk_size is None:
@@ -199,14 +207,12 @@ def check_options(
     """Raise for options that no input could go with; ``label_smoothing`` as a number."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
-    label_smoothing = read_number(label_smoothing, "label_smoothing")
-    if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
-        raise TypeError(f"label_smoothing must be a number, got {label_smoothing!r}")
+    label_smoothing = as_float(label_smoothing, "label_smoothing")
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
     if validate not in (None, True, False):
         raise TypeError(f"validate must be True, False or None, got {validate!r}")
-    return float(label_smoothing)
+    return label_smoothing
 
 
 def class_dim(input: Tensor, dim: SupportsIndex | None) -> int:

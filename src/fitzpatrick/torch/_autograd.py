@@ -30,6 +30,7 @@ from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
 from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
 from ._handles import LossCall
+from ._stats import StatsRequest, stats_of
 from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, target_of
 
 Gradients = tuple[Tensor | None, ...]
@@ -404,12 +405,19 @@ def _differentiable_rows(
 
 
 def loss_rows(
-    theta: Tensor, target: Target, scale: Scale, call: LossCall, *, is_summed: bool, is_eager: bool
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    call: LossCall,
+    *,
+    is_summed: bool,
+    is_eager: bool,
+    stats: StatsRequest | None = None,
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
     Labels may come with scores of shape (outer, k, inner), whose columns are the rows. The tensors
-    are ordinary ones if ``is_eager``.
+    are ordinary ones if ``is_eager``. A request for numbers of the rows is answered.
     """
     parts, has_graph = parts_of(target), torch.is_grad_enabled()
     is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
@@ -422,6 +430,8 @@ def loss_rows(
     if is_dispatched:  # for compilers, transforms and learned weights
         rows = as_rows(target, theta.shape[1])
         factors = scale_vector(scale, theta, rows, call.ignore_index)
+        if stats is not None:
+            stats.answer = stats_of(theta, stats.target, call.ignore_index)
         out: Tensor = _differentiable_rows(theta, rows, factors, *call)
         return out.sum() if is_summed else out
     needs_grad = theta.requires_grad and has_graph
@@ -431,7 +441,8 @@ def loss_rows(
     else:
         target = as_rows(target, theta.shape[1])
         parts = (target,)
-    loss, gradient = compute(theta.detach(), target, scale, call, with_gradient=is_fused)
+    given = theta.detach(), target, scale, call
+    loss, gradient = compute(*given, with_gradient=is_fused, stats=stats)
     loss = loss.sum() if is_summed else loss
     if not needs_grad:
         return loss

@@ -18,7 +18,9 @@ from ..engines.triton.specs import MAX_PROPER_TIGHTNESS, parse_kernel
 from ..losses import regularizers_by_name
 from ..regularizers import Regularizer
 from . import _reference as reference
+from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
+from ._stats import StatsRequest, stats_of
 from ._targets import Scale, Smoothed, Target, scale_vector
 
 _ENGINES = ("reference", "triton")
@@ -131,22 +133,29 @@ def compute(
     with_value: bool = True,
     with_gradient: bool = True,
     in_place: bool = False,
+    stats: StatsRequest | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, (n,), and their gradients in θ, both scaled; of no use if not asked for.
 
-    ``in_place`` allows an engine to write the gradients over the scores.
+    ``in_place`` allows an engine to write the gradients over the scores. A request for numbers of
+    the rows is answered.
     """
+    out: tuple[Tensor, Tensor]
+    own_stats = stats if stats is not None and stats.target is target else None
+    if stats is not None and (own_stats is None or call.engine != "reference"):
+        stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
     if call.engine == "reference":
         if isinstance(target, Smoothed):
             target = target.rows(theta.shape[1])
-        return reference.compute(theta, target, scale, call, with_gradient)
+        out = reference.compute(theta, target, scale, call, with_gradient, own_stats)
+        if stats is not None and stats.answer is None:
+            stats.answer = stats_of(theta, stats.target, call.ignore_index)
+        return out
     kernel: Any = kernel_of(call.omega)
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
         loss = kernel.name, call.tightness, call.ignore_index
-        out: tuple[Tensor, Tensor] = _launcher().launch_loss(
-            theta, target, scale, *loss, *wanted, in_place
-        )
+        out = _launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place)
         return out
     divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
     if weight is not None:

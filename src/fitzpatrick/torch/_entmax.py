@@ -198,13 +198,11 @@ def _backward(ctx: Any, upstream: Tensor | None) -> Gradients:
     if upstream is not None:
         with_alpha = alpha is not None and ctx.needs_input_grad[1]
         if torch.is_grad_enabled() or not arguments.is_plain(upstream, p):
-            by_theta, by_alpha = _differentiable_product(p, upstream, alpha, ctx.call)
+            by_theta, slopes = _differentiable_product(p, upstream, alpha, ctx.call)
         else:
-            by_theta, by_alpha = _product(p, upstream, alpha, ctx.call, with_alpha)
-        if alpha is None or by_alpha is None or not with_alpha:
-            by_alpha = None
-        else:
-            by_alpha = by_alpha.to(alpha.dtype)
+            by_theta, slopes = _product(p, upstream, alpha, ctx.call, with_alpha)
+        if alpha is not None and slopes is not None and with_alpha:
+            by_alpha = slopes.to(alpha.dtype)
     return by_theta, by_alpha, None, None, None, None, None
 
 

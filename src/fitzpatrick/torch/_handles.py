@@ -7,6 +7,8 @@ string: its registry name, or a key made here for a regularizer of the user's ow
 import uuid
 from typing import NamedTuple
 
+import torch
+
 from ..losses import regularizers_by_name
 from ..regularizers import Regularizer
 
@@ -45,6 +47,14 @@ def handle_of(omega: Regularizer) -> str:
     for handle, known in _REGULARIZERS.items():
         if _is_same(known, omega):
             return handle
+    named: str = _name(omega)
+    return named
+
+
+# A compiler has to leave the graph for a regularizer that it meets first: under fullgraph=True, use
+# the loss once before.
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _name(omega: Regularizer) -> str:
     handle = f"{type(omega).__name__}-{uuid.uuid4().hex}"
     _REGULARIZERS[handle] = omega
     return handle

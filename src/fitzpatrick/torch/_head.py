@@ -15,8 +15,7 @@ Rows with the label ``ignore_index`` are left out of all products.
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
@@ -26,9 +25,11 @@ from torch.library import custom_op
 from ._arguments import is_plain, is_transformed
 from ._autograd import Gradients, computed_loss, refuse_derivative
 from ._engines import compute, scale_
+from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
-from ._stats import RowStats, join_stats, stats_of_chunk
+from ._reference import exact
+from ._stats import RowStats, StatsRequest
 from ._targets import (
     Scale,
     Target,
@@ -71,7 +72,7 @@ class HeadCall(NamedTuple):
     """What is asked for besides tensors; it begins as a :class:`LossCall`.
 
     ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
-    ``output_dtype`` that of the loss. ``softcap`` is 0 if scores are not capped.
+    ``output_dtype`` that of the loss. A cap is 0 if scores, or a teacher's, are not capped.
     """
 
     omega: str
@@ -85,6 +86,7 @@ class HeadCall(NamedTuple):
     dtype: torch.dtype
     output_dtype: torch.dtype
     softcap: float = 0.0
+    teacher_softcap: float = 0.0
 
     @property
     def loss(self) -> LossCall:
@@ -97,12 +99,17 @@ class Layer(NamedTuple):
 
     x: Tensor
     weight: Tensor
-    bias: Tensor | None
+    bias: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the scores."""
         return *self.x.shape[:-1], self.weight.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the scores."""
+        return self.x.device
 
     def flat(self) -> "Layer":
         """The layer of rows (n, h) of an input of more axes."""
@@ -114,27 +121,22 @@ class Layer(NamedTuple):
         return Layer(transform.scale(self.x), self.weight, bias)
 
 
-@dataclass(frozen=True, eq=False)
 class Teacher:
-    """Rows of targets that are the predictions of another layer, by its cap and the link."""
+    """Rows of targets that are the predictions of another layer."""
 
-    layer: Layer
-    softcap: float
-    link: Callable[[Tensor], Tensor]
     ndim: ClassVar[int] = 2
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """As of a tensor of targets."""
-        return self.layer.shape
+    def __init__(self, layer: Layer, call: HeadCall) -> None:
+        self._layer, self._call = layer, call
+        self.shape = layer.shape
 
     def __getitem__(self, now: slice) -> Tensor:
-        x, weight, bias = self.layer
+        x, weight, bias = self._layer
         bias = None if bias is None else bias.to(weight.dtype)
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
-        if self.softcap:
-            cap_(scores, self.softcap)
-        return self.link(scores.to(working_dtype(scores)))
+        if self._call.teacher_softcap:
+            cap_(scores, self._call.teacher_softcap)
+        return link_along(self._call.omega, scores.to(working_dtype(scores)))
 
 
 def _kept(target: Any, ignore_index: int) -> Tensor | None:
@@ -153,13 +155,14 @@ def chunk_loss(
     call: LossCall,
     with_gradient: bool,
     shard: "ClassShard | None",
+    stats: StatsRequest | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
     if shard is not None:
         return shard.compute(scores, target, scale, call, scores.dtype)
     if not with_gradient:
-        return compute(scores, target, scale, call, with_gradient=False)[0], scores
-    return compute(scores, target, scale, call, in_place=True)
+        return compute(scores, target, scale, call, with_gradient=False, stats=stats)[0], scores
+    return compute(scores, target, scale, call, in_place=True, stats=stats)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -203,36 +206,26 @@ def _accumulate(total: Tensor, gradient: Tensor, x: Tensor, beta: int) -> None:
 
 
 @torch.no_grad()
+@exact
 def _solve(
     layer: Layer,
-    target: Any,  # a tensor or a Teacher, which has rows of a tensor
+    parts: Sequence[Tensor],
     weight: Tensor | None,
     call: HeadCall,
     wanted: Sequence[bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
-    stats: list[RowStats] | None = None,
+    stats: RowStats | None = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight and bias.
 
-    With an ``upstream`` gradient it multiplies the rows, and the loss is of no use. ``stats`` is a
-    list that the numbers of all rows are put into. The dtypes are those of the call, whatever
-    autocast would choose.
+    ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With an
+    ``upstream`` gradient it multiplies the rows, and the loss is of no use. The numbers of rows
+    that count are written into ``stats``. The dtypes are those of the call, whatever autocast would
+    choose.
     """
-    with torch.autocast(layer.x.device.type, enabled=False):
-        return _walk(layer, target, weight, call, wanted, upstream, shard, stats)
-
-
-def _walk(
-    layer: Layer,
-    target: Any,
-    weight: Tensor | None,
-    call: HeadCall,
-    wanted: Sequence[bool],
-    upstream: Tensor | None,
-    shard: "ClassShard | None",
-    stats: list[RowStats] | None,
-) -> tuple[Tensor, Gradients]:
+    # a tensor, or what has rows of one
+    target: Any = parts[0] if len(parts) == 1 else Teacher(Layer(*parts), call)
     k, dtype = layer.weight.shape[0], call.dtype
     x, w = layer.x.to(dtype), layer.weight.to(dtype)
     bias = None if layer.bias is None else layer.bias.to(dtype)
@@ -265,12 +258,13 @@ def _walk(
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
     starts = range(0, n, step or 1)
-    sums = _Sums(layer, w, kept, wanted, _accumulation_dtype(layer, call, len(starts)))
+    sums = _Sums(layer, w, wanted, _accumulation_dtype(layer, call, len(starts)))
     buffer = x.new_empty((step, width))
-    values = x.new_empty(n, dtype=working)
+    values = x.new_zeros(len(x), dtype=working)  # those of rows that do not count stay zero
     for start in starts:
         now = slice(start, min(start + step, n))
-        some = x[now] if kept is None else x.index_select(0, kept[now])
+        place = now if kept is None else kept[now]
+        some = x[place]
         scores = buffer[: len(some)]
         if bias is None:
             torch.mm(some, w.T, out=scores)
@@ -281,63 +275,54 @@ def _walk(
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
         some_target = target[now]
-        if stats is not None:
-            stats.append(stats_of_chunk(seen, some_target, call.ignore_index))
+        request = None if stats is None else StatsRequest(some_target)
         y, scale = weighing.weigh(some_target, working, divisor)
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        values[now], gradient = chunk_loss(seen, y, scale, call.loss, any(wanted), shard)
+        given = seen, y, scale, call.loss, any(wanted), shard, request
+        values[place], gradient = chunk_loss(*given)
+        if stats is not None and request is not None:
+            for numbers, some_numbers in zip(stats, request.answer, strict=True):
+                numbers[place] = some_numbers
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
         if slopes is not None:
             gradient = gradient.mul_(slopes)
-        sums.add(gradient, some, now)
-    if stats is not None:  # those of rows that do not count are zeros
-        none = x.new_empty(0, dtype=working)
-        joined = join_stats([*stats, RowStats(none, none, none, none.bool())])
-        stats[:] = [joined if kept is None else joined.scatter(kept, len(x))]
+        sums.add(gradient, some, place)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
     if call.reduction != "none":
         nan_of_no_rows = nan_of_nothing(divisor, values)
         values = values.sum() if nan_of_no_rows is None else values.sum() + nan_of_no_rows
-    elif kept is not None:
-        values = values.new_zeros(len(x)).index_copy_(0, kept, values)
     return values.to(call.output_dtype), (by_x, *others)
 
 
 class _Sums:
     """The gradients of a layer, chunk by chunk, as far as they are wanted."""
 
-    def __init__(
-        self, layer: Layer, w: Tensor, kept: Tensor | None, wanted: Any, dtype: torch.dtype
-    ) -> None:
-        self._layer, self._w, self._kept = layer, w, kept
+    def __init__(self, layer: Layer, w: Tensor, wanted: Any, dtype: torch.dtype) -> None:
+        self._layer, self._w = layer, w
         self._by_x = self._by_weight = self._by_bias = None
         if wanted[0]:
-            self._by_x = torch.empty_like(layer.x, memory_format=torch.contiguous_format)
-            if kept is not None:
-                self._by_x.zero_()
+            self._by_x = torch.zeros_like(layer.x, memory_format=torch.contiguous_format)
         if wanted[1]:
             self._by_weight = w.new_empty(w.shape, dtype=dtype)
         if wanted[2]:
             self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
         self._is_empty = True
 
-    def add(self, gradient: Tensor, x: Tensor, now: slice) -> None:
+    def add(self, gradient: Tensor, x: Tensor, place: slice | Tensor) -> None:
         """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
         w, by_x = self._w, self._by_x
         if by_x is not None:
-            if self._kept is not None:
-                by_x.index_copy_(0, self._kept[now], (gradient @ w).to(by_x.dtype))
-            elif by_x.dtype == w.dtype:
-                torch.mm(gradient, w, out=by_x[now])
+            if isinstance(place, slice) and by_x.dtype == w.dtype:
+                torch.mm(gradient, w, out=by_x[place])
             else:
-                by_x[now] = gradient @ w
+                by_x[place] = (gradient @ w).to(by_x.dtype)
         if self._by_weight is not None:
             _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
         if self._by_bias is not None:
@@ -373,7 +358,6 @@ def _is_fused(call: HeadCall) -> bool:
 def _pull_back(
     call: HeadCall,
     shard: "ClassShard | None",
-    teacher: Teacher | None,
     tensors: Any,
     gradients: Gradients | None,
     upstream: Tensor,
@@ -385,10 +369,10 @@ def _pull_back(
             "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
             f"{_UNFUSED}"
         )
-    *layer, target, weight = tensors
+    *layer, weight = tensors[:4]
     if gradients is None:
-        rows = target if teacher is None else teacher
-        _, gradients = _solve(Layer(*layer), rows, weight, call, needed[:3], upstream, shard)
+        given = Layer(*layer), tensors[4:], weight, call, needed[:3]
+        _, gradients = _solve(*given, upstream, shard)
     else:
         gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
     if torch.is_grad_enabled():
@@ -404,9 +388,9 @@ def linear_loss(
     x: Tensor,
     linear_weight: Tensor,
     linear_bias: Tensor | None,
-    target: Tensor,
     weight: Tensor | None,
     upstream: Tensor | None,
+    parts: Sequence[Tensor],
     wanted: list[bool],
     omega: str,
     tightness: float,
@@ -419,7 +403,8 @@ def linear_loss(
     dtype: torch.dtype,
     output_dtype: torch.dtype,
     softcap: float,
-    symbolic_tightness: Tensor | None = None,
+    teacher_softcap: float,
+    symbolic_tightness: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss and its gradients in x, weight and bias as an operator, for compilers.
 
@@ -428,10 +413,10 @@ def linear_loss(
     c = as_number(tightness, symbolic_tightness)
     call = HeadCall(
         omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
-        dtype, output_dtype, softcap,
+        dtype, output_dtype, softcap, teacher_softcap,
     )  # fmt: skip
     layer = Layer(x, linear_weight, linear_bias)
-    loss, gradients = _solve(layer, target, weight, call, wanted, upstream)
+    loss, gradients = _solve(layer, parts, weight, call, wanted, upstream)
     by_x, by_weight, by_bias = (x.new_empty(0) if g is None else g for g in gradients)
     return loss, by_x, by_weight, by_bias
 
@@ -440,10 +425,10 @@ def linear_loss(
 def _(
     x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
 ) -> tuple[Tensor, ...]:
-    _target, _weight, _upstream, wanted, *call = others
-    *_, output_dtype, _softcap, _symbolic_tightness = call
-    is_reduced = call[HeadCall._fields.index("reduction")] != "none"
-    loss = x.new_empty(() if is_reduced else x.shape[:1], dtype=output_dtype)
+    _weight, _upstream, _parts, wanted, *call, _symbolic_tightness = others
+    asked = HeadCall(*call)
+    shape = x.shape[:1] if asked.reduction == "none" else ()
+    loss = x.new_empty(shape, dtype=asked.output_dtype)
     gradients = [
         x.new_empty(0) if part is None or not want else part.new_empty(part.shape)
         for part, want in zip((x, linear_weight, linear_bias), wanted, strict=True)
@@ -452,11 +437,12 @@ def _(
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _upstream, _wanted = inputs[:7]
+    *tensors, _upstream, parts, _wanted = inputs[:7]
     *ctx.call, symbolic_tightness = inputs[7:]
+    ctx.nothing = None, None, [None] * len(parts), *[None] * (len(inputs) - 6)
     ctx.is_fused = _is_fused(HeadCall(*ctx.call))
     gradients = output[1:]
-    saved = gradients if ctx.is_fused else (*tensors, symbolic_tightness)
+    saved = gradients if ctx.is_fused else (*tensors, symbolic_tightness, *parts)
     ctx.save_for_backward(*saved)
     ctx.set_materialize_grads(False)
 
@@ -464,17 +450,17 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | None) -> Gradients:
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
-    nothing = [None] * 16
     if upstream is None:
-        return None, None, None, *nothing
+        return None, None, None, *ctx.nothing
     needed = list(ctx.needs_input_grad[:3])
     if ctx.is_fused:
         gradients = [g * upstream.to(g.dtype) for g in ctx.saved_tensors]
     else:
-        *tensors, symbol = ctx.saved_tensors
-        _, *gradients = linear_loss(*tensors, upstream, needed, *ctx.call, symbol)
+        *tensors, symbol = ctx.saved_tensors[:5]
+        parts = ctx.saved_tensors[5:]
+        _, *gradients = linear_loss(*tensors, upstream, parts, needed, *ctx.call, symbol)
     asked = (g if need else None for g, need in zip(gradients, needed, strict=True))
-    return *asked, *nothing
+    return *asked, *ctx.nothing
 
 
 linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
@@ -482,18 +468,19 @@ linear_loss.register_autograd(_pull_back_operator, setup_context=_save)
 
 def head_loss(
     layer: Layer,
-    target: Tensor | Teacher,
+    parts: Sequence[Tensor],
     weight: Tensor | None,
     call: HeadCall,
     shard: "ClassShard | None" = None,
     *,
     is_eager: bool,
-    stats: list[RowStats] | None = None,
+    stats: RowStats | None = None,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
-    With a shard, weight and bias are those of its classes. The tensors are ordinary ones if
-    ``is_eager``; then ``stats`` may be a list for the numbers of the rows.
+    ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With a shard,
+    weight and bias are those of its classes. The tensors are ordinary ones if ``is_eager``; then
+    there may be ``stats``, zeros to write the numbers of the rows into.
     """
     if is_transformed():
         raise NotImplementedError(
@@ -512,15 +499,12 @@ def head_loss(
     if shard is None and not is_eager:
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
-        upstream = None
-        loss, *_ = linear_loss(
-            *layer, target, weight, upstream, wanted, omega, number, *rest, symbol
-        )
+        given = *layer, weight, None, parts, wanted
+        loss, *_ = linear_loss(*given, omega, number, *rest, symbol)
         return loss
-    loss, gradients = _solve(layer, target, weight, call, wanted, shard=shard, stats=stats)
+    loss, gradients = _solve(layer, parts, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss
-    saved, teacher = (target, None) if isinstance(target, Tensor) else (None, target)
-    pull_back = functools.partial(_pull_back, call, shard, teacher)
+    pull_back = functools.partial(_pull_back, call, shard)
     kept = gradients if is_fused else None
-    return computed_loss(loss, pull_back, kept, *layer, saved, weight)
+    return computed_loss(loss, pull_back, kept, *layer, weight, *parts)

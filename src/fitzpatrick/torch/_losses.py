@@ -12,7 +12,6 @@ leaves the rest to the engines.
 
 # ruff: noqa: A001, A002  # ``input`` is PyTorch's name
 
-import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -26,12 +25,11 @@ from ..regularizers import Regularizer
 from . import _arguments as arguments
 from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine
-from ._entmax import link_along
 from ._handles import LossCall, regularizer_of
-from ._head import HeadCall, Layer, Teacher, head_loss
+from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
-from ._stats import RowStats, stats_of
+from ._stats import RowStats, StatsRequest
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
 
@@ -129,8 +127,11 @@ def _class_loss(
     is_rows = rows.target.ndim > 1 or rows.shard is not None
     theta = arguments.rows_along(input, axis) if is_rows else arguments.columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, working_dtype(theta))
+    stats = StatsRequest(rows.target) if options.return_stats else None
     if rows.shard is None:
-        out = loss_rows(theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager)
+        out = loss_rows(
+            theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager, stats=stats
+        )
     else:
         from ._sharded import loss_of_shard
 
@@ -138,10 +139,7 @@ def _class_loss(
     out = out if is_summed else out.reshape(rows.shape)
     out = out if nan_of_no_rows is None else out + nan_of_no_rows
     out = out.to(arguments.output_dtype(input))
-    if not options.return_stats:
-        return out
-    stats = stats_of(arguments.rows_along(input, axis), rows.target, rows.call.ignore_index)
-    return out, stats.reshape(rows.shape)
+    return out if stats is None else (out, stats.answer.reshape(rows.shape))
 
 
 # Compilers would trace the reductions one by one.
@@ -192,16 +190,8 @@ def linear_class_loss(
         layer, cap = layer.scaled_by(transform), transform.cap
     is_shared = options.get("process_group") is not None
     compute: Any = _shared_linear_loss if is_shared else _linear_class_loss
-    loss: Tensor = compute(
-        omega,
-        tightness,
-        layer,
-        target,
-        ClassOptions(**options),
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=cap,
-    )
+    head = chunk_size, accumulate_dtype, cap
+    loss: Tensor = compute(omega, tightness, layer, target, ClassOptions(**options), *head)
     return loss
 
 
@@ -211,7 +201,6 @@ def _linear_class_loss(
     layer: Layer,
     target: ClassTarget,
     options: ClassOptions,
-    *,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
     cap: float,
@@ -237,52 +226,35 @@ def _linear_class_loss(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
             "weight; pass weight.detach()"
         )
-    call = _head_call(
-        rows.call,
-        input,
-        reduction=options.reduction,
-        label_smoothing=rows.weighing.label_smoothing,
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=cap,
-    )
+    asked = options.reduction, rows.weighing.label_smoothing, chunk_size, accumulate_dtype, cap
+    call = _head_call(rows.call, input, *asked)
     eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
-    stats: list[RowStats] | None = [] if options.return_stats else None
     flat = layer.flat()
-    loss = head_loss(flat, rows.target, weight, call, rows.shard, is_eager=eager, stats=stats)
+    stats = RowStats.zeros(len(flat.x), flat.x) if options.return_stats else None
+    loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
-    return loss if stats is None else (loss, stats[0].reshape(rows.shape))
+    return loss if stats is None else (loss, stats.reshape(rows.shape))
 
 
 def _head_call(
     call: LossCall,
     input: Tensor,
-    *,
     reduction: str,
     label_smoothing: float,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
-    cap: float,
+    *caps: float,
 ) -> HeadCall:
     dtype = arguments.product_dtype(input)
-    return HeadCall(
-        *call,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        chunk_size=arguments.as_chunk_size(chunk_size) or 0,
-        accumulate_dtype=accumulate_dtype,
-        dtype=dtype,
-        output_dtype=arguments.output_dtype(input, dtype),
-        softcap=cap,
-    )
+    dtypes = accumulate_dtype, dtype, arguments.output_dtype(input, dtype)
+    size = arguments.as_chunk_size(chunk_size) or 0
+    return HeadCall(*call, reduction, label_smoothing, size, *dtypes, *caps)
 
 
 # Compilers would trace the reductions one by one.
 _shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
 
 
-# Compilers would have to know the teacher's layer as one more target of the operator.
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
 def distill(
     omega: str,
     tightness: float,
@@ -311,20 +283,12 @@ def distill(
         )
     arguments.check_options(reduction)
     arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
-    with torch.no_grad():
-        flat = teacher.scaled_by(of_teacher).flat()
-        rows = Teacher(flat, of_teacher.cap, functools.partial(link_along, omega))
     engine = choose_engine(engine, student.x, omega, has_labels=False)
-    call = _head_call(
-        LossCall(omega, as_tightness(tightness), engine),
-        student.x,
-        reduction=reduction,
-        label_smoothing=0.0,
-        chunk_size=chunk_size,
-        accumulate_dtype=accumulate_dtype,
-        cap=of_student.cap,
-    )
-    loss = head_loss(student.scaled_by(of_student).flat(), rows, None, call, is_eager=True)
+    call = LossCall(omega, as_tightness(tightness), engine)
+    asked = reduction, 0.0, chunk_size, accumulate_dtype, of_student.cap, of_teacher.cap
+    rows = [x.detach() for x in teacher.scaled_by(of_teacher).flat() if x is not None]
+    eager, flat = arguments.is_eager(*student, *teacher), student.scaled_by(of_student).flat()
+    loss = head_loss(flat, rows, None, _head_call(call, student.x, *asked), is_eager=eager)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 

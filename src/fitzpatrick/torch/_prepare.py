@@ -7,9 +7,8 @@ ranks also agree on their arguments here, before anything else travels.
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -147,9 +146,9 @@ def prepare(
             arguments.check_class_weight(weight, n_classes, look and smoothing > 0)
     if isinstance(target, SparseTargets):
         # nobody knows here how many classes all processes have, unless values are looked at
-        most: Any = n_classes if isinstance(n_classes, int) else math.inf
         if look:
-            check_lists(target, most)
+            check_lists(target, int(n_classes))
+        most = None if isinstance(n_classes, Tensor) else n_classes
         rows = target.lists(most, working_dtype(input))
     elif target.is_floating_point():
         rows = arguments.rows_along(target, axis)

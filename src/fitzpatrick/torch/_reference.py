@@ -24,6 +24,7 @@ from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
 from ._handles import LossCall, regularizer_of
+from ._stats import StatsRequest, stats_of_numbers
 from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,7 +38,7 @@ def exact(function: F) -> F:
     """Compute as the formulas say: without autocast's half precision, or NumPy's warnings of ∞."""
 
     @functools.wraps(function)
-    def wrapper(theta: Tensor, *args: Any, **options: Any) -> Any:
+    def wrapper(theta: Any, *args: Any, **options: Any) -> Any:
         device = theta.device.type
         with np.errstate(all="ignore"):
             if not torch.is_autocast_enabled(device):
@@ -82,7 +83,14 @@ def _load(omega: str, is_link: bool = False) -> Any:
 class _CpuRows:
     """A row-wise loss at its targets, or a link, for tensors on a CPU."""
 
-    def __init__(self, omega: str, tightness: float, y: Tensor | None, theta: Tensor) -> None:
+    def __init__(
+        self,
+        omega: str,
+        tightness: float,
+        y: Tensor | None,
+        theta: Tensor,
+        with_stats: bool = False,
+    ) -> None:
         shape = len(theta), theta.shape[1]
         dtype = _DOUBLE if theta.dtype is torch.float64 else _SINGLE
         targets: TargetForm = NoTargets(shape, dtype)
@@ -96,13 +104,14 @@ class _CpuRows:
         make = _load(omega, y is None)
         loss = regularizer_of(omega), tightness, targets
         n_threads = torch.get_num_threads()
+        self.stats = np.empty((shape[0], 4)) if with_stats and make is not None else None
         self._bound: BoundLoss
         if make is None:
             self._bound = bind_trusted(*loss, n_threads, "numpy")
         elif theta.numel() <= _MAX_BLOCK:
-            self._bound = _OneBlock(make(*loss), 1)
+            self._bound = _OneBlock(make(*loss), 1, self.stats)
         else:
-            self._bound = RowBlocks(make(*loss), n_threads)
+            self._bound = RowBlocks(make(*loss), n_threads, self.stats)
 
     def value(self, theta: Tensor) -> Tensor:
         return torch.from_numpy(self._bound.value(theta.numpy(force=True)))
@@ -235,13 +244,17 @@ def _is_one(factor: Tensor | float) -> bool:
     return isinstance(factor, float) and factor == 1
 
 
-def _bind(theta: Tensor, target: Tensor, scale: Scale, call: LossCall) -> ScaledRows:
+def _bind(
+    theta: Tensor, target: Tensor, scale: Scale, call: LossCall, with_stats: bool = False
+) -> ScaledRows:
     theta = widen(theta)
-    bind = functools.partial(_bind_targets, call, theta)
+    bind = functools.partial(_bind_targets, call, theta, with_stats=with_stats)
     return bind_tensors(theta, widen(target), scale, call.ignore_index, theta.shape[1], bind)
 
 
-def _bind_targets(call: LossCall, theta: Tensor, y: Tensor) -> BoundLoss | _CpuRows | _OneRest:
+def _bind_targets(
+    call: LossCall, theta: Tensor, y: Tensor, with_stats: bool = False
+) -> BoundLoss | _CpuRows | _OneRest:
     """Bind a loss to its targets: to compiled or NumPy rows on a CPU, else to the core."""
     k, omega = theta.shape[1], regularizer_of(call.omega)
     has_rows = theta.is_cpu and omega.is_row_wise
@@ -254,7 +267,7 @@ def _bind_targets(call: LossCall, theta: Tensor, y: Tensor) -> BoundLoss | _CpuR
             y = rows_of_lists(y, k, theta.dtype)
     # a row of no proportions at all, which was not checked, is none of the engine's rows
     if has_rows and (y.ndim != 2 or not omega.domain.has_labels or _have_entries(y)):
-        return _CpuRows(call.omega, call.tightness, y, theta)
+        return _CpuRows(call.omega, call.tightness, y, theta, with_stats)
     return CoreLoss(omega, call.tightness, y)
 
 
@@ -316,14 +329,25 @@ def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
 
 @exact
 def compute(
-    theta: Tensor, target: Tensor, scale: Scale, call: LossCall, with_gradient: bool
+    theta: Tensor,
+    target: Tensor,
+    scale: Scale,
+    call: LossCall,
+    with_gradient: bool,
+    stats: StatsRequest | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, (n,), in working precision, and gradients in θ, (n, k), in its dtype.
 
-    The scores themselves are in place of gradients that are not asked for.
+    The scores themselves are in place of gradients that are not asked for. Compiled rows answer a
+    request for numbers of the target in the pass that computes the losses.
     """
-    rows = _bind(theta, target, scale, call)
-    return rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
+    rows = _bind(theta, target, scale, call, stats is not None)
+    out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
+    numbers = getattr(rows.bound, "stats", None)
+    if stats is not None and numbers is not None:
+        numbers = torch.from_numpy(numbers).to(rows.theta.dtype)
+        stats.answer = stats_of_numbers(numbers, target, theta.shape[1], call.ignore_index)
+    return out
 
 
 @exact

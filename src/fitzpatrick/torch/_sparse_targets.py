@@ -68,10 +68,11 @@ class SparseTargets:
     @classmethod
     def from_sparse(cls, matrix: Tensor, rest: str | None = None) -> "SparseTargets":
         """The entries of a sparse COO or CSR tensor (n, k); those of one place are summed."""
-        if matrix.layout not in _SPARSE or matrix.ndim != 2:
+        layout = getattr(matrix, "layout", None)
+        if layout not in _SPARSE or matrix.ndim != 2:
+            got = f"{layout} of shape {tuple(matrix.shape)}" if layout else type(matrix).__name__
             raise TypeError(
-                "a sparse target must be a COO or CSR tensor of shape (n, k), got "
-                f"{matrix.layout} of shape {tuple(matrix.shape)}"
+                f"a sparse target must be a COO or CSR tensor of shape (n, k), got {got}"
             )
         if torch.compiler.is_compiling():
             raise TypeError(
@@ -123,11 +124,14 @@ class SparseTargets:
             )
         return values
 
-    def lists(self, num_classes: int, dtype: torch.dtype) -> Tensor:
-        """The targets as lists (n, 2, m), in a dtype that has the digits of a class number."""
-        dtype = torch.float64 if num_classes > _MAX_SINGLE else dtype
+    def lists(self, num_classes: int | None, dtype: torch.dtype) -> Tensor:
+        """The targets as lists (n, 2, m), in a dtype that has the digits of a class number.
+
+        ``num_classes`` is None where nobody knows it yet. Classes out of range stay there.
+        """
+        dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
         values = self.proportions(dtype)
-        indices = self.indices.clamp(min=PADDING).to(dtype)
+        indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
         if indices.shape[-1] == 0:
             indices = torch.nn.functional.pad(indices, (0, 1), value=PADDING)
             values = torch.nn.functional.pad(values, (0, 1))
@@ -197,7 +201,8 @@ def check_sparse_target(
 
 def check_lists(target: SparseTargets, num_classes: int) -> None:
     """Raise with the first row whose classes or values are wrong."""
-    indices, values, is_log = target.indices, target.values, target.log_values
+    indices, values, is_log = target.indices.long(), target.values, target.log_values
+    is_class = indices >= 0
 
     def refuse(wrong: Tensor, describe: Callable[[tuple[int, ...]], str]) -> None:
         """Raise if something is wrong in a row, with its number."""
@@ -222,32 +227,39 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
         ),
     )
     tolerance = membership_tolerance(values)
-    is_low = torch.isnan(values) if is_log else ~(values >= 0)
-    most = tolerance if is_log else 1 + tolerance
-    if is_log and target.rest == "renormalize":
-        most = math.inf  # logarithms up to a constant, such as those at a temperature
-    expected = "logarithms of numbers from 0 to 1"
-    expected = expected if is_log else "from 0 to 1; log_values=True takes logarithms"
+    is_shifted = is_log and target.rest == "renormalize"  # such as logarithms at a temperature
+    if is_shifted:
+        is_wrong, expected = values == math.inf, "logarithms, which may be off by a constant"
+    elif is_log:
+        is_wrong, expected = values > tolerance, "logarithms of numbers from 0 to 1"
+    else:
+        is_wrong = ~(values >= 0) | (values > 1 + tolerance)
+        expected = "from 0 to 1; log_values=True takes logarithms"
     refuse(
-        (indices >= 0) & (is_low | (values > most)),
+        is_class & (is_wrong | values.isnan()),
         lambda at: (
             f"has the value {float(values[at]):.10g} for the class {int(indices[at])}, but values "
             f"are {expected}"
         ),
     )
-    total = SparseTargets(indices, values, None, is_log).proportions(torch.float64).sum(-1)
+    if is_shifted:
+        total = (is_class & (values > -math.inf)).any(-1).double()
+    else:
+        total = SparseTargets(indices, values, None, is_log).proportions(torch.float64).sum(-1)
     tolerance *= max(1.0, math.sqrt(indices.shape[-1]))
-    is_wrong = total > (math.inf if most == math.inf else 1 + tolerance)
+    is_wrong = total > 1 + tolerance
     if target.rest is None:
         is_wrong |= total < 1 - tolerance
     elif target.rest == "renormalize":
         is_wrong |= total == 0
 
     def describe_sum(at: tuple[int, ...]) -> str:
-        hint = "divide it by its sum" if total[at] > 0 else "give it a positive value"
+        hint = "give it a positive value"
+        if total[at] > 0:
+            hint = "subtract its log-sum-exp" if is_log else "divide it by its sum"
         if total[at] < 1 and target.rest is None:
             hint += ", or say what the others have with rest='renormalize' or rest='bucket'"
         expected = "not 1" if target.rest is None else "not to a number between 0 and 1"
         return f"sums to {float(total[at]):.6g}, {expected}; {hint}"
 
-    refuse((indices >= 0).any(-1) & is_wrong, describe_sum)
+    refuse(is_class.any(-1) & is_wrong, describe_sum)

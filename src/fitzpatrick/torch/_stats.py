@@ -1,6 +1,6 @@
 """By-products of a loss: what evaluation and policy gradients want to know of the same scores."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,24 +34,43 @@ class RowStats(NamedTuple):
         """The numbers of rows in another shape."""
         return RowStats(*(x.reshape(shape) for x in self))
 
-    def scatter(self, kept: Tensor, n: int) -> "RowStats":
-        """The numbers of some of n rows, and 0 for the others."""
-        return RowStats(*(x.new_zeros(n).index_copy_(0, kept, x) for x in self))
+    @classmethod
+    def zeros(cls, n: int, like: Tensor) -> "RowStats":
+        """Numbers of n rows to be written over, in the working precision of some scores."""
+        dtypes = *[working_dtype(like)] * 3, torch.bool
+        return cls(*(like.new_zeros(n, dtype=dtype) for dtype in dtypes))
 
 
-def join_stats(parts: list[RowStats]) -> RowStats:
-    """The numbers of consecutive rows."""
-    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))
+class StatsRequest:
+    """The target that numbers are asked about, as it was given, and the answer of an engine."""
+
+    def __init__(self, target: Tensor) -> None:
+        self.target = target
+        self.answer: Any = None  # a RowStats
 
 
-def _own_classes(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor, Tensor]:
-    """Classes of labels or of lists, (n, m), and their targets, 0 where there is no class."""
+def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:
+    """Classes of labels or of lists, (n, m), and their targets, 0 where there is no class.
+
+    Rows (n, k) are the targets of all classes.
+    """
+    if target.ndim == 2:
+        return None, target
     if target.ndim == 1:
         is_class = (target != ignore_index) & (target >= 0) & (target < k)
         return torch.where(is_class, target, 0)[:, None], is_class[:, None].double()
     classes, values = target[:, 0].long(), target[:, 1]
-    is_class = (classes > PADDING) & (classes < k)
+    is_class = (classes > PADDING) & (classes < k).all(-1, keepdim=True)
     return torch.where(is_class, classes, 0), values.masked_fill(~is_class, 0.0)
+
+
+def stats_of_numbers(numbers: Tensor, target: Tensor, k: int, ignore_index: int) -> RowStats:
+    """What compiled rows (n, 4) tell, without that of rows that count for nothing."""
+    _, y = _own_targets(target, k, ignore_index)
+    counts = (y > 0).any(-1)
+    log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)
+    score = torch.where(counts, score, 0.0)
+    return RowStats(log_sum_exp, entropy, score, counts & (is_correct > 0))
 
 
 def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
@@ -62,11 +81,8 @@ def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats
     e = shifted.exp()
     total = e.sum(-1)
     mean = (e * shifted.masked_fill(e == 0, 0.0)).sum(-1) / total
-    own, y = x, target
-    if target.ndim != 2:
-        classes, y = _own_classes(target, theta.shape[1], ignore_index)
-        own = x.gather(-1, classes)
-    y = y.to(x.dtype)
+    classes, y = _own_targets(target, theta.shape[1], ignore_index)
+    own, y = x if classes is None else x.gather(-1, classes), y.to(x.dtype)
     score = torch.where(y > 0, own * y, 0.0).sum(-1)
     best = own.gather(-1, y.argmax(-1, keepdim=True))
     is_correct = ((best >= top) & (y > 0).any(-1, keepdim=True))[:, 0]
@@ -76,10 +92,7 @@ def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats
 @torch.no_grad()
 def stats_of(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
     """As :func:`stats_of_chunk`, some rows at a time."""
-    n, k = theta.shape
-    step = max(_MAX_SCORES // k, 1)
-    if n <= step or torch.compiler.is_compiling():
-        return stats_of_chunk(theta.detach(), target, ignore_index)
-    parts = [slice(start, start + step) for start in range(0, n, step)]
-    scores = theta.detach()
-    return join_stats([stats_of_chunk(scores[now], target[now], ignore_index) for now in parts])
+    step = len(theta) if torch.compiler.is_compiling() else max(_MAX_SCORES // theta.shape[1], 1)
+    pairs = zip(torch.split(theta.detach(), step), torch.split(target, step), strict=True)
+    parts = [stats_of_chunk(*pair, ignore_index) for pair in pairs]
+    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))

@@ -10,16 +10,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._validation import read_number
+from ._arguments import as_float
 
 
 def _as_positive(value: float, name: str) -> float:
-    number = read_number(value, name)
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = as_float(value, name)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return float(number)
+    return number
 
 
 class Transform(NamedTuple):

@@ -85,7 +85,7 @@ class EntryKernel(CompiledKernel):
     formula: Any
 
     def _call(self, task: BlockTask) -> None:
-        output, rows, theta, value, out, scratch = task
+        output, rows, theta, value, out, scratch, _ = task
         y = usable(self.targets.dense(rows, scratch))
         buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))
         assert out is not None  # ``compute`` gives a buffer if no array is asked for

@@ -11,9 +11,14 @@ from numpy.typing import DTypeLike
 from ..rows import BlockTask, CoreKernel, Output, RowKernel
 from ..targets import FloatArray, Labels, NoTargets, Scratch, SparseTargets, TargetForm
 from ._rows import gather
+from ._stats import row_stats
 
 # as numbers that compiled code knows
 GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
+# in place of by-products that nobody asked for
+NO_STATS = np.empty((0, 4))
+# Exponentials of this many scores stay in the second-level cache.
+_STATS_SCORES = 1 << 14
 
 
 def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
@@ -32,6 +37,7 @@ class CompiledKernel(RowKernel):
     """
 
     block_bytes: ClassVar[int] = 1 << 20
+    knows_stats: ClassVar[bool] = False  # True if its own pass writes them
 
     @abstractmethod
     def _call(self, task: BlockTask) -> None:
@@ -43,6 +49,13 @@ class CompiledKernel(RowKernel):
         own_out = _buffer(out, "out", theta.shape, theta.dtype, task.scratch)
         whole = task._replace(theta=theta, value=own_value, out=own_out)
         self._call(whole)
+        if task.stats is not None and not self.knows_stats:
+            lists = support_lists(self.targets, task.rows, task.scratch)
+            k = theta.shape[1]
+            step = max(1, _STATS_SCORES // k)
+            top = task.scratch.array("tops", (step,), np.float64)
+            e = task.scratch.array("exponentials", (step * k,), np.float64)
+            row_stats(theta, *lists, top, e, task.stats)
         bad = np.flatnonzero(np.isnan(own_value))
         if len(bad):
             part = slice(int(bad[0]), int(bad[-1]) + 1)

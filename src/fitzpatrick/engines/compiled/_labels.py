@@ -13,9 +13,10 @@ import numpy as np
 from ..rows import BlockTask
 from ..targets import Labels
 from ._jit import loop
-from ._kernel import GRADIENT, SLOPE, CompiledKernel, usable
+from ._kernel import GRADIENT, NO_STATS, SLOPE, CompiledKernel, usable
 from ._math import exp, log, log1p, wright_omega
 from ._rows import are_classes, divided_sum, exponentials
+from ._stats import finish_row
 
 # Scores that are treated at once: they stay in the second-level cache.
 _CHUNK = 1 << 14
@@ -68,11 +69,13 @@ def logistic_labels(
     out: Any,
     e: Any,
     numbers: Any,
+    stats: Any,
 ) -> float:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
     The buffers are e, flat, for some rows of k, and six of one number for each of these rows.
+    The array of by-products is empty, or has a row for each.
     """
     n, k = theta.shape
     if not are_classes(labels, k):
@@ -84,6 +87,9 @@ def logistic_labels(
         exponentials(theta[first : first + rows], top, e)
         for i in range(rows):
             label, row = labels[first + i], e[i * k : (i + 1) * k]
+            if len(stats):
+                own = theta[first + i, label]
+                finish_row(theta[first + i], top[i], row, own, own, stats[first + i])
             lead[i] = theta[first + i, label] - top[i]
             hit[i] = row[label]
             row[label] = 0.0
@@ -125,13 +131,14 @@ class LabelKernel(CompiledKernel):
     """Integer labels."""
 
     link_formula: ClassVar[Softmax] = Softmax(0.0)
+    knows_stats: ClassVar[bool] = True
 
     def _call(self, task: BlockTask) -> None:
         self.sum_losses(task, 1.0)
 
     def sum_losses(self, task: BlockTask, divisor: float) -> float:
         """As in :class:`~fitzpatrick.engines.compiled._simplex.SimplexKernel`."""
-        output, rows, theta, value, out, scratch = task
+        output, rows, theta, value, out, scratch, stats = task
         assert isinstance(self.targets, Labels)
         k = theta.shape[1]
         step = max(1, _CHUNK // k)
@@ -139,5 +146,6 @@ class LabelKernel(CompiledKernel):
         numbers = tuple(scratch.stack("numbers", 6, (step,), np.float64))
         labels = usable(self.targets.labels[rows], np.intp)
         outputs = int(output), divisor, value, out
-        total: float = logistic_labels(theta, labels, self.tightness, *outputs, e, numbers)
+        buffers = e, numbers, NO_STATS if stats is None else stats
+        total: float = logistic_labels(theta, labels, self.tightness, *outputs, *buffers)
         return total

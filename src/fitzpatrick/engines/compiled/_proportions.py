@@ -16,15 +16,16 @@ treated in groups, with their entries side by side in buffers that stay in the f
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..rows import BlockTask
 from ._jit import loop
-from ._kernel import GRADIENT, SLOPE, CompiledKernel, support_lists
+from ._kernel import GRADIENT, NO_STATS, SLOPE, CompiledKernel, support_lists
 from ._math import entropy_term, exp, log, omega_step, rough_omega
 from ._rows import exponentials
+from ._stats import finish_stats
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
@@ -264,11 +265,13 @@ def proportions(
     e: Any,
     numbers: Any,
     entries: Any,
+    stats: Any,
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     The buffers are e, flat, for some rows of k, nine of one number for each of these rows, and six
-    of one number for each of their entries with y > 0.
+    of one number for each of their entries with y > 0. The array of by-products is empty, or has a
+    row for each.
     """
     n = len(theta)
     top, total, rest, lse, lam, step, g, slope, bend = numbers
@@ -282,6 +285,8 @@ def proportions(
         scores, edges = theta[first:last], starts[first : last + 1]
         used = t[:size], y[:size], work[:size], p[:size], v[:size], power[:size]
         exponentials(scores, top, e)
+        if len(stats):
+            finish_stats(scores, edges, columns, targets, top, e, stats[first:last])
         _collect(scores, edges, columns, top, e, rest, lse, t, p)
         own_targets = targets[begin : begin + size]
         for m in range(size):
@@ -314,8 +319,10 @@ def proportions(
 class ProportionKernel(CompiledKernel):
     """Sparse and dense targets, and none at all for the link."""
 
+    knows_stats: ClassVar[bool] = True
+
     def _call(self, task: BlockTask) -> None:
-        output, rows, theta, value, out, scratch = task
+        output, rows, theta, value, out, scratch, stats = task
         lists = support_lists(self.targets, rows, scratch)
         k = theta.shape[1]
         most = max(1, _SCORES // k)
@@ -323,4 +330,5 @@ class ProportionKernel(CompiledKernel):
         e = scratch.array("e", (most * k,), np.float64)
         numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
-        proportions(theta, *lists, self.tightness, int(output), value, out, e, numbers, entries)
+        buffers = e, numbers, entries, NO_STATS if stats is None else stats
+        proportions(theta, *lists, self.tightness, int(output), value, out, *buffers)

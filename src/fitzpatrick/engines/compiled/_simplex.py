@@ -200,7 +200,7 @@ class SimplexKernel(CompiledKernel):
 
         NaN where a row needs the core, or has a label that is no class.
         """
-        output, rows, theta, value, out, scratch = task
+        output, rows, theta, value, out, scratch, _ = task
         lists = support_lists(self.targets, rows, scratch)
         tolerance = _TOLERANCE[theta.dtype.char]
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)

@@ -1,0 +1,59 @@
+"""By-products of a loss at the scores of its rows, for evaluation: see ``torch.RowStats``."""
+
+from typing import Any
+
+import numpy as np
+
+from ._jit import loop, part
+from ._math import log
+from ._rows import exponentials
+
+# Below this e^d is 0, and d times it, too.
+_LOWEST = -800.0
+
+
+@part
+def finish_row(theta: Any, top: float, e: Any, score: float, best: float, stats: Any) -> None:
+    """Write those of a row: log-sum-exp, entropy, ⟨y, θ⟩, and 1 if no score is above the best.
+
+    From e^d with d = θ − top, and from the score of the class with the largest target.
+    """
+    total, along = 0.0, 0.0
+    for j in range(len(e)):
+        total += e[j]
+        along += e[j] * max(theta[j] - top, _LOWEST)
+    is_known = total < np.inf and -np.inf < top < np.inf
+    logarithm = log(total) if is_known else np.nan
+    stats[0] = top + logarithm
+    stats[1] = logarithm - along / total
+    stats[2] = score
+    stats[3] = 1.0 if is_known and best >= top else 0.0
+
+
+@loop
+def finish_stats(
+    theta: Any, starts: Any, columns: Any, values: Any, top: Any, e: Any, stats: Any
+) -> None:
+    """Write those of some rows, (n, 4), from their exponentials and the lists of their targets."""
+    n, k = theta.shape
+    for i in range(n):
+        score, most, best = 0.0, 0.0, -np.inf
+        for m in range(starts[i], starts[i + 1]):
+            x = float(theta[i, columns[m]])
+            score += values[m] * x
+            if values[m] > most:
+                most, best = values[m], x
+        finish_row(theta[i], top[i], e[i * k : (i + 1) * k], score, best, stats[i])
+
+
+@loop
+def row_stats(
+    theta: Any, starts: Any, columns: Any, values: Any, top: Any, e: Any, stats: Any
+) -> None:
+    """Write those of all rows; the buffers are for some of them."""
+    n, step = len(theta), len(top)
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        exponentials(theta[first:last], top, e)
+        lists = starts[first : last + 1], columns, values
+        finish_stats(theta[first:last], *lists, top, e, stats[first:last])
