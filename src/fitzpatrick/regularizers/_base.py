@@ -75,6 +75,16 @@ class Solution(ABC):
         return None
 
 
+def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
+    """D + c (Q − D), from D and c Q."""
+    xp = namespace(divergence)
+    if tightness <= 1:
+        return (1 - tightness) * divergence + quadratic
+    excess = quadratic - tightness * divergence
+    # both may be infinite, where a class with a target is masked
+    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
+
+
 def minus_target(p: Array, y: Array) -> Array:
     """p − y, for targets y or for the mask of a label in each row."""
     xp = namespace(p, y)
@@ -466,6 +476,11 @@ class SeparableRegularizer(Regularizer):
     def is_entrywise(self) -> bool:
         return self.domain.is_product
 
+    @property
+    def has_equal_classes(self) -> bool:
+        """True if labels have losses, and all classes the same formulas."""
+        return self.is_coupled and self.domain.has_labels
+
     @abstractmethod
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         """Formulas of the loss at targets y, which may be broadcast against the scores."""
@@ -510,6 +525,8 @@ class SeparableRegularizer(Regularizer):
         return solve_separable(self.kernel(y, tightness), y, theta, self.domain)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if not self.has_equal_classes:
+            return super().solve_labels(labels, theta, tightness)
         is_label = mark_labels(labels, theta)
         zero = namespace(theta).zeros_like(theta[..., :1])
 
@@ -530,12 +547,12 @@ class SeparableRegularizer(Regularizer):
             return super().solve_probabilities(theta, tightness)
         if tightness == 0:
             return self.solve_link(theta)
-        return chain_probabilities(self, theta, tightness, has_equal_classes=True)
+        return chain_probabilities(self, theta, tightness, self.has_equal_classes)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not (self.is_coupled and self.domain.has_labels):
+        if not self.has_equal_classes:
             return super().solve_shard(y, theta, tightness, shard)
         zero_kernel = self.zero_kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
         return solve_separable_shard(self.kernel(y, tightness), zero_kernel, y, theta, shard)
@@ -543,7 +560,7 @@ class SeparableRegularizer(Regularizer):
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not (self.is_coupled and self.domain.has_labels):
+        if not self.has_equal_classes:
             return super().solve_shard_labels(labels, theta, tightness, shard)
         xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)

@@ -16,7 +16,7 @@ from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
 from ..sets import Box, ConvexSet, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution, check_vectors
+from ._base import Elementwise, SeparableRegularizer, Solution, check_vectors
 
 
 def _mixture(y: Array, s: Array, tightness: float) -> Array:
@@ -193,11 +193,6 @@ class SquaredNorm(SeparableRegularizer):
         check_vectors(self.domain)
         m = _mixture(y, theta, tightness)
         return ProjectionSolution(y, m, self.domain, tightness, self.domain.project(m))
-
-    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        if self.is_row_wise:
-            return super().solve_labels(labels, theta, tightness)
-        return Regularizer.solve_labels(self, labels, theta, tightness)
 
     @property
     def _coordinates(self) -> ProductSet:
