@@ -21,6 +21,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from .._array import (
@@ -37,7 +38,7 @@ from .._array import (
 )
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import Restore, as_points, as_scores
-from ..sets import ConvexSet, Flat
+from ..sets import ConvergenceError, ConvexSet, Flat
 from ._probabilities import chain_probabilities
 
 
@@ -73,6 +74,34 @@ class Solution(ABC):
         None where the Jacobian has no such form.
         """
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class PointSolution(Solution):
+    """A maximizer p that has been found, with functions for the loss and the Hessian there."""
+
+    y: Array
+    p: Array
+    loss: Callable[[], Array]
+    product: Callable[[Array], Array]
+    d: Array | None = None
+    own_gradient: Array | None = None  # where that has more digits than p − y
+
+    @property
+    def y_star(self) -> Array:
+        return self.p
+
+    def value(self) -> Array:
+        return self.loss()
+
+    def gradient(self) -> Array:
+        return super().gradient() if self.own_gradient is None else self.own_gradient
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.product(v)
+
+    def slope(self) -> Array | None:
+        return self.d
 
 
 def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
@@ -572,6 +601,17 @@ class SeparableRegularizer(Regularizer):
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
+
+
+def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
+    """Raise a status unless all rows have converged; its sentence may name any of the numbers."""
+    xp = namespace(converged)
+    if bool(xp.all(converged)):
+        return
+    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
+    where = f"in {failed} of {math.prod(converged.shape)} rows"
+    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
 
 
 def check_vectors(domain: ConvexSet) -> None:

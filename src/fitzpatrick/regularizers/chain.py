@@ -37,9 +37,9 @@ from .._array import (
     row_max,
     row_sum,
 )
-from ..sets import ConvergenceError, ConvexSet
+from ..sets import ConvexSet
 from ..special import logsumexp, sigmoid
-from ._base import Regularizer, Solution, at_labels, mark_labels
+from ._base import Regularizer, Solution, at_labels, mark_labels, raise_unless
 from ._probabilities import chain_probabilities
 
 
@@ -498,20 +498,10 @@ def solve_chain(
         has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
             ~is_masked, axis=-1
         )
-        _raise_unless(~is_lost | ~has_answer, best, order)
+        raise_unless(~is_lost | ~has_answer, best, ChainStatus.STALLED, order=order)
     w = xp.where(is_lost[..., None], xp.full_like(w, xp.nan), w)
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
     return ChainSolution(formulas, w, system, pulls, is_masked & ~is_lost[..., None])
-
-
-def _raise_unless(converged: Array, size: Array, order: int) -> None:
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(size), size)))
-    raise ConvergenceError(
-        ChainStatus.STALLED, ChainStatus.STALLED.value.format(order=order, residual=worst)
-    )
 
 
 @dataclass(frozen=True, eq=False)

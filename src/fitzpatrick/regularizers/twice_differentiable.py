@@ -26,8 +26,7 @@ from .._array import (
 )
 from .._root import State, find_root_in_jax
 from ..sets import ConvexSet, Reals
-from ..sets._base import ConvergenceError
-from ._base import Regularizer, Solution, family
+from ._base import PointSolution, Regularizer, Solution, family, raise_unless
 
 _MAX_STEPS = 50
 _HALVINGS = 12
@@ -48,26 +47,6 @@ class NewtonStatus(Enum):
         "value, that the function is strictly convex, and that the scores are in the range of its "
         "gradient."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothSolution(Solution):
-    """The maximizer p, the Jacobian of its equation there, and the loss."""
-
-    y: Array
-    p: Array
-    jacobian: Array
-    loss: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.p
-
-    def value(self) -> Array:
-        return self.loss
-
-    def hessian_product(self, v: Array) -> Array:
-        return namespace(self.jacobian).linalg.solve(self.jacobian, v[..., None])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +140,10 @@ class TwiceDifferentiable(Regularizer):
         loss = self.potential_divergence(y, p) if tightness != 1 else xp.zeros_like(theta[..., 0])
         if tightness > 0:
             loss = family(loss, tightness * self.potential_curvature(p, p - y), tightness)
-        return SmoothSolution(y, p, derivative(p), loss)
+        matrix = derivative(p)
+        return PointSolution(
+            y, p, lambda: loss, lambda v: xp.linalg.solve(matrix, v[..., None])[..., 0]
+        )
 
     def _newton(
         self,
@@ -210,7 +192,8 @@ class TwiceDifferentiable(Regularizer):
         converged = xp.isfinite(scale) & (current <= 1e3 * eps(theta) * scale)
         if is_concrete(theta):
             # a NaN among the scores is the user's, and stays in its row
-            _raise_unless(converged | xp.any(xp.isnan(theta), axis=-1), current)
+            known = converged | xp.any(xp.isnan(theta), axis=-1)
+            raise_unless(known, current, NewtonStatus.STALLED)
         return xp.where(converged[..., None], p, xp.nan)
 
 
@@ -252,15 +235,3 @@ def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: Co
     columns = (residual(upper) - residual(lower)) / width
     jacobian = xp.moveaxis(columns, 0, -1)
     return (jacobian + xp.matrix_transpose(jacobian)) / 2
-
-
-def _raise_unless(converged: Array, residual: Array) -> None:
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
-    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
-    where = f"in {failed} of {converged.size if converged.ndim else 1} rows"
-    raise ConvergenceError(
-        NewtonStatus.STALLED, NewtonStatus.STALLED.value.format(residual=worst, where=where)
-    )
