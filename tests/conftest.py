@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
+"""Fixtures of the whole suite: array libraries, dtypes and the command line."""
 
 import gc
 import os
@@ -31,7 +31,6 @@ if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from fitzpatrick.engines import table
 
@@ -60,19 +59,6 @@ SLOW_FILES = (
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
-settings.register_profile(
-    "repeatable",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=25,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-# HYPOTHESIS_PROFILE=search looks for new counterexamples, with other draws at every run
-settings.register_profile(
-    "search", settings.get_profile("repeatable"), derandomize=False, max_examples=300
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture(autouse=True, scope="module")

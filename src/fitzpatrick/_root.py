@@ -105,17 +105,11 @@ def solve_tau(
     steps: int,
     bend: float = 1.0,
 ) -> Array:
-    r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, from the left.
+    r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, with β the power, or on log g.
 
-    Args:
-        point: τ ↦ (p, −∂p/∂τ), entry by entry.
-        tau: starting point, shape (…, 1), not above the root.
-        power: β; 0 means log g.
-        steps: how many steps to take; NumPy and JAX stop once every row has converged.
-        bend: the length in τ over which log p has a curvature of one.
-
-    Returns:
-        τ, which after one more step is within some rounding errors of the root.
+    From a τ, (…, 1), not above the root, and for τ ↦ (p, −∂p/∂τ), entry by entry. The bend is the
+    length in τ over which log p has a curvature of one. NumPy and JAX stop once every row has
+    converged: after one more step τ is within some rounding errors of the root.
     """
     has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
     early = has_loop or may_stop_early(tau)
@@ -277,13 +271,9 @@ def shift_shard_to_root(
 ) -> Array:
     """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 
-    Args:
-        point: s ↦ (p, ∂p/∂s).
-        theta: the scores of this part, less the maximum of all.
-        bracket: a τ not above the root, and one not below it, (…, 1); None if none is known.
-        power: β; 0 means log g.
-        steps: how many Newton steps to take without an upper end; 0 where the first is exact.
-        sum_shards: the sums over all parts of numbers (…, m), m for each row.
+    The scores are less by the maximum of all parts. The bracket has a τ not above the root, and one
+    not below it, (…, 1), or None: then some Newton steps are taken, 0 where the first is exact.
+    ``sum_shards`` gives the sums over all parts of numbers (…, m), m for each row.
     """
 
     def sums_at(tau: Array) -> Array:

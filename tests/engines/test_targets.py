@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 
 import fitzpatrick as fp
@@ -102,30 +100,25 @@ def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> Non
     assert y.nnz == 5
 
 
-@given(
-    seed=st.integers(0, 2**16),
-    name=st.sampled_from(SIMPLEX),
-    dtype=st.sampled_from(["float64", "float32"]),
-    tightness=st.sampled_from([0.0, 0.3, 1.0, 1.5, 2.5, 4.0]),
-)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", SIMPLEX)
 @np.errstate(all="ignore")
-def test_csr_with_stored_zeros_and_tiny_targets_is_its_dense_form(
-    seed: int, name: str, dtype: str, tightness: float
-) -> None:
-    rng = seeded(seed)
-    n, k = int(rng.integers(1, 9)), int(rng.integers(1, 40))
-    dense = proportions(rng, n, k, int(rng.integers(1, k + 1)))
-    tiny = rng.choice([1e-310, 1e-300, 1e-45, 1e-20, 1e-9], size=(n, k))
-    dense = np.where((rng.random((n, k)) < 0.2) & (dense == 0), tiny, dense)
-    rows, columns = np.nonzero((dense > 0) | (rng.random((n, k)) < 0.3))  # some of them zeros
-    y = sparse.csr_array((dense[rows, columns], (rows, columns)), shape=(n, k))
-    theta = scores(n, k, rng.choice([0.1, 3.0, 100.0]), dtype, seed)
-    loss = make_loss(name, tightness)
-    value, gradient = bind_loss(loss, y, k, dtype).value_and_gradient(theta)
-    solution = loss.solve(dense.astype(dtype), theta)
-    assert_same_digits(value, solution.value(), dtype)
-    assert_same_digits(gradient, solution.gradient(), dtype)
-    assert y.nnz == len(rows)  # as it was
+def test_csr_with_stored_zeros_and_tiny_targets_is_its_dense_form(name: str, dtype: str) -> None:
+    rng = seeded([SIMPLEX.index(name), len(dtype)])
+    for tightness in (0.0, 0.3, 1.0, 1.5, 2.5, 4.0):
+        n, k = int(rng.integers(1, 9)), int(rng.integers(1, 40))
+        dense = proportions(rng, n, k, int(rng.integers(1, k + 1)))
+        tiny = rng.choice([1e-310, 1e-300, 1e-45, 1e-20, 1e-9], size=(n, k))
+        dense = np.where((rng.random((n, k)) < 0.2) & (dense == 0), tiny, dense)
+        rows, columns = np.nonzero((dense > 0) | (rng.random((n, k)) < 0.3))  # some of them zeros
+        y = sparse.csr_array((dense[rows, columns], (rows, columns)), shape=(n, k))
+        theta = (rng.normal(size=(n, k)) * rng.choice([0.1, 3.0, 100.0])).astype(dtype)
+        loss = make_loss(name, tightness)
+        value, gradient = bind_loss(loss, y, k, dtype).value_and_gradient(theta)
+        solution = loss.solve(dense.astype(dtype), theta)
+        assert_same_digits(value, solution.value(), dtype)
+        assert_same_digits(gradient, solution.gradient(), dtype)
+        assert y.nnz == len(rows)  # as it was
 
 
 @pytest.mark.parametrize("name", [name for name in SIMPLEX if name != "perceptron"])

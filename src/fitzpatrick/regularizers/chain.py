@@ -21,6 +21,7 @@ for the :math:`\tau_i` of a row.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -421,19 +422,40 @@ def _linearize(
     return pulls, _System(d, inverse, mass, schur)
 
 
+def _repeat(
+    step: Callable[[Any], Any],
+    state: Any,
+    times: int,
+    is_done: Callable[[Any], bool] = lambda _: False,
+) -> Any:
+    """The state after some steps, which JAX compiles as one; others may be done before."""
+    if is_jax(state[0]):
+        from jax import lax
+
+        return lax.fori_loop(0, times, lambda _, state: step(state), state)
+    for _ in range(times):
+        state = step(state)
+        if is_done(state):
+            break
+    return state
+
+
 def solve_chain(
     base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y = namespace(theta), formulas.y
+    xp, y, given = namespace(theta), formulas.y, theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
     if is_coupled:
         points = points / row_sum(points)
-    for _ in range(formulas.sweeps):
+
+    def sweep(points: Array) -> Array:
         before = _stages(y, points[:-1])
-        scores = xp.concat([base.potential_gradient(points[1:]), theta[None, ...]], axis=0)
-        points = base.solve(before, scores, 1.0).y_star
+        scores = xp.concat([base.potential_gradient(points[1:]), given[None, ...]], axis=0)
+        return base.solve(before, scores, 1.0).y_star
+
+    points = _repeat(sweep, points, formulas.sweeps)
     is_masked = theta == -xp.inf
     if not formulas.has_zeros:  # classes whose mass underflows take no part
         least = float(xp.finfo(theta.dtype).smallest_normal)
@@ -483,16 +505,11 @@ def solve_chain(
         mass = xp.moveaxis(system.mass, -1, 0)[..., None]
         tau = row_sum(system.d * residual(w, tau, pulls)[0]) / mass
     state, steps = (w, tau, (w, tau, size(w, tau))), formulas.steps[precision_bits(theta)]
-    if is_jax(theta):
-        from jax import lax
 
-        state = lax.fori_loop(0, steps, lambda _, state: improve(*state), state)
-    else:
-        for _ in range(steps):
-            state = improve(*state)
-            if may_stop_early(theta) and not bool(xp.any(state[2][2] > eps(theta) ** 0.9)):
-                break
-    w, tau, best = state[2]
+    def is_done(state: Any) -> bool:
+        return may_stop_early(theta) and not bool(xp.any(state[2][2] > eps(theta) ** 0.9))
+
+    w, tau, best = _repeat(lambda state: improve(*state), state, steps, is_done)[2]
     is_lost = ~(best <= eps(theta) ** 0.5)
     if is_concrete(theta):
         has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
