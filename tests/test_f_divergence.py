@@ -82,14 +82,11 @@ def test_losses_and_maximizers_against_the_definition(kind, alpha, tightnesses):
                         if x > 0
                     ]
                     objective = sum(
-                        w * (f(t / w) - f(x / w))
-                        - c * (w * (f(t / w) - f(x / w)) - slope(x / w) * (t - x))
+                        (1 - c) * w * (f(t / w) - f(x / w))
+                        + c * slope(x / w) * (t - x)
                         + (x - t) * s
-                        if x > 0
-                        else (1 - c) * w * (f(t / w) - f(x / w)) - t * s - c * slope(mpf(0)) * -t
-                        if t
-                        else mpf(0)
                         for x, t, s, w in entries
+                        if x or t
                     )
                 size = 1 + float(np.abs(theta[row]).max())
                 # the level of an entry moves with its relative error, times its curvature

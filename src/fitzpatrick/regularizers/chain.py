@@ -40,7 +40,7 @@ from .._array import (
 )
 from ..sets import ConvexSet
 from ..special import logsumexp, sigmoid
-from ._base import Regularizer, Solution, at_labels, mark_labels, raise_unless
+from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels, raise_unless
 from ._probabilities import chain_probabilities
 
 
@@ -521,36 +521,6 @@ def solve_chain(
     return ChainSolution(formulas, w, system, pulls, is_masked & ~is_lost[..., None])
 
 
-@dataclass(frozen=True, eq=False)
-class LabelChainSolution(Solution):
-    """A label and all other classes as two classes, and the shares that the others have."""
-
-    y: Array  # the mask of the labels
-    pair: Solution
-    shares: Array
-
-    @property
-    def y_star(self) -> Array:
-        p = self.pair.y_star
-        return namespace(p).where(self.y, p[..., :1], p[..., 1:] * self.shares)
-
-    def gradient(self) -> Array:
-        gap = self.pair.gradient()
-        return namespace(gap).where(self.y, gap[..., :1], gap[..., 1:] * self.shares)
-
-    def value(self) -> Array:
-        return self.pair.value()
-
-    def hessian_product(self, v: Array) -> Array:
-        xp = namespace(v)
-        own = row_sum(xp.where(self.y, v, xp.zeros_like(v)))
-        mean = row_sum(self.shares * v)
-        change = self.pair.hessian_product(xp.concat([own, mean], axis=-1))
-        others = change[..., 1:] * self.shares
-        others = others + self.pair.y_star[..., 1:] * self.shares * (v - mean)
-        return xp.where(self.y, change[..., :1], others)
-
-
 @dataclass(frozen=True)
 class Chain(Regularizer):
     """Ω whose losses of tightness 1 are those of an order n; :class:`FitzpatrickLoss` makes it.
@@ -624,7 +594,7 @@ class Chain(Regularizer):
             return self.base.solve_labels(labels, theta, tightness)
         if self.base.entmax_alpha != 1:
             return super().solve_labels(labels, theta, tightness)
-        # classes with y = 0 keep their ratios, and act as one
+        # classes with y = 0 keep their ratios, and act as one beside the label
         xp = namespace(theta)
         is_label = mark_labels(labels, theta)
         others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
@@ -632,7 +602,21 @@ class Chain(Regularizer):
         pair = xp.concat([at_labels(theta, labels), rest], axis=-1)
         y = xp.concat([xp.ones_like(rest), xp.zeros_like(rest)], axis=-1)
         shares = xp.exp(others - xp.where(rest == -xp.inf, xp.zeros_like(rest), rest))
-        return LabelChainSolution(is_label, self.solve(y, pair, 1.0), shares)
+        two = self.solve(y, pair, 1.0)
+        p = two.y_star
+
+        def spread(x: Array) -> Array:
+            return xp.where(is_label, x[..., :1], x[..., 1:] * shares)
+
+        def product(v: Array) -> Array:
+            own = row_sum(xp.where(is_label, v, xp.zeros_like(v)))
+            mean = row_sum(shares * v)
+            change = two.hessian_product(xp.concat([own, mean], axis=-1))
+            others = p[..., 1:] * shares * (v - mean)
+            return spread(change) + xp.where(is_label, xp.zeros_like(others), others)
+
+        gradient = spread(two.gradient())
+        return PointSolution(is_label, spread(p), two.value, product, own_gradient=gradient)
 
     def _is_base(self, tightness: float) -> bool:
         if tightness not in (0.0, 1.0):
