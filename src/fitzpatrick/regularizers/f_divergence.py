@@ -36,7 +36,6 @@ from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer, Solution
 from .negentropy import Negentropy, OmegaFormulas, entropy_terms
-from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
 
 # Newton steps for an entry's own root, in logarithms, by bits of precision: one more than any
@@ -407,10 +406,7 @@ class FDivergence(SeparableRegularizer):
         alpha, factor = self._order
         if alpha < 1:
             return FlatFormulas(rho, namespace(rho).log(rho), tightness, alpha, factor)
-        if alpha == 1:
-            return Negentropy().kernel(rho, tightness)
-        omega = SquaredNorm(Simplex()) if alpha == 2 else Tsallis(alpha)
-        return omega.kernel(rho, tightness)
+        return Tsallis(alpha).kernel(rho, tightness)
 
     def _level(self, r: Array, rho: Array, tightness: float) -> Array:
         """s where the maximizer is r, in the convention of the formulas of f."""
