@@ -209,7 +209,7 @@ class TargetDependent(Regularizer):
         change = self.potential(y) - self.omega.potential(self.y) - inner(y - self.y, theta)
         own = self._solve(theta)
         product = own.hessian_product
-        return PointSolution(y, own.y_star, lambda: own.value() + change, product, own.slope())
+        return PointSolution(y, own.y_star, lambda: own.value() + change, product, own.slope)
 
     def _solve(self, theta: Array) -> Solution:
         return self.omega.solve(self.y, theta, self.tightness)

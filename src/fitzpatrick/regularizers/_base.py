@@ -84,7 +84,7 @@ class PointSolution(Solution):
     p: Array
     loss: Callable[[], Array]
     product: Callable[[Array], Array]
-    d: Array | None = None
+    find_slope: Callable[[], Array | None] | None = None
     own_gradient: Array | None = None  # where that has more digits than p − y
 
     @property
@@ -101,7 +101,7 @@ class PointSolution(Solution):
         return self.product(v)
 
     def slope(self) -> Array | None:
-        return self.d
+        return None if self.find_slope is None else self.find_slope()
 
 
 def family(divergence: Array, quadratic: Array, tightness: float) -> Array:

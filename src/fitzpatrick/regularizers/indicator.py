@@ -79,8 +79,18 @@ class Indicator(Regularizer):
         self, y: Array, theta: Array, p: Array, value: Callable[[], Array]
     ) -> PointSolution:
         """Where p is locally constant in θ the Hessian is zero."""
-        d = namespace(theta).zeros_like(theta) if self.domain.coordinates else None
-        return PointSolution(y, p, value, lambda v: self.domain.maximize_derivative(theta, v), d)
+
+        def slope() -> Array | None:
+            return namespace(theta).zeros_like(theta) if self.domain.coordinates else None
+
+        def product(v: Array) -> Array:
+            return self.domain.maximize_derivative(theta, v)
+
+        return PointSolution(y, p, value, product, slope)
+
+    def solve_link(self, theta: Array) -> Array:
+        check_vectors(self.domain)
+        return self.domain.maximize(theta)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard
